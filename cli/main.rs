@@ -1,0 +1,2 @@
+//! The `parcelo` command.
+fn main() {}

@@ -1,0 +1,87 @@
+//! What carriers tell the service (api: 10).
+
+use serde::{Deserialize, Serialize};
+
+use super::{ItemError, ParcelStatus, macros::wire_enum};
+
+/// 1-100 events from a carrier.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarrierEvents {
+    /// The events, in any order.
+    pub events: Vec<CarrierEvent>,
+}
+
+/// One scan of a parcel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CarrierEvent {
+    /// The carrier's own id of the event; sending it again is safe.
+    pub event_id: String,
+    /// The parcel.
+    pub tracking_number: String,
+    /// The status that the scan shows.
+    pub status: ParcelStatus,
+    /// When, with an offset; at most 5 minutes ahead.
+    pub occurred_at: String,
+    /// Where.
+    pub location: String,
+    /// More, when there is more to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The carrier's own code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier_code: Option<String>,
+}
+
+wire_enum! {
+    /// What became of a carrier's event.
+    CarrierOutcome {
+        /// It changed the parcel's status.
+        Applied = "APPLIED",
+        /// It went into the history and changed nothing else.
+        Recorded = "RECORDED",
+        /// The same carrier had sent it before.
+        Duplicate = "DUPLICATE",
+        /// It could not be taken; `error` says why.
+        Rejected = "REJECTED",
+    }
+}
+
+/// The answer to a carrier: one result for each event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarrierResults {
+    /// Counts.
+    pub summary: CarrierSummary,
+    /// In the order sent.
+    pub results: Vec<CarrierResult>,
+}
+
+/// Counts of a carrier's events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarrierSummary {
+    /// Events sent.
+    pub received: u32,
+    /// Events that changed a status.
+    pub applied: u32,
+    /// Events that went into a history only.
+    pub recorded: u32,
+    /// Events sent before.
+    pub duplicates: u32,
+    /// Events refused.
+    pub rejected: u32,
+}
+
+/// What became of one event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CarrierResult {
+    /// The carrier's id of the event.
+    pub event_id: String,
+    /// The parcel.
+    pub tracking_number: String,
+    /// What became of it.
+    pub outcome: CarrierOutcome,
+    /// Why it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ItemError>,
+}

@@ -1,0 +1,76 @@
+//! Country codes of ISO 3166-1.
+
+use super::{InvalidValue, Language, countries::COUNTRIES, countries::Row, macros::checked_text};
+
+/// An assigned ISO 3166-1 alpha-2 code, in exact upper case: `EC`, `MX`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CountryCode(&'static str);
+
+impl CountryCode {
+    /// Ecuador, whose addresses and ids have rules of their own.
+    pub const EC: Self = Self("EC");
+    /// Mexico, whose addresses and ids have rules of their own.
+    pub const MX: Self = Self("MX");
+    /// Colombia, whose cities and ids have rules of their own.
+    pub const CO: Self = Self("CO");
+
+    /// Reads a code: two upper-case letters that ISO has assigned.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        row(text).map(|row| Self(row.0)).ok_or(InvalidValue::CountryCode)
+    }
+
+    /// Every assigned code, sorted.
+    pub fn all() -> impl Iterator<Item = Self> {
+        COUNTRIES.iter().map(|row| Self(row.0))
+    }
+
+    /// The code.
+    pub fn as_str(&self) -> &'static str {
+        self.0
+    }
+
+    /// The country's name.
+    pub fn name(&self, language: Language) -> &'static str {
+        row(self.0).map_or(self.0, |row| language.pick(row.1, row.2))
+    }
+
+    /// The telephone calling code without `+`; countries of one numbering plan share theirs.
+    pub fn calling_code(&self) -> &'static str {
+        row(self.0).map_or("", |row| row.3)
+    }
+}
+
+impl std::fmt::Debug for CountryCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CountryCode({})", self.0)
+    }
+}
+
+fn row(code: &str) -> Option<&'static Row> {
+    let place = COUNTRIES.binary_search_by(|row| row.0.cmp(code)).ok()?;
+    COUNTRIES.get(place)
+}
+
+checked_text!(CountryCode);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_complete() {
+        assert_eq!(COUNTRIES.len(), 249);
+        assert!(COUNTRIES.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(
+            COUNTRIES.iter().all(|row| !row.1.is_empty() && !row.2.is_empty() && !row.3.is_empty())
+        );
+    }
+
+    #[test]
+    fn only_exact_assigned_codes() {
+        assert_eq!(CountryCode::parse("EC").map(|c| c.name(Language::Es)), Ok("Ecuador"));
+        for bad in ["ec", "EU", "XX", "ECU", "", "AC"] {
+            assert!(CountryCode::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

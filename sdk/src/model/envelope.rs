@@ -1,0 +1,42 @@
+//! The envelope around most answers (spec: Response envelope).
+
+use serde::{Deserialize, Serialize};
+
+/// `{"success": true, "data": …, "meta": {"requestId": …}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope<T, M = Meta> {
+    /// Always true.
+    pub success: bool,
+    /// The answer itself.
+    pub data: T,
+    /// About the answer.
+    pub meta: M,
+}
+
+/// About an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Meta {
+    /// The id to quote to support.
+    pub request_id: String,
+}
+
+/// Names of the headers that the API adds to HTTP (spec: Common headers).
+pub mod header {
+    /// The API key.
+    pub const API_KEY: &str = "x-api-key";
+    /// The carrier key.
+    pub const CARRIER_KEY: &str = "x-carrier-key";
+    /// A second spelling of the body's `idempotencyKey`.
+    pub const IDEMPOTENCY_KEY: &str = "x-idempotency-key";
+    /// `true` on an answer that was given before.
+    pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
+    /// The id to quote to support.
+    pub const REQUEST_ID: &str = "x-request-id";
+    /// The most requests in a window.
+    pub const RATE_LIMIT: &str = "x-ratelimit-limit";
+    /// Requests left in the window.
+    pub const RATE_REMAINING: &str = "x-ratelimit-remaining";
+    /// The Unix second in which the window ends.
+    pub const RATE_RESET: &str = "x-ratelimit-reset";
+}

@@ -1,0 +1,53 @@
+//! Production and sandbox: two worlds that never see each other (spec: Authentication).
+
+use serde::{Deserialize, Serialize};
+
+/// Where a key, a parcel or an event belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    /// Real shipments with real carriers; data is kept for good.
+    Production,
+    /// Simulated carriers; data is deleted after 30 days.
+    Sandbox,
+}
+
+impl Environment {
+    /// Both environments.
+    pub const ALL: [Self; 2] = [Self::Production, Self::Sandbox];
+
+    /// The word on the wire: `production` or `sandbox`.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Production => "production",
+            Self::Sandbox => "sandbox",
+        }
+    }
+
+    /// What its API keys start with.
+    pub const fn key_prefix(self) -> &'static str {
+        match self {
+            Self::Production => "pk_live_",
+            Self::Sandbox => "pk_test_",
+        }
+    }
+
+    /// Requests a second that a key may make unless the operator says otherwise (spec: Limits).
+    pub const fn requests_per_second(self) -> u32 {
+        match self {
+            Self::Production => 50,
+            Self::Sandbox => 100,
+        }
+    }
+
+    /// The environment that a key's prefix names.
+    pub fn of_key(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|environment| key.starts_with(environment.key_prefix()))
+    }
+}
+
+impl std::fmt::Display for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code())
+    }
+}

@@ -1,0 +1,174 @@
+//! What an error answer says (spec: Errors).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ErrorCode, Language, macros::wire_enum};
+
+wire_enum! {
+    /// What is wrong with one field.
+    FaultCode {
+        /// It is missing or blank.
+        Required = "REQUIRED",
+        /// It has too many characters or elements.
+        TooLong = "TOO_LONG",
+        /// It has too few characters or elements.
+        TooShort = "TOO_SHORT",
+        /// It does not have the form, or the JSON type, that it should.
+        InvalidFormat = "INVALID_FORMAT",
+        /// The number is outside its bounds.
+        OutOfRange = "OUT_OF_RANGE",
+        /// The value exists in the world but not here.
+        NotSupported = "NOT_SUPPORTED",
+        /// It disagrees with another field.
+        Mismatch = "MISMATCH",
+        /// It is none of the known values.
+        UnknownValue = "UNKNOWN_VALUE",
+        /// It stands twice.
+        Duplicate = "DUPLICATE",
+        /// The body is no JSON object.
+        MalformedJson = "MALFORMED_JSON",
+    }
+}
+
+/// One fault of a request: an element of `error.details.errors`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldFault {
+    /// The field's path in wire spelling: `receiver.address.zipCode`, `products[0].quantity`.
+    pub field: String,
+    /// What is wrong with it.
+    #[serde(default = "FieldFault::unnamed")]
+    pub code: FaultCode,
+    /// What is wrong with it, in English.
+    pub message: String,
+    /// The same in Spanish.
+    #[serde(default)]
+    pub message_es: String,
+    /// A value that was probably meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+impl FieldFault {
+    fn unnamed() -> FaultCode {
+        FaultCode::Unknown(String::new())
+    }
+
+    /// The message in a language.
+    pub fn text(&self, language: Language) -> &str {
+        language.pick(&self.message, &self.message_es)
+    }
+}
+
+/// Something odd about an order that was accepted all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// What is odd.
+    pub code: WarningCode,
+    /// The field's path in wire spelling.
+    pub field: String,
+    /// What is odd, in English.
+    pub message: String,
+    /// The same in Spanish.
+    pub message_es: String,
+}
+
+impl Warning {
+    /// The message in a language.
+    pub fn text(&self, language: Language) -> &str {
+        language.pick(&self.message, &self.message_es)
+    }
+}
+
+wire_enum! {
+    /// What is odd about an order that was accepted all the same.
+    WarningCode {
+        /// The field is not part of the API; it was ignored.
+        UnknownField = "UNKNOWN_FIELD",
+        /// No HS code is given.
+        HsCodeMissing = "HS_CODE_MISSING",
+        /// No description of the goods is given.
+        CustomsDescriptionMissing = "CUSTOMS_DESCRIPTION_MISSING",
+        /// The declared value is above the sum of the products.
+        DeclaredValueAboveProducts = "DECLARED_VALUE_ABOVE_PRODUCTS",
+        /// The telephone number is of another country than the address.
+        PhoneCountryMismatch = "PHONE_COUNTRY_MISMATCH",
+        /// The postal code is missing where the country uses one.
+        PostalCodeMissing = "POSTAL_CODE_MISSING",
+        /// The kind of national id was taken from its length.
+        NationalIdTypeGuessed = "NATIONAL_ID_TYPE_GUESSED",
+        /// Both weights are given; they agree.
+        BothWeightsGiven = "BOTH_WEIGHTS_GIVEN",
+        /// The national id's check digit does not fit.
+        NationalIdCheckDigit = "NATIONAL_ID_CHECK_DIGIT",
+        /// The postal code belongs to another state.
+        PostalStateMismatch = "POSTAL_STATE_MISMATCH",
+        /// The postal code does not have the country's form.
+        PostalCodeFormat = "POSTAL_CODE_FORMAT",
+        /// The city is not in the department given.
+        CityDepartmentMismatch = "CITY_DEPARTMENT_MISMATCH",
+        /// The state is not one of the country's.
+        StateUnknown = "STATE_UNKNOWN",
+        /// The HS code has an unusual number of digits.
+        HsCodeFormat = "HS_CODE_FORMAT",
+        /// Some characters cannot be drawn on the label.
+        TextNotPrintable = "TEXT_NOT_PRINTABLE",
+        /// The parcels of a manifest go to several countries.
+        MixedDestinations = "MIXED_DESTINATIONS",
+    }
+}
+
+/// The `error` object of an error answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorBody {
+    /// The code; [`ErrorCode::known`] reads it.
+    pub code: String,
+    /// What happened, in English.
+    pub message: String,
+    /// The same in Spanish.
+    #[serde(rename = "message_es", default)]
+    pub message_es: String,
+    /// More, depending on the code; for validation `errors` is a list of [`FieldFault`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+    /// The id to quote to support.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// Whole seconds to wait before trying again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<f64>,
+}
+
+impl ErrorBody {
+    /// The code, when this version knows it.
+    pub fn known(&self) -> Option<ErrorCode> {
+        ErrorCode::known(&self.code)
+    }
+
+    /// The faults of a request that broke rules; empty for every other error.
+    pub fn field_faults(&self) -> Vec<FieldFault> {
+        let errors = self.details.as_ref().and_then(|details| details.get("errors"));
+        errors.map(|list| Vec::deserialize(list).unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// An error answer: `{"success": false, "error": {…}}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ErrorEnvelope {
+    /// Always false.
+    pub success: bool,
+    /// What happened.
+    pub error: ErrorBody,
+}
+
+/// What is wrong with one item of a list, in the answer to the whole list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemError {
+    /// The code; [`ErrorCode::known`] reads it.
+    pub code: String,
+    /// What happened, in English.
+    pub message: String,
+    /// The same in Spanish.
+    pub message_es: String,
+}

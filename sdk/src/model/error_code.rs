@@ -1,0 +1,144 @@
+//! The catalogue of errors: code, HTTP status and texts, each exactly once (spec: Errors).
+
+use super::Language;
+
+macro_rules! catalogue {
+    ($($(#[$meta:meta])* $variant:ident = $code:literal, $status:literal, $en:literal, $es:literal;)+) => {
+        /// A code of the error catalogue.
+        ///
+        /// ```
+        /// # use parcelo::{ErrorCode, Language};
+        /// let code = ErrorCode::RateLimitExceeded;
+        /// assert_eq!((code.code(), code.status()), ("RATE_LIMIT_EXCEEDED", 429));
+        /// assert_eq!(code.text(Language::Es, &[("n", "3")]), "Demasiadas solicitudes. Reintente en 3 segundo(s).");
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorCode {
+            $($(#[$meta])* $variant,)+
+        }
+
+        impl ErrorCode {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The code on the wire.
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// The HTTP status of an answer with this code.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)+ }
+            }
+
+            /// The text with its `{placeholders}`.
+            pub const fn template(self, language: Language) -> &'static str {
+                match (self, language) {
+                    $((Self::$variant, Language::En) => $en, (Self::$variant, Language::Es) => $es,)+
+                }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+catalogue! {
+    /// No `X-API-Key` header.
+    AuthMissingApiKey = "AUTH_MISSING_API_KEY", 401, "Missing X-API-Key header.", "Falta el encabezado X-API-Key.";
+    /// The key is unknown, revoked, or of the other environment.
+    AuthInvalidApiKey = "AUTH_INVALID_API_KEY", 401, "The API key is invalid or has been revoked.", "La clave de API no es válida o ha sido revocada.";
+    /// The client address is outside the key’s IP list.
+    AuthIpNotAllowed = "AUTH_IP_NOT_ALLOWED", 403, "Requests from this IP address are not allowed for this API key.", "Esta clave de API no admite solicitudes desde esta dirección IP.";
+    /// The key may not create orders to this destination.
+    AuthCountryNotAllowed = "AUTH_COUNTRY_NOT_ALLOWED", 403, "This API key may not create orders to country {country}.", "Esta clave de API no puede crear pedidos con destino a {country}.";
+    /// The operation exists in the sandbox only.
+    SandboxOnly = "SANDBOX_ONLY", 403, "This operation is available only in the sandbox with a sandbox key.", "Esta operación solo está disponible en el entorno de pruebas con una clave de pruebas.";
+    /// Too many requests in this window; carries `retryAfter`.
+    RateLimitExceeded = "RATE_LIMIT_EXCEEDED", 429, "Too many requests. Retry after {n} second(s).", "Demasiadas solicitudes. Reintente en {n} segundo(s).";
+    /// The request breaks rules; `details.errors` names each.
+    ValidationFailed = "VALIDATION_FAILED", 400, "The request is not valid.", "La solicitud no es válida.";
+    /// The body is not declared as JSON.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be JSON (Content-Type: application/json).", "El cuerpo debe ser JSON (Content-Type: application/json).";
+    /// The body is larger than 256 KiB.
+    PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "The body exceeds 256 KiB.", "El cuerpo supera 256 KiB.";
+    /// No such endpoint.
+    NotFound = "NOT_FOUND", 404, "No such endpoint.", "El recurso solicitado no existe.";
+    /// The endpoint exists, not with this method.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "Method not allowed for this endpoint.", "Método no permitido en este recurso.";
+    /// No such parcel for this tenant.
+    ParcelNotFound = "PARCEL_NOT_FOUND", 404, "No parcel with this tracking number.", "No existe un paquete con este número de rastreo.";
+    /// The supplied tracking number is taken.
+    ParcelDuplicateTracking = "PARCEL_DUPLICATE_TRACKING", 409, "This tracking number already exists.", "Este número de rastreo ya existe.";
+    /// The parcel is past the point where it can be voided.
+    ParcelNotVoidable = "PARCEL_NOT_VOIDABLE", 409, "A parcel in status {status} can no longer be voided.", "Un paquete en estado {status} ya no se puede anular.";
+    /// No parcel of the request could be voided, for different reasons.
+    VoidFailed = "VOID_FAILED", 409, "None of the parcels could be voided.", "No se pudo anular ninguno de los paquetes.";
+    /// The parcel’s status keeps it out of a manifest.
+    ParcelNotManifestable = "PARCEL_NOT_MANIFESTABLE", 409, "A parcel in status {status} cannot be added to a manifest.", "Un paquete en estado {status} no se puede incluir en un manifiesto.";
+    /// The parcel belongs to another manifest.
+    ParcelAlreadyManifested = "PARCEL_ALREADY_MANIFESTED", 409, "The parcel already belongs to manifest {manifestId}.", "El paquete ya pertenece al manifiesto {manifestId}.";
+    /// Some parcels kept the whole manifest from being submitted.
+    ManifestParcelsRejected = "MANIFEST_PARCELS_REJECTED", 409, "The manifest was not submitted: some parcels cannot be included.", "El manifiesto no se envió: algunos paquetes no se pueden incluir.";
+    /// The air waybill has another set of parcels already.
+    ManifestAlreadySubmitted = "MANIFEST_ALREADY_SUBMITTED", 409, "A different manifest was already submitted for this AWB.", "Ya se envió un manifiesto distinto para esta guía aérea (AWB).";
+    /// No such manifest for this tenant.
+    ManifestNotFound = "MANIFEST_NOT_FOUND", 404, "No such manifest.", "No existe el manifiesto.";
+    /// The parcel has no label yet.
+    LabelNotFound = "LABEL_NOT_FOUND", 404, "No label has been generated for this parcel yet.", "Aún no se ha generado la etiqueta de este paquete.";
+    /// The label died with its order.
+    LabelVoided = "LABEL_VOIDED", 409, "The parcel was voided; its label can no longer be used.", "El paquete fue anulado; su etiqueta ya no se puede usar.";
+    /// The parcel’s journey is over.
+    LabelNotReprintable = "LABEL_NOT_REPRINTABLE", 409, "The label of a parcel in status {status} cannot be reprinted.", "La etiqueta de un paquete en estado {status} no se puede reimprimir.";
+    /// The key was used with another request.
+    IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, "This idempotency key was already used with a different request.", "Esta clave de idempotencia ya se usó con otra solicitud.";
+    /// The first request with this key has not come back yet.
+    IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409, "A request with this idempotency key is still being processed.", "Una solicitud con esta clave de idempotencia aún se está procesando.";
+    /// The status cannot follow the parcel’s current one.
+    IllegalTransition = "ILLEGAL_TRANSITION", 409, "A parcel in status {from} cannot move to {to}.", "Un paquete en estado {from} no puede pasar a {to}.";
+    /// The carrier key is missing or wrong.
+    CarrierAuthFailed = "CARRIER_AUTH_FAILED", 401, "Invalid carrier credentials.", "Credenciales de transportista no válidas.";
+    /// The service failed; the request id finds the reason.
+    InternalError = "INTERNAL_ERROR", 500, "Internal error. Quote the request id to support.", "Error interno. Indique el identificador de la solicitud a soporte.";
+    /// The service cannot answer now; carries `Retry-After`.
+    ServiceUnavailable = "SERVICE_UNAVAILABLE", 503, "Temporarily unavailable.", "Servicio no disponible temporalmente.";
+    /// The legacy API has ended.
+    LegacySunset = "LEGACY_SUNSET", 410, "The legacy API has ended; use /api/v1.", "La API anterior ya no está disponible; use /api/v1.";
+}
+
+impl ErrorCode {
+    /// The code that a word on the wire names, if this version knows it.
+    pub fn known(code: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|known| known.code() == code)
+    }
+
+    /// The text in a language, each `{name}` replaced by its value.
+    pub fn text(self, language: Language, values: &[(&str, &str)]) -> String {
+        let mut text = self.template(language).to_owned();
+        for (name, value) in values {
+            text = text.replace(&format!("{{{name}}}"), value);
+        }
+        text
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_found_by_its_word_and_speaks_both_languages() {
+        for code in ErrorCode::ALL {
+            assert_eq!(ErrorCode::known(code.code()), Some(*code));
+            assert_ne!(code.template(Language::En), code.template(Language::Es), "{code}");
+            assert!((400..=599).contains(&code.status()), "{code}");
+        }
+        assert_eq!(ErrorCode::known("NO_SUCH_CODE"), None);
+    }
+}

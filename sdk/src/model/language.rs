@@ -1,0 +1,99 @@
+//! The two languages of every text that people read.
+
+use serde::{Deserialize, Serialize};
+
+/// English or Spanish; English unless asked otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Spanish.
+    Es,
+}
+
+impl Language {
+    /// The code in `Accept-Language`: `en` or `es`.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Es => "es",
+        }
+    }
+
+    /// The one of the two texts that is in this language.
+    pub fn pick<T>(self, en: T, es: T) -> T {
+        match self {
+            Self::En => en,
+            Self::Es => es,
+        }
+    }
+
+    /// Reads an `Accept-Language` header: the language of the two with the highest weight, the one
+    /// named first when they are equal, English when neither is named.
+    ///
+    /// ```
+    /// # use parcelo::Language;
+    /// assert_eq!(Language::from_header("fr, es-EC;q=0.8, en;q=0.5"), Language::Es);
+    /// assert_eq!(Language::from_header("de"), Language::En);
+    /// ```
+    pub fn from_header(header: &str) -> Self {
+        let mut best = (Self::En, 0);
+        for (language, weight) in header.split(',').filter_map(weighted) {
+            if weight > best.1 {
+                best = (language, weight);
+            }
+        }
+        best.0
+    }
+}
+
+impl std::fmt::Display for Language {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// One entry of the header with its weight in thousandths.
+fn weighted(entry: &str) -> Option<(Language, u16)> {
+    let mut parts = entry.split(';').map(str::trim);
+    let tag = parts.next()?.split('-').next()?;
+    let language = [Language::En, Language::Es]
+        .into_iter()
+        .find(|language| tag.eq_ignore_ascii_case(language.code()))?;
+    let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Some(1000), thousandths)?;
+    Some((language, weight))
+}
+
+/// `0.85` as 850; a weight has at most three places and is at most one.
+fn thousandths(weight: &str) -> Option<u16> {
+    let (whole, places) = weight.split_once('.').unwrap_or((weight, ""));
+    let places = format!("{places:0<3}").get(..3)?.parse::<u16>().ok()?;
+    let whole = whole.parse::<u16>().ok().filter(|whole| *whole <= 1)?;
+    Some((whole * 1000 + places).min(1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heavier_language_wins_and_garbage_is_english() {
+        let table = [
+            ("", Language::En),
+            ("es", Language::Es),
+            ("ES-mx", Language::Es),
+            ("en, es", Language::En),
+            ("en;q=0.1, es;q=0.2", Language::Es),
+            ("es;q=0", Language::En),
+            ("es;q=zzz", Language::En),
+            ("*", Language::En),
+            (";;;,,,=", Language::En),
+            ("es;q=0.ñ", Language::En),
+        ];
+        for (header, language) in table {
+            assert_eq!(Language::from_header(header), language, "{header}");
+        }
+    }
+}

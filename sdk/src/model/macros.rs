@@ -1,0 +1,105 @@
+//! Two shapes that the vocabulary repeats: an open wire enum, and a checked text newtype.
+
+/// An enum of wire words that keeps a word it does not know, so that a newer server breaks nobody.
+macro_rules! wire_enum {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $code:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$vmeta])* $variant,)+
+            /// A word this version does not know; it is kept and written back as it came.
+            Unknown(String),
+        }
+
+        impl $name {
+            /// Every value this version knows, in the order of the documentation.
+            pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word on the wire.
+            pub fn code(&self) -> &str {
+                match self {
+                    $(Self::$variant => $code,)+
+                    Self::Unknown(word) => word,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                match word {
+                    $($code => Self::$variant,)+
+                    other => Self::Unknown(other.to_owned()),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.code())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.code())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Ok(Self::from(word.as_ref()))
+            }
+        }
+    };
+}
+
+/// The traits of a newtype around checked text: it has `fn parse(&str) -> Result<Self, InvalidValue>`
+/// and `fn as_str(&self) -> &str`.
+macro_rules! checked_text {
+    ($name:ident) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = crate::model::InvalidValue;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::parse(text)
+            }
+        }
+
+        impl TryFrom<&str> for $name {
+            type Error = crate::model::InvalidValue;
+
+            fn try_from(text: &str) -> Result<Self, Self::Error> {
+                Self::parse(text)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use {checked_text, wire_enum};

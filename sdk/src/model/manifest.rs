@@ -1,0 +1,100 @@
+//! Manifests: parcels under an air waybill (spec: Endpoint list; api: 4).
+
+use chrono::{DateTime, NaiveDate, Utc};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Awb, CountryCode, CurrencyCode, IdempotencyKey, TrackingNumber, Warning, decimal,
+    macros::wire_enum, time,
+};
+
+/// A request to submit 1-500 parcels under an air waybill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ManifestRequest {
+    /// The caller's name for this write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// The air waybill.
+    pub awb_number: Awb,
+    /// The parcels, each once.
+    pub tracking_numbers: Vec<String>,
+    /// Airline code and number: `EK213`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flight_number: Option<String>,
+    /// The day of departure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departure_date: Option<NaiveDate>,
+    /// IATA code, three letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin_airport: Option<String>,
+    /// IATA code, three letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination_airport: Option<String>,
+    /// The caller's reference, at most 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+}
+
+wire_enum! {
+    /// Where a manifest stands.
+    ManifestStatus {
+        /// It was submitted; there is no way back.
+        Submitted = "SUBMITTED",
+    }
+}
+
+/// A submitted manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// The manifest's id, `man_…`.
+    pub manifest_id: String,
+    /// The air waybill.
+    pub awb_number: Awb,
+    /// Where it stands.
+    pub status: ManifestStatus,
+    /// How many parcels it has.
+    pub parcel_count: u32,
+    /// Their weight together, in kilograms.
+    #[serde(with = "decimal")]
+    pub total_weight_kg: Decimal,
+    /// Their declared values, added up by currency.
+    pub declared_values: Vec<DeclaredValue>,
+    /// Where they go, each country once.
+    pub destination_countries: Vec<CountryCode>,
+    /// The parcels.
+    pub tracking_numbers: Vec<TrackingNumber>,
+    /// Airline code and number.
+    #[serde(default)]
+    pub flight_number: Option<String>,
+    /// The day of departure.
+    #[serde(default)]
+    pub departure_date: Option<NaiveDate>,
+    /// IATA code.
+    #[serde(default)]
+    pub origin_airport: Option<String>,
+    /// IATA code.
+    #[serde(default)]
+    pub destination_airport: Option<String>,
+    /// The caller's reference.
+    #[serde(default)]
+    pub reference: Option<String>,
+    /// When it was submitted.
+    #[serde(with = "time")]
+    pub submitted_at: DateTime<Utc>,
+    /// What was odd about it.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// A sum of money in one currency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredValue {
+    /// The currency.
+    pub currency: CurrencyCode,
+    /// The sum.
+    #[serde(with = "decimal")]
+    pub amount: Decimal,
+}

@@ -1,0 +1,64 @@
+//! The vocabulary: what stands on the wire, each thing once. No clock, no randomness, no I/O.
+
+mod account;
+mod api_key;
+mod awb;
+mod carrier;
+mod countries;
+mod country;
+mod currency;
+pub mod decimal;
+mod envelope;
+mod environment;
+mod error_body;
+mod error_code;
+mod event;
+mod fingerprint;
+mod idempotency_key;
+mod invalid;
+mod label;
+mod language;
+mod macros;
+mod manifest;
+mod operation;
+mod order;
+mod status;
+pub mod time;
+mod tracking;
+mod tracking_number;
+mod void;
+
+pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
+pub use api_key::ApiKey;
+pub use awb::Awb;
+pub use carrier::{
+    CarrierEvent, CarrierEvents, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
+};
+pub use country::CountryCode;
+pub use currency::CurrencyCode;
+pub use envelope::{Envelope, Meta, header};
+pub use environment::Environment;
+pub use error_body::{
+    ErrorBody, ErrorEnvelope, FaultCode, FieldFault, ItemError, Warning, WarningCode,
+};
+pub use error_code::ErrorCode;
+pub use event::{EventKind, StatusChange, StatusChangedEvent};
+pub use fingerprint::{Fingerprint, fingerprint};
+pub use idempotency_key::IdempotencyKey;
+pub use invalid::InvalidValue;
+pub use label::{
+    Barcode, Downloads, LabelFormat, LabelMetadata, LabelSize, LabelStatus, QrCode, ReprintRequest,
+};
+pub use language::Language;
+pub use manifest::{DeclaredValue, Manifest, ManifestRequest, ManifestStatus};
+pub use operation::{Auth, Idempotency, Method, Operation};
+pub use order::{
+    CreatedOrder, CustomsInfo, IdType, OrderRequest, Parcel, ParcelDetails, Product, Receiver,
+    ReceiverAddress, Sender, SenderAddress,
+};
+pub use status::ParcelStatus;
+pub use tracking::{
+    BatchResult, BatchSummary, BatchTracking, BatchTrackingRequest, HistoryEntry, TrackingRecord,
+};
+pub use tracking_number::TrackingNumber;
+pub use void::{VoidRequest, VoidResult, VoidSummary, VoidedOrders};

@@ -1,0 +1,191 @@
+//! The operations of the API: method, path, authentication and idempotency, each exactly once
+//! (spec: Endpoint list, Idempotency).
+
+/// An HTTP method that the API uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Writes, or reads that need a body.
+    Post,
+}
+
+impl Method {
+    /// The method's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// Who may call an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Auth {
+    /// The holder of an API key, in `X-API-Key`.
+    ApiKey,
+    /// The holder of a carrier key, in `X-Carrier-Key`.
+    CarrierKey,
+    /// Anybody.
+    Public,
+}
+
+/// Whether an operation takes an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Idempotency {
+    /// The key must be there.
+    Required,
+    /// The key may be there.
+    Optional,
+    /// The operation reads only, so repeating it is safe.
+    Reads,
+    /// The operation takes no key; each call counts.
+    None,
+}
+
+macro_rules! operations {
+    ($($(#[$meta:meta])* $variant:ident: $method:ident $path:literal, $auth:ident, $idempotency:ident;)+) => {
+        /// An operation of the API.
+        ///
+        /// ```
+        /// # use parcelo::Operation;
+        /// assert_eq!(Operation::CreateOrder.path(), "/api/v1/orders/create");
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Operation {
+            $($(#[$meta])* $variant,)+
+        }
+
+        impl Operation {
+            /// Every operation, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The operation's name, as in `CreateOrder`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)+ }
+            }
+
+            /// The HTTP method.
+            pub const fn method(self) -> Method {
+                match self { $(Self::$variant => Method::$method,)+ }
+            }
+
+            /// The path, its parameters in braces: `/api/v1/tracking/{trackingNumber}`.
+            pub const fn path(self) -> &'static str {
+                match self { $(Self::$variant => $path,)+ }
+            }
+
+            /// Who may call it.
+            pub const fn auth(self) -> Auth {
+                match self { $(Self::$variant => Auth::$auth,)+ }
+            }
+
+            /// Whether it takes an idempotency key.
+            pub const fn idempotency(self) -> Idempotency {
+                match self { $(Self::$variant => Idempotency::$idempotency,)+ }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+operations! {
+    /// Create an order with its label.
+    CreateOrder: Post "/api/v1/orders/create", ApiKey, Required;
+    /// Void up to 100 orders.
+    VoidOrders: Post "/api/v1/orders/void", ApiKey, Required;
+    /// Submit a manifest under an air waybill.
+    SubmitManifest: Post "/api/v1/manifests/submit", ApiKey, Optional;
+    /// Read a manifest.
+    GetManifest: Get "/api/v1/manifests/{manifestId}", ApiKey, Reads;
+    /// Track one parcel.
+    GetTracking: Get "/api/v1/tracking/{trackingNumber}", ApiKey, Reads;
+    /// Track up to 100 parcels.
+    BatchTracking: Post "/api/v1/tracking/batch", ApiKey, Reads;
+    /// Read a label's metadata.
+    GetLabel: Get "/api/v1/labels/{trackingNumber}", ApiKey, Reads;
+    /// Download a label file.
+    DownloadLabel: Get "/api/v1/labels/{trackingNumber}/download", ApiKey, Reads;
+    /// Make a label anew.
+    ReprintLabel: Post "/api/v1/labels/{trackingNumber}/reprint", ApiKey, Required;
+    /// Track one parcel without a key.
+    PublicTracking: Get "/track/{trackingNumber}", Public, Reads;
+    /// Check the API key.
+    Health: Get "/api/v1/health", ApiKey, Reads;
+    /// List parcels.
+    ListParcels: Get "/api/v1/parcels", ApiKey, Reads;
+    /// Delete all data of the caller's sandbox.
+    ResetSandbox: Post "/api/v1/sandbox/reset", ApiKey, None;
+    /// Tell what a carrier has scanned.
+    PushCarrierEvents: Post "/carrier/v1/events", CarrierKey, None;
+}
+
+impl Operation {
+    /// The path with its one parameter, if it has one, filled in; the parameter is percent-encoded.
+    ///
+    /// ```
+    /// # use parcelo::Operation;
+    /// assert_eq!(Operation::GetTracking.path_of("EC7K2M9QX4T8WD0"), "/api/v1/tracking/EC7K2M9QX4T8WD0");
+    /// assert_eq!(Operation::GetTracking.path_of("../x"), "/api/v1/tracking/..%2Fx");
+    /// ```
+    pub fn path_of(self, parameter: &str) -> String {
+        let path = self.path();
+        match (path.find('{'), path.find('}')) {
+            (Some(open), Some(close)) => {
+                let (head, tail) = (path.get(..open), path.get(close + 1..));
+                [head.unwrap_or_default(), &encoded(parameter), tail.unwrap_or_default()].concat()
+            }
+            _ => path.to_owned(),
+        }
+    }
+
+    /// True when sending it twice is as good as once: it reads, or its key tells the two apart.
+    pub const fn is_repeatable(self) -> bool {
+        !matches!(self.idempotency(), Idempotency::None)
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.extend(['%', hex(byte >> 4), hex(byte & 15)]);
+        }
+    }
+    out
+}
+
+fn hex(half: u8) -> char {
+    char::from_digit(half.into(), 16).unwrap_or('0').to_ascii_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_operations_share_method_and_path() {
+        for (i, one) in Operation::ALL.iter().enumerate() {
+            for other in &Operation::ALL[i + 1..] {
+                assert_ne!((one.method(), one.path()), (other.method(), other.path()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_parameter_cannot_leave_its_place() {
+        for hostile in ["a/b", "a?b", "a#b", "a b", "ñ", "%2e"] {
+            let path = Operation::GetTracking.path_of(hostile);
+            assert!(
+                path["/api/v1/tracking/".len()..]
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'%'),
+                "{path}"
+            );
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The order: what its creation asks for and answers (spec: Order request, Parcel; api: 4).
+//!
+//! These types carry an order; whether it keeps the rules is decided by [`crate::rules`].
+//! They hold personal data, so their `Debug` shows countries and numbers only.
+
+use chrono::{DateTime, Utc};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CountryCode, CurrencyCode, IdempotencyKey, ParcelStatus, TrackingNumber, Warning, decimal,
+    macros::wire_enum, time,
+};
+
+/// A request to create an order.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderRequest {
+    /// The caller's name for this write; the same key never makes a second parcel.
+    pub idempotency_key: IdempotencyKey,
+    /// The caller's own tracking number; the service makes one when it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracking_number: Option<TrackingNumber>,
+    /// The order's id in the caller's system, at most 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_order_id: Option<String>,
+    /// The customer's reference, at most 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer_reference: Option<String>,
+    /// Who sends the parcel.
+    pub sender: Sender,
+    /// Who receives it.
+    pub receiver: Receiver,
+    /// Weight, size and value.
+    pub parcel_details: ParcelDetails,
+    /// What customs is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customs_info: Option<CustomsInfo>,
+    /// Line items, at most 500.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub products: Vec<Product>,
+}
+
+/// Who sends the parcel.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sender {
+    /// Full name, at most 255 characters.
+    pub full_name: String,
+    /// Company.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company_name: Option<String>,
+    /// Telephone with country code: `+1 305 555 0100`.
+    pub phone: String,
+    /// For notifications.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// Where from.
+    pub address: SenderAddress,
+}
+
+/// Where a parcel comes from.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SenderAddress {
+    /// Street and number.
+    pub line1: String,
+    /// Suite, floor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line2: Option<String>,
+    /// City.
+    pub city: String,
+    /// State or province, for US and CA.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Postal code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zip_code: Option<String>,
+    /// Country.
+    pub country: CountryCode,
+}
+
+wire_enum! {
+    /// The kind of a national id.
+    IdType {
+        /// A person's id card (Ecuador, Colombia).
+        Cedula = "cedula",
+        /// A tax number (Ecuador).
+        Ruc = "ruc",
+        /// A passport.
+        Passport = "passport",
+        /// A person's id card (elsewhere).
+        Dni = "dni",
+    }
+}
+
+/// Who receives the parcel.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Receiver {
+    /// Full name.
+    pub full_name: String,
+    /// Telephone with country code: `+593 99 123 4567`.
+    pub phone: String,
+    /// For tracking notifications.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// National id; some countries require it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub national_id: Option<String>,
+    /// The kind of the national id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_type: Option<IdType>,
+    /// Where to.
+    pub address: ReceiverAddress,
+}
+
+/// Where a parcel goes.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReceiverAddress {
+    /// Street and number.
+    pub line1: String,
+    /// City.
+    pub city: String,
+    /// Province, state or department.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub province: Option<String>,
+    /// Postal code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zip_code: Option<String>,
+    /// Country.
+    pub country: CountryCode,
+    /// For the driver, at most 500 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_instructions: Option<String>,
+}
+
+/// Weight, size and value of a parcel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ParcelDetails {
+    /// Pounds; give this or `weight_kg`.
+    #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
+    pub weight_lbs: Option<Decimal>,
+    /// Kilograms; give this or `weight_lbs`.
+    #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
+    pub weight_kg: Option<Decimal>,
+    /// Centimetres.
+    #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
+    pub length_cm: Option<Decimal>,
+    /// Centimetres.
+    #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
+    pub width_cm: Option<Decimal>,
+    /// Centimetres.
+    #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
+    pub height_cm: Option<Decimal>,
+    /// The value declared to customs, in `currency`.
+    #[serde(with = "decimal")]
+    pub declared_value: Decimal,
+    /// The currency of all money in the order; USD when absent.
+    #[serde(default)]
+    pub currency: CurrencyCode,
+}
+
+impl ParcelDetails {
+    /// Kilograms in one pound, exactly.
+    pub const KG_PER_LB: Decimal = Decimal::from_parts(45_359_237, 0, 0, false, 8);
+
+    /// The weight in kilograms, whichever unit it was given in, rounded to a gram.
+    pub fn kilograms(&self) -> Option<Decimal> {
+        let kg = match (self.weight_kg, self.weight_lbs) {
+            (Some(kg), _) => kg,
+            (None, Some(lbs)) => lbs.checked_mul(Self::KG_PER_LB)?,
+            (None, None) => return None,
+        };
+        Some(kg.round_dp(3))
+    }
+}
+
+/// What customs is told about the goods as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomsInfo {
+    /// What the goods are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Harmonized System code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hs_code: Option<String>,
+}
+
+/// A line item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Product {
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How many; at least 1.
+    pub quantity: u32,
+    /// Free-on-board value of one, in the order's currency.
+    #[serde(with = "decimal")]
+    pub unit_fob_value: Decimal,
+    /// Harmonized System code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hs_code: Option<String>,
+    /// Stock-keeping unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sku: Option<String>,
+}
+
+/// The parcel that an order became.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parcel {
+    /// The parcel's id, `par_…`.
+    pub id: String,
+    /// The number by which everybody names it.
+    pub tracking_number: TrackingNumber,
+    /// Where it stands; `LABEL_GENERATED` after creation.
+    pub status: ParcelStatus,
+    /// Where the label file lies; anybody who has this URL can read it.
+    pub label_url: String,
+    /// When it was created.
+    #[serde(with = "time")]
+    pub created_at: DateTime<Utc>,
+}
+
+/// The answer to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreatedOrder {
+    /// Always true.
+    pub success: bool,
+    /// The parcel.
+    pub parcel: Parcel,
+    /// What was odd about the order; left out on the wire when there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+impl std::fmt::Debug for OrderRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OrderRequest")
+            .field("idempotency_key", &self.idempotency_key)
+            .field("tracking_number", &self.tracking_number)
+            .field("from", &self.sender.address.country)
+            .field("to", &self.receiver.address.country)
+            .field("products", &self.products.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A `Debug` that shows the country of a value and nothing personal.
+macro_rules! private_debug {
+    ($($name:ident => $($path:ident).+;)+) => {$(
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name))
+                    .field("country", &self.$($path).+)
+                    .finish_non_exhaustive()
+            }
+        }
+    )+};
+}
+
+private_debug! {
+    Sender => address.country;
+    SenderAddress => country;
+    Receiver => address.country;
+    ReceiverAddress => country;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDER: &str = r#"{"idempotencyKey":"order-0001","sender":{"fullName":"CANARY","phone":"+13055550100",
+        "address":{"line1":"CANARY","city":"Miami","state":"FL","zipCode":"33101","country":"US"}},
+        "receiver":{"fullName":"CANARY","phone":"CANARY","nationalId":"CANARY","idType":"cedula",
+        "address":{"line1":"CANARY","city":"Quito","province":"Pichincha","country":"EC"}},
+        "parcelDetails":{"weightLbs":3,"declaredValue":19.99},
+        "products":[{"description":"Shirt","quantity":1,"unitFobValue":19.99}]}"#;
+
+    #[test]
+    fn an_order_reads_and_writes_the_same() {
+        let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
+        let again: OrderRequest =
+            serde_json::from_value(serde_json::to_value(&order).unwrap()).unwrap();
+        assert_eq!(order, again);
+        assert_eq!(order.parcel_details.currency, CurrencyCode::USD);
+        assert_eq!(order.parcel_details.kilograms(), Some(Decimal::new(1361, 3)));
+    }
+
+    #[test]
+    fn debug_shows_nothing_personal() {
+        let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
+        let shown =
+            format!("{order:?}{:?}{:?}{:?}", order.sender, order.receiver, order.receiver.address);
+        assert!(!shown.contains("CANARY") && shown.contains("EC"), "{shown}");
+    }
+}

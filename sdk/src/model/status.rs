@@ -1,0 +1,87 @@
+//! The statuses of a parcel and their names (spec: States and transitions).
+
+use super::{Language, macros::wire_enum};
+
+wire_enum! {
+    /// Where a parcel stands.
+    ///
+    /// ```
+    /// # use parcelo::{Language, ParcelStatus};
+    /// assert_eq!(ParcelStatus::from("DELIVERED"), ParcelStatus::Delivered);
+    /// assert_eq!(ParcelStatus::Delivered.name(Language::Es), "Entregado");
+    /// ```
+    ParcelStatus {
+        /// The order exists and awaits its label.
+        Ordered = "ORDERED",
+        /// The shipping label exists; the order can still be voided.
+        LabelGenerated = "LABEL_GENERATED",
+        /// The parcel belongs to a manifest.
+        ManifestSubmitted = "MANIFEST_SUBMITTED",
+        /// The carrier has collected it.
+        PickedUp = "PICKED_UP",
+        /// Customs is processing it.
+        CustomsClearance = "CUSTOMS_CLEARANCE",
+        /// Customs has stopped it.
+        CustomsHold = "CUSTOMS_HOLD",
+        /// It is on the way to its destination.
+        InTransit = "IN_TRANSIT",
+        /// It is with the delivery driver.
+        OutForDelivery = "OUT_FOR_DELIVERY",
+        /// One try at delivery failed; another follows.
+        DeliveryAttempted = "DELIVERY_ATTEMPTED",
+        /// It was delivered.
+        Delivered = "DELIVERED",
+        /// The carrier has stopped trying to deliver it.
+        DeliveryFailed = "DELIVERY_FAILED",
+        /// It goes back to the sender.
+        ReturnToSender = "RETURN_TO_SENDER",
+        /// The order was cancelled.
+        Voided = "VOIDED",
+    }
+}
+
+impl ParcelStatus {
+    /// The status in words; an unknown one is its own name.
+    pub fn name(&self, language: Language) -> &str {
+        match self {
+            Self::Ordered => language.pick("Order created", "Pedido creado"),
+            Self::LabelGenerated => language.pick("Label generated", "Etiqueta generada"),
+            Self::ManifestSubmitted => language.pick("Manifest submitted", "Manifiesto enviado"),
+            Self::PickedUp => language.pick("Picked up", "Recolectado"),
+            Self::CustomsClearance => language.pick("In customs clearance", "En trámite aduanero"),
+            Self::CustomsHold => language.pick("Held at customs", "Retenido en aduana"),
+            Self::InTransit => language.pick("In transit", "En tránsito"),
+            Self::OutForDelivery => language.pick("Out for delivery", "En reparto"),
+            Self::DeliveryAttempted => language.pick("Delivery attempted", "Intento de entrega"),
+            Self::Delivered => language.pick("Delivered", "Entregado"),
+            Self::DeliveryFailed => language.pick("Delivery failed", "Entrega fallida"),
+            Self::ReturnToSender => {
+                language.pick("Returning to sender", "En devolución al remitente")
+            }
+            Self::Voided => language.pick("Voided", "Anulado"),
+            Self::Unknown(code) => code,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_two_names_and_reads_back() {
+        assert_eq!(ParcelStatus::KNOWN.len(), 13);
+        for status in ParcelStatus::KNOWN {
+            assert_eq!(&ParcelStatus::from(status.code()), status);
+            assert_ne!(status.name(Language::En), status.name(Language::Es), "{status}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_status_is_kept() {
+        let text = r#""LOST_AT_SEA""#;
+        let status: ParcelStatus = serde_json::from_str(text).unwrap();
+        assert_eq!(status, ParcelStatus::Unknown("LOST_AT_SEA".into()));
+        assert_eq!(serde_json::to_string(&status).unwrap(), text);
+    }
+}

@@ -1,0 +1,44 @@
+//! Times on the wire: RFC 3339, UTC, milliseconds, `Z`. Used as `#[serde(with = "time")]`.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Deserializer, Serializer};
+
+/// The wire's spelling of a time: `2026-01-10T15:05:00.000Z`.
+pub fn to_text(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+pub(super) fn serialize<S: Serializer>(
+    time: &DateTime<Utc>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&to_text(*time))
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<DateTime<Utc>, D::Error> {
+    DateTime::deserialize(deserializer)
+}
+
+/// The same for a time that may be `null`.
+pub(super) mod option {
+    use super::{DateTime, Deserialize, Deserializer, Serializer, Utc, to_text};
+
+    #[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+    pub(in super::super) fn serialize<S: Serializer>(
+        time: &Option<DateTime<Utc>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => serializer.serialize_str(&to_text(*time)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<DateTime<Utc>>, D::Error> {
+        Option::deserialize(deserializer)
+    }
+}

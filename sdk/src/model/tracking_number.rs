@@ -1,0 +1,94 @@
+//! The number by which everybody names a parcel (spec: Order request, `trackingNumber`).
+
+use super::{InvalidValue, macros::checked_text};
+
+/// A tracking number: 10-30 letters, digits and hyphens, with no hyphen at either end.
+///
+/// It is kept and shown as given, and compared without case: two spellings of one number are equal.
+///
+/// ```
+/// # use parcelo::TrackingNumber;
+/// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
+/// assert_eq!(number, TrackingNumber::parse("sb-success-0001")?);
+/// assert!(TrackingNumber::parse("too-short").is_err());
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct TrackingNumber(Box<str>);
+
+impl TrackingNumber {
+    /// The fewest characters of a tracking number.
+    pub const MIN: usize = 10;
+    /// The most characters of a tracking number.
+    pub const MAX: usize = 30;
+
+    /// Reads a tracking number.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        let fits = (Self::MIN..=Self::MAX).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+            && !text.starts_with('-')
+            && !text.ends_with('-');
+        if fits { Ok(Self(text.into())) } else { Err(InvalidValue::TrackingNumber) }
+    }
+
+    /// The number as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form in which numbers are compared and indexed: upper case.
+    pub fn folded(&self) -> String {
+        self.0.to_ascii_uppercase()
+    }
+
+    /// True when it starts with `SB`, which only the sandbox gives out.
+    pub fn is_sandbox(&self) -> bool {
+        self.starts_with("SB")
+    }
+
+    /// True when it starts with `prefix`, whatever the case.
+    pub fn starts_with(&self, prefix: &str) -> bool {
+        self.0.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
+    }
+}
+
+impl PartialEq for TrackingNumber {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+}
+
+impl Eq for TrackingNumber {}
+
+impl std::hash::Hash for TrackingNumber {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.folded().hash(state);
+    }
+}
+
+checked_text!(TrackingNumber);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_to_thirty_letters_digits_and_inner_hyphens() {
+        let good = ["EC7K2M9QX4T8WD0", "SB-SUCCESS-0001", "0123456789", &"A".repeat(30)];
+        let bad = [
+            "",
+            "EC7K2M9QX",
+            &"A".repeat(31),
+            "-C7K2M9QX4T",
+            "EC7K2M9QX4-",
+            "EC 7K2M9QX4T",
+            "ÑC7K2M9QX4T",
+        ];
+        for text in good {
+            assert_eq!(TrackingNumber::parse(text).map(|n| n.to_string()), Ok(text.to_owned()));
+        }
+        for text in bad {
+            assert_eq!(TrackingNumber::parse(text).ok(), None, "{text}");
+        }
+    }
+}

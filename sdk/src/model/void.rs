@@ -1,0 +1,64 @@
+//! Voiding orders (spec: Endpoint list; api: 4).
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{IdempotencyKey, ItemError, ParcelStatus, time};
+
+/// A request to void 1-100 orders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VoidRequest {
+    /// The caller's name for this write.
+    pub idempotency_key: IdempotencyKey,
+    /// The numbers to void, each once.
+    pub tracking_numbers: Vec<String>,
+    /// Why; at most 255 characters, shown in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The answer to a void: one result for each number asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoidedOrders {
+    /// How many were voided.
+    pub summary: VoidSummary,
+    /// In the order asked.
+    pub results: Vec<VoidResult>,
+}
+
+/// Counts of a void.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoidSummary {
+    /// Numbers asked for.
+    pub requested: u32,
+    /// Numbers that are void now.
+    pub voided: u32,
+    /// Numbers that are not.
+    pub failed: u32,
+}
+
+/// One number of a void.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VoidResult {
+    /// The number as it was asked.
+    pub tracking_number: String,
+    /// Whether the order is void now.
+    pub voided: bool,
+    /// Whether it was void before this request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub already_voided: Option<bool>,
+    /// The status before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_status: Option<ParcelStatus>,
+    /// The status now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ParcelStatus>,
+    /// When it was voided.
+    #[serde(default, with = "time::option", skip_serializing_if = "Option::is_none")]
+    pub voided_at: Option<DateTime<Utc>>,
+    /// Why it was not voided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ItemError>,
+}
