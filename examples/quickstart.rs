@@ -1,1 +1,2 @@
+//! Quickstart.
 fn main() {}

@@ -52,6 +52,7 @@ impl IdempotencyKey {
         let mut bytes = [0_u8; 20];
         #[expect(
             clippy::expect_used,
+            clippy::disallowed_methods,
             reason = "without randomness keys could collide; documented"
         )]
         getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
