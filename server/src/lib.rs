@@ -1,1 +1,5 @@
-//! Parcelo server.
+//! The service of Parcelo.
+
+pub mod clock;
+pub mod core;
+pub mod ids;

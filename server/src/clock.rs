@@ -1,0 +1,111 @@
+//! Time: the only place that reads the wall clock. Everything else is handed a `now`.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicI64, Ordering},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use chrono::{DateTime, Utc};
+
+/// A moment: milliseconds since 1970 began in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Millis(pub i64);
+
+impl Millis {
+    /// One second.
+    pub const SECOND: i64 = 1_000;
+    /// One minute.
+    pub const MINUTE: i64 = 60 * Self::SECOND;
+    /// One hour.
+    pub const HOUR: i64 = 60 * Self::MINUTE;
+    /// One day.
+    pub const DAY: i64 = 24 * Self::HOUR;
+
+    /// The moment `millis` later; negative is earlier. It stops at the ends of time.
+    #[must_use]
+    pub const fn plus(self, millis: i64) -> Self {
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// The Unix second in which the moment lies.
+    pub const fn second(self) -> i64 {
+        self.0.div_euclid(Self::SECOND)
+    }
+
+    /// The moment as a date and time; beyond what a calendar can say it is 1970.
+    pub fn to_utc(self) -> DateTime<Utc> {
+        DateTime::from_timestamp_millis(self.0).unwrap_or_default()
+    }
+}
+
+impl From<DateTime<Utc>> for Millis {
+    fn from(time: DateTime<Utc>) -> Self {
+        Self(time.timestamp_millis())
+    }
+}
+
+/// Tells the time.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// The present moment.
+    fn now(&self) -> Millis;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+    fn now(&self) -> Millis {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A clock that stands still until it is moved; it never goes back by itself.
+#[derive(Debug)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock that shows `now`.
+    pub const fn at(now: Millis) -> Self {
+        Self(AtomicI64::new(now.0))
+    }
+
+    /// Makes the clock show `now`.
+    pub fn set(&self, now: Millis) {
+        self.0.store(now.0, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Millis {
+        Millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Real time since some moment of this process, for how long a cached thing may be believed and
+/// how long work took; it has nothing to do with the service's own clock.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
+pub fn stopwatch() -> Instant {
+    Instant::now()
+}
+
+/// Whether `age` has passed on the stopwatch since `start`.
+pub fn is_older(start: Instant, age: Duration) -> bool {
+    stopwatch().saturating_duration_since(start) > age
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_clock_shows_what_it_is_set_to() {
+        let clock = ManualClock::at(Millis(5));
+        clock.set(clock.now().plus(Millis::SECOND));
+        assert_eq!(clock.now(), Millis(1_005));
+        assert_eq!(Millis(-1).second(), -1);
+    }
+}

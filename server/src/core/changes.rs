@@ -1,0 +1,139 @@
+//! What a decision wants done to the store, as plain data: all of it is committed, or none.
+
+use parcelo::{CountryCode, OrderRequest, TrackingNumber};
+use ulid::Ulid;
+
+use super::{IdempotencyRecord, State, Tenant};
+use crate::clock::Millis;
+
+/// A parcel's number inside the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ParcelKey(pub i64);
+
+/// How often a parcel's row has been written; a decision names the version it was made on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Version(pub i64);
+
+/// One mutation: committed whole, together with the answer it will be replayed with.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    /// When it was decided.
+    pub now: Millis,
+    /// The idempotency record to be kept, for keyed writes.
+    pub replay: Option<IdempotencyRecord>,
+    /// The parcels it was decided on, at the versions that were seen.
+    pub expect: Vec<(ParcelKey, Version)>,
+    /// What to do, in this order.
+    pub ops: Vec<Op>,
+}
+
+/// One change of the store.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// A new parcel; its first two events are implied by its row.
+    InsertParcel(Box<NewParcel>),
+    /// The parcel takes the event's state, and the event joins its history.
+    Move {
+        /// The parcel.
+        parcel: ParcelKey,
+        /// What happened.
+        event: Event,
+    },
+    /// The parcel's next simulated step.
+    Schedule {
+        /// The parcel.
+        parcel: ParcelKey,
+        /// The step.
+        step: Step,
+    },
+    /// The parcel has no further simulated steps.
+    CancelSteps {
+        /// The parcel.
+        parcel: ParcelKey,
+    },
+}
+
+/// A parcel that does not exist yet. It starts with two events at `created_at` in `origin`:
+/// `ORDERED` (sequence 1) and `LABEL_GENERATED` (sequence 2).
+#[derive(Debug, Clone)]
+pub struct NewParcel {
+    /// The public id, without its prefix; the label's id is the same with another prefix.
+    pub id: Ulid,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// Its number, unique in its environment whatever the case.
+    pub tracking_number: TrackingNumber,
+    /// When it was created.
+    pub created_at: Millis,
+    /// Where its first events happened: `Miami, US`.
+    pub origin: String,
+    /// Where simulated events happen: `Quito, EC`.
+    pub destination: String,
+    /// The destination country.
+    pub country: CountryCode,
+    /// The promised day at the destination, in days since 1970 began.
+    pub promised_day: i32,
+    /// Its first simulated step.
+    pub step: Option<Step>,
+    /// The order as it was accepted.
+    pub order: OrderRequest,
+}
+
+/// A simulated step that is to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Its place in the scenario, from 0.
+    pub index: u8,
+    /// When it happens.
+    pub due: Millis,
+}
+
+/// One event of a parcel's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// 1, 2, 3… within the parcel.
+    pub sequence: u32,
+    /// The state at this event.
+    pub state: State,
+    /// When it happened.
+    pub at: Millis,
+    /// City and country.
+    pub location: String,
+    /// More, when there is more to say.
+    pub description: Option<String>,
+}
+
+/// A parcel as the store gives it to a decision; the order itself is read on its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParcelRow {
+    /// Its number inside the database.
+    pub key: ParcelKey,
+    /// How often it has been written.
+    pub version: Version,
+    /// The public id, without its prefix.
+    pub id: Ulid,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// Its number, as it was given.
+    pub tracking_number: TrackingNumber,
+    /// Where it stands.
+    pub state: State,
+    /// When it was created.
+    pub created_at: Millis,
+    /// When its state last changed.
+    pub updated_at: Millis,
+    /// Where its first events happened.
+    pub origin: String,
+    /// Where simulated events happen.
+    pub destination: String,
+    /// The destination country.
+    pub country: CountryCode,
+    /// The promised day at the destination, in days since 1970 began.
+    pub promised_day: i32,
+    /// 1, and one more with each reprint.
+    pub label_version: u32,
+    /// The sequence of its last event.
+    pub last_sequence: u32,
+    /// Its next simulated step.
+    pub step: Option<Step>,
+}

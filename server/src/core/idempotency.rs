@@ -1,0 +1,118 @@
+//! Exactly once: what a key record means to a request that names the same key
+//! (spec: Idempotency; docs/api.md, Idempotency).
+
+use parcelo::{Fingerprint, IdempotencyKey, Operation};
+use sha2::{Digest, Sha256};
+
+use super::Tenant;
+use crate::clock::Millis;
+
+/// How long a key is remembered, from its first use.
+pub const LIFETIME: i64 = 24 * Millis::HOUR;
+
+/// A hash of (API key, operation, idempotency key): the scope in which a key is one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RecordKey(pub [u8; 16]);
+
+impl RecordKey {
+    /// The record key of a caller's key.
+    pub fn of(api_key: i64, operation: Operation, key: &IdempotencyKey) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(api_key.to_be_bytes());
+        hash.update(operation.path());
+        hash.update([0]);
+        hash.update(key.as_str());
+        let mut half = [0; 16];
+        half.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+        Self(half)
+    }
+}
+
+/// A write that was done, and the answer it got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyRecord {
+    /// The key in its scope.
+    pub key: RecordKey,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// What the request said.
+    pub fingerprint: Fingerprint,
+    /// When it was first seen.
+    pub first_seen: Millis,
+    /// The body of the answer.
+    pub body: Vec<u8>,
+}
+
+impl IdempotencyRecord {
+    /// When the key is forgotten.
+    pub const fn expires(&self) -> Millis {
+        self.first_seen.plus(LIFETIME)
+    }
+}
+
+/// What a key means to the request at hand.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The key is new, or forgotten.
+    Fresh,
+    /// The same request was answered before.
+    Replay(IdempotencyRecord),
+    /// The key was used with another request.
+    Conflict(IdempotencyRecord),
+}
+
+/// Whether a record of this age still counts.
+pub const fn is_alive(first_seen: Millis, now: Millis) -> bool {
+    now.0 < first_seen.plus(LIFETIME).0
+}
+
+/// Decides what the record found under a key means to a request.
+pub fn judge(found: Option<IdempotencyRecord>, fingerprint: &Fingerprint, now: Millis) -> Verdict {
+    match found {
+        Some(record) if is_alive(record.first_seen, now) => {
+            if record.fingerprint == *fingerprint {
+                Verdict::Replay(record)
+            } else {
+                Verdict::Conflict(record)
+            }
+        }
+        _ => Verdict::Fresh,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> IdempotencyRecord {
+        IdempotencyRecord {
+            key: RecordKey([1; 16]),
+            tenant: Tenant::of_number(3),
+            fingerprint: [7; 32],
+            first_seen: Millis(1_000),
+            body: b"{}".to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_key_replays_conflicts_and_is_forgotten_after_24_hours() {
+        let last = Millis(1_000 + LIFETIME - 1);
+        assert_eq!(judge(None, &[7; 32], last), Verdict::Fresh);
+        assert_eq!(judge(Some(record()), &[7; 32], last), Verdict::Replay(record()));
+        assert_eq!(judge(Some(record()), &[8; 32], last), Verdict::Conflict(record()));
+        assert_eq!(judge(Some(record()), &[7; 32], last.plus(1)), Verdict::Fresh);
+    }
+
+    #[test]
+    fn the_scope_is_api_key_operation_and_key() {
+        let key = IdempotencyKey::parse("same-key-1").unwrap();
+        let one = RecordKey::of(1, Operation::CreateOrder, &key);
+        assert_eq!(one, RecordKey::of(1, Operation::CreateOrder, &key));
+        assert_ne!(one, RecordKey::of(2, Operation::CreateOrder, &key));
+        assert_ne!(one, RecordKey::of(1, Operation::VoidOrders, &key));
+        assert_ne!(
+            one,
+            RecordKey::of(1, Operation::CreateOrder, &IdempotencyKey::parse("same-key-2").unwrap())
+        );
+    }
+}

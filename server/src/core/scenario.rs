@@ -1,0 +1,107 @@
+//! The sandbox's simulated journeys, as a table of steps with their times
+//! (spec: States and transitions; docs/api.md, Sandbox).
+
+use parcelo::TrackingNumber;
+
+use super::State::{
+    self, CustomsClearance, CustomsHold, Delivered, DeliveryAttempted, DeliveryFailed, InTransit,
+    OutForDelivery, ReturnToSender,
+};
+use super::{Event, Op, ParcelRow, Step};
+use crate::clock::Millis;
+
+/// A simulated journey: the prefix of tracking numbers that choose it, and what happens how many
+/// minutes after the order was created.
+#[derive(Debug)]
+pub struct Scenario {
+    /// What a tracking number starts with.
+    pub prefix: &'static str,
+    /// Minutes after creation, and the state that is reached then.
+    pub steps: &'static [(i64, State)],
+}
+
+/// Every simulated journey.
+pub const SCENARIOS: [Scenario; 4] = [
+    Scenario {
+        prefix: "SB-SUCCESS-",
+        steps: &[(5, CustomsClearance), (10, InTransit), (15, OutForDelivery), (20, Delivered)],
+    },
+    Scenario {
+        prefix: "SB-FAIL-",
+        steps: &[(5, InTransit), (10, DeliveryAttempted), (15, DeliveryFailed)],
+    },
+    Scenario {
+        prefix: "SB-CUSTOMS-",
+        steps: &[(5, CustomsClearance), (10, CustomsHold), (70, CustomsClearance), (75, InTransit)],
+    },
+    Scenario {
+        prefix: "SB-RTS-",
+        steps: &[(5, InTransit), (10, DeliveryAttempted), (15, ReturnToSender)],
+    },
+];
+
+impl Scenario {
+    /// The journey that a tracking number chooses; most choose none.
+    pub fn of(number: &TrackingNumber) -> Option<&'static Self> {
+        SCENARIOS.iter().find(|scenario| number.starts_with(scenario.prefix))
+    }
+
+    /// The step with this number, counted from 0, for an order created at `created`.
+    pub fn step(&self, index: u8, created: Millis) -> Option<Step> {
+        let (minutes, _) = self.steps.get(usize::from(index))?;
+        Some(Step { index, due: created.plus(minutes * Millis::MINUTE) })
+    }
+}
+
+/// What happens to a parcel whose next step is due: the move at its scheduled time, and the step
+/// after it. A parcel whose state does not let the step happen leaves its journey.
+pub fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
+    let scenario = Scenario::of(&parcel.tracking_number);
+    let target = scenario.and_then(|scenario| scenario.steps.get(usize::from(step.index)));
+    let Some((_, to)) = target.filter(|(_, to)| parcel.state.can_become(*to)) else {
+        return vec![Op::CancelSteps { parcel: parcel.key }];
+    };
+    let event = Event {
+        sequence: parcel.last_sequence + 1,
+        state: *to,
+        at: step.due,
+        location: parcel.destination.clone(),
+        description: None,
+    };
+    let next = scenario.and_then(|scenario| scenario.step(step.index + 1, parcel.created_at));
+    let then = match next {
+        Some(step) => Op::Schedule { parcel: parcel.key, step },
+        None => Op::CancelSteps { parcel: parcel.key },
+    };
+    vec![Op::Move { parcel: parcel.key, event }, then]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_journey_is_legal_from_the_label_on() {
+        for scenario in &SCENARIOS {
+            let mut state = State::LabelGenerated;
+            let mut last = 0;
+            for (minutes, next) in scenario.steps {
+                assert!(state.can_become(*next), "{} {state:?} {next:?}", scenario.prefix);
+                let pause = if state == CustomsHold { 60 } else { 5 };
+                assert_eq!(minutes - last, pause, "{} {next:?}", scenario.prefix);
+                (state, last) = (*next, *minutes);
+            }
+        }
+    }
+
+    #[test]
+    fn the_prefix_chooses_whatever_its_case() {
+        let prefix = |text| {
+            TrackingNumber::parse(text).ok().and_then(|n| Scenario::of(&n)).map(|s| s.prefix)
+        };
+        assert_eq!(prefix("sb-success-0001"), Some("SB-SUCCESS-"));
+        assert_eq!(prefix("SB-CUSTOMS-1"), Some("SB-CUSTOMS-"));
+        assert_eq!(prefix("SB-SUCCESSFUL1"), None);
+        assert_eq!(prefix("SBEC7K2M9QX4T8"), None);
+    }
+}

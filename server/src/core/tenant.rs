@@ -1,0 +1,46 @@
+//! Whose data it is: an account in one environment. Every row belongs to one tenant.
+
+use parcelo::Environment;
+
+/// An account's number inside the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AccountKey(pub i64);
+
+/// One account in one environment: nothing of one tenant is seen by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tenant {
+    /// The account.
+    pub account: AccountKey,
+    /// The environment.
+    pub environment: Environment,
+}
+
+impl Tenant {
+    /// The one number under which rows of this tenant are stored.
+    pub const fn number(self) -> i64 {
+        let environment = match self.environment {
+            Environment::Production => 0,
+            Environment::Sandbox => 1,
+        };
+        self.account.0 * 2 + environment
+    }
+
+    /// The tenant stored under a number.
+    pub const fn of_number(number: i64) -> Self {
+        let environment =
+            if number % 2 == 0 { Environment::Production } else { Environment::Sandbox };
+        Self { account: AccountKey(number / 2), environment }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_is_one_number() {
+        for number in 0..10 {
+            assert_eq!(Tenant::of_number(number).number(), number);
+        }
+    }
+}
