@@ -137,7 +137,7 @@ pub struct ErrorBody {
     pub request_id: Option<String>,
     /// Whole seconds to wait before trying again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after: Option<f64>,
+    pub retry_after: Option<serde_json::Number>,
 }
 
 impl ErrorBody {

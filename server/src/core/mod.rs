@@ -3,14 +3,34 @@
 //! No store, no HTTP, no clock, no randomness in here. A decision answers with one [`Changes`],
 //! which the store commits whole or not at all.
 
+pub mod access;
 pub mod changes;
+pub mod create;
+pub mod delivery;
+pub mod history;
 pub mod idempotency;
+pub mod limit;
+pub mod refusal;
 pub mod scenario;
+pub mod secrets;
+pub mod site;
 pub mod state;
 pub mod tenant;
 
 pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub use idempotency::{IdempotencyRecord, RecordKey};
+pub use refusal::Refusal;
 pub use scenario::Scenario;
+pub use secrets::Secrets;
+pub use site::Site;
 pub use state::State;
 pub use tenant::{AccountKey, Tenant};
+
+/// An answer's body on the wire.
+pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {
+    #[expect(
+        clippy::expect_used,
+        reason = "answers are structs of text and numbers, with text as keys"
+    )]
+    serde_json::to_vec(answer).expect("an answer can be written as JSON")
+}

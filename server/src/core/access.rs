@@ -1,0 +1,71 @@
+//! From where a key may be used: the client's address, and the key's IP list
+//! (spec: API key properties; docs/api.md, IP list).
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// The address of the client: the socket's peer, unless that is a trusted proxy; then the
+/// right-most entry of `X-Forwarded-For` that no trusted proxy has.
+pub fn client_address<'a>(
+    peer: IpAddr,
+    forwarded_for: impl DoubleEndedIterator<Item = &'a str>,
+    trusted: &[IpNet],
+) -> IpAddr {
+    let mut client = peer.to_canonical();
+    let hops = forwarded_for.flat_map(|line| line.split(',')).rev();
+    for hop in hops {
+        if !contains(trusted, client) {
+            break;
+        }
+        let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
+        client = address.to_canonical();
+    }
+    client
+}
+
+/// Whether a key with this list may be used from `client`; an empty list allows any address.
+pub fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
+    list.is_empty() || contains(list, client)
+}
+
+fn contains(list: &[IpNet], address: IpAddr) -> bool {
+    list.iter().any(|net| net.contains(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_client_is_the_last_hop_that_is_no_proxy_of_ours() {
+        let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap()];
+        let table = [
+            ("203.0.113.9", vec!["198.51.100.1"], "203.0.113.9"),
+            ("10.0.0.1", vec![], "10.0.0.1"),
+            ("10.0.0.1", vec!["198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1", vec!["1.2.3.4, 198.51.100.1, 10.9.9.9"], "198.51.100.1"),
+            ("10.0.0.1", vec!["1.2.3.4", "198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1", vec!["garbage"], "10.0.0.1"),
+            ("::ffff:10.0.0.1", vec!["::ffff:198.51.100.1"], "198.51.100.1"),
+        ];
+        for (peer, header, client) in table {
+            let found = client_address(ip(peer), header.iter().copied(), &trusted);
+            assert_eq!(found, ip(client), "{peer} {header:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_list_allows_all_and_any_other_only_its_own() {
+        let list: Vec<IpNet> =
+            vec!["192.0.2.0/24".parse().unwrap(), "2001:db8::/32".parse().unwrap()];
+        assert!(is_allowed(&[], ip("203.0.113.9")));
+        assert!(is_allowed(&list, ip("192.0.2.77")));
+        assert!(is_allowed(&list, ip("2001:db8::1")));
+        assert!(!is_allowed(&list, ip("203.0.113.9")));
+    }
+}

@@ -1,0 +1,41 @@
+//! Tracking records: what a parcel's row and events say to people, in their language
+//! (spec: Tracking record).
+
+use parcelo::{HistoryEntry, Language, ParcelStatus, TrackingRecord};
+
+use super::{Event, ParcelRow, State, delivery};
+
+/// The two events that every parcel begins with; its row implies them.
+pub fn first_events(parcel: &ParcelRow) -> [Event; 2] {
+    [(1, State::Ordered), (2, State::LabelGenerated)].map(|(sequence, state)| Event {
+        sequence,
+        state,
+        at: parcel.created_at,
+        location: parcel.origin.clone(),
+        description: None,
+    })
+}
+
+/// The record of a parcel, with its history when there is one to show.
+pub fn record(parcel: &ParcelRow, events: Option<&[Event]>, language: Language) -> TrackingRecord {
+    let status = ParcelStatus::from(parcel.state);
+    TrackingRecord {
+        tracking_number: parcel.tracking_number.clone(),
+        status_name: status.name(language).to_owned(),
+        status,
+        estimated_delivery: delivery::estimated_delivery(parcel.country, parcel.promised_day),
+        history: events.map(|events| events.iter().map(|event| entry(event, language)).collect()),
+    }
+}
+
+fn entry(event: &Event, language: Language) -> HistoryEntry {
+    let status = ParcelStatus::from(event.state);
+    HistoryEntry {
+        status_name: status.name(language).to_owned(),
+        status,
+        timestamp: event.at.to_utc(),
+        location: event.location.clone(),
+        description: event.description.clone(),
+        sequence: Some(event.sequence),
+    }
+}

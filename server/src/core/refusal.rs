@@ -1,0 +1,148 @@
+//! Why a request is refused: one constructor for each failure, the texts from the SDK's catalogue.
+
+use std::net::IpAddr;
+
+use parcelo::{
+    CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, Language,
+};
+use serde_json::{Value, json};
+
+use super::{IdempotencyRecord, State};
+use crate::clock::Millis;
+
+/// A request that is not carried out, and what its caller is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The code, from which status and texts follow.
+    pub code: ErrorCode,
+    /// Whole seconds to wait before trying again.
+    pub retry_after: Option<u32>,
+    values: Vec<(&'static str, String)>,
+    hint: Option<(String, String)>,
+    details: Option<Value>,
+}
+
+impl From<ErrorCode> for Refusal {
+    fn from(code: ErrorCode) -> Self {
+        Self { code, retry_after: None, values: Vec::new(), hint: None, details: None }
+    }
+}
+
+impl Refusal {
+    /// The request breaks rules.
+    pub fn invalid(faults: &[FieldFault]) -> Self {
+        Self { details: Some(json!({ "errors": faults })), ..ErrorCode::ValidationFailed.into() }
+    }
+
+    /// The key belongs to the other environment, whose address is named.
+    pub fn other_environment(of_key: Environment, address: &str) -> Self {
+        let hint = (
+            format!("It is a {of_key} key: use it at {address}."),
+            format!("Es una clave de {}: úsela en {address}.", in_spanish(of_key)),
+        );
+        Self { hint: Some(hint), ..ErrorCode::AuthInvalidApiKey.into() }
+    }
+
+    /// The client's address is not in the key's list.
+    pub fn address(client: IpAddr) -> Self {
+        let details = json!({ "clientIp": client.to_string() });
+        Self { details: Some(details), ..ErrorCode::AuthIpNotAllowed.into() }
+    }
+
+    /// The key may not ship to this country.
+    pub fn country(country: CountryCode, allowed: &[CountryCode]) -> Self {
+        Self {
+            values: vec![("country", country.to_string())],
+            details: Some(json!({ "country": country, "allowedCountries": allowed })),
+            ..ErrorCode::AuthCountryNotAllowed.into()
+        }
+    }
+
+    /// The window is used up.
+    pub fn rate_limited(retry_after: u32) -> Self {
+        Self {
+            values: vec![("n", retry_after.to_string())],
+            retry_after: Some(retry_after),
+            ..ErrorCode::RateLimitExceeded.into()
+        }
+    }
+
+    /// The key was used with another request.
+    pub fn conflict(record: &IdempotencyRecord) -> Self {
+        let details = json!({
+            "firstSeenAt": wire(record.first_seen),
+            "expiresAt": wire(record.expires()),
+        });
+        Self { details: Some(details), ..ErrorCode::IdempotencyConflict.into() }
+    }
+
+    /// The first request with this key has not come back yet.
+    pub fn in_progress() -> Self {
+        Self { retry_after: Some(1), ..ErrorCode::IdempotencyInProgress.into() }
+    }
+
+    /// The service cannot answer now.
+    pub fn unavailable() -> Self {
+        Self { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }
+    }
+
+    /// The parcel's status does not allow it; `code`'s text has a `{status}`.
+    pub fn status(code: ErrorCode, state: State) -> Self {
+        let status = parcelo::ParcelStatus::from(state).to_string();
+        Self { values: vec![("status", status)], ..code.into() }
+    }
+
+    /// The refusal on the wire.
+    pub fn to_envelope(&self, request_id: &str) -> ErrorEnvelope {
+        let error = ErrorBody {
+            code: self.code.code().to_owned(),
+            message: self.text(Language::En),
+            message_es: self.text(Language::Es),
+            details: self.details.clone(),
+            request_id: Some(request_id.to_owned()),
+            retry_after: self.retry_after.map(Into::into),
+        };
+        ErrorEnvelope { success: false, error }
+    }
+
+    fn text(&self, language: Language) -> String {
+        let values: Vec<_> =
+            self.values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let text = self.code.text(language, &values);
+        match &self.hint {
+            Some((en, es)) => format!("{text} {}", language.pick(en, es)),
+            None => text,
+        }
+    }
+}
+
+fn in_spanish(environment: Environment) -> &'static str {
+    match environment {
+        Environment::Production => "producción",
+        Environment::Sandbox => "pruebas",
+    }
+}
+
+fn wire(time: Millis) -> String {
+    parcelo::model::time::to_text(time.to_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_placeholder_of_a_refusal_is_filled() {
+        let refusals = [
+            Refusal::country(CountryCode::EC, &[CountryCode::MX]),
+            Refusal::rate_limited(3),
+            Refusal::status(ErrorCode::LabelNotReprintable, State::Delivered),
+            Refusal::other_environment(Environment::Sandbox, "http://sandbox.example"),
+        ];
+        for refusal in refusals {
+            let error = refusal.to_envelope("req_1").error;
+            assert!(!error.message.contains('{') && !error.message_es.contains('{'), "{error:?}");
+            assert_ne!(error.message, error.message_es);
+        }
+    }
+}

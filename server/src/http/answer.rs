@@ -1,0 +1,83 @@
+//! How answers and refusals become HTTP responses.
+
+use axum::{
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use parcelo::{ErrorCode, header as names};
+use serde::Serialize;
+
+use super::json;
+use crate::{
+    core::{Refusal, limit::Quota, to_body},
+    service::Answer,
+};
+
+/// A refusal on its way out; the gate gives it the request's id and writes its body.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused(pub(crate) Refusal);
+
+impl<T: Into<Refusal>> From<T> for Refused {
+    fn from(refusal: T) -> Self {
+        Self(refusal.into())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let mut response = status_of(self.0.code).into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+fn status_of(code: ErrorCode) -> StatusCode {
+    StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// Writes the body of a refusal, which needs the request's id; other responses pass.
+pub(super) fn with_body(response: Response, request_id: &str) -> Response {
+    let Some(Refused(refusal)) = response.extensions().get::<Refused>().cloned() else {
+        return response;
+    };
+    let body = to_body(&refusal.to_envelope(request_id));
+    let mut written = json(status_of(refusal.code), body);
+    // What the router has said already, such as the methods that are allowed, stays.
+    for (name, value) in response.headers() {
+        if name != header::CONTENT_LENGTH {
+            written.headers_mut().entry(name).or_insert_with(|| value.clone());
+        }
+    }
+    if let Some(seconds) = refusal.retry_after {
+        written.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    written
+}
+
+/// The headers that every response carries.
+pub(super) fn sign(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
+    let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
+    headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
+    headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());
+    headers.insert(HeaderName::from_static(names::RATE_REMAINING), quota.remaining.into());
+    headers.insert(HeaderName::from_static(names::RATE_RESET), quota.reset.into());
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Created(body) => json(StatusCode::CREATED, body),
+            Self::Replayed(body) => {
+                let mut response = json(StatusCode::OK, body);
+                let name = HeaderName::from_static(names::IDEMPOTENT_REPLAYED);
+                response.headers_mut().insert(name, HeaderValue::from_static("true"));
+                response
+            }
+        }
+    }
+}
+
+/// A JSON answer to a read.
+pub(super) fn ok(answer: &impl Serialize) -> Response {
+    json(StatusCode::OK, to_body(answer))
+}

@@ -1,0 +1,93 @@
+//! Reading a request: its JSON body, its query, its path, in the order in which faults are told
+//! (docs/api.md, Order of checks).
+
+use axum::{
+    body::Body,
+    extract::{Path, Request, rejection::PathRejection},
+    http::{HeaderMap, header},
+};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use parcelo::{ErrorCode, FaultCode, FieldFault, Language, rules};
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::core::Refusal;
+
+/// The most bytes of a body: 256 KiB.
+const MOST: usize = 256 * 1024;
+
+/// The JSON object in a request's body.
+pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = read(&parts.headers, body).await?;
+    if !is_json(&parts.headers) {
+        return Err(ErrorCode::UnsupportedMediaType.into());
+    }
+    rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
+}
+
+async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if declared.is_some_and(|length: u64| length > MOST as u64) {
+        return Err(ErrorCode::PayloadTooLarge.into());
+    }
+    match Limited::new(body, MOST).collect().await {
+        Ok(body) => Ok(body.to_bytes().into()),
+        Err(error) if error.is::<LengthLimitError>() => Err(ErrorCode::PayloadTooLarge.into()),
+        Err(_) => Err(Refusal::invalid(&[broken_off()])),
+    }
+}
+
+/// Nobody reads this answer unless a proxy stands between.
+fn broken_off() -> FieldFault {
+    FieldFault {
+        field: "body".to_owned(),
+        code: FaultCode::MalformedJson,
+        message: "The body ended before it was complete; send it again.".to_owned(),
+        message_es: "El cuerpo terminó antes de estar completo; envíelo de nuevo.".to_owned(),
+        suggestion: None,
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = given.unwrap_or_default().split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// The language that the caller wants.
+pub(super) fn language(headers: &HeaderMap) -> Language {
+    let header = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    Language::from_header(header.unwrap_or_default())
+}
+
+/// A header's text.
+pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or_default())
+}
+
+/// A query parameter; the last one counts when it is given twice.
+pub(super) fn query(query: Option<&str>, name: &str) -> Option<String> {
+    let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
+}
+
+/// The path's parameter; one that is no text is one that nobody has.
+pub(super) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
+    path.map(|Path(text)| text).unwrap_or_default()
+}
+
+/// A query parameter that is true or false; false when it is not given.
+pub(super) fn flag(given: Option<String>, name: &str) -> Result<bool, Refusal> {
+    match given.as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Refusal::invalid(&[FieldFault {
+            field: name.to_owned(),
+            code: FaultCode::InvalidFormat,
+            message: format!("{name} is true or false."),
+            message_es: format!("{name} es true o false."),
+            suggestion: None,
+        }])),
+    }
+}

@@ -1,0 +1,146 @@
+//! The gate: what happens to every request before its handler and to every response after it:
+//! id, caller, address, limit; then headers, and JSON for panics and requests that take too long.
+
+use std::{net::IpAddr, panic::AssertUnwindSafe, time::Duration};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderValue, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use parcelo::{ErrorCode, header as names};
+
+use super::{Api, Refused, answer, body::header_text, health};
+use crate::{
+    clock::{Millis, stopwatch},
+    core::{
+        Refusal, access,
+        limit::{Admission, Quota},
+    },
+    service::{Caller, Limited, Visitor},
+};
+
+/// How long a handler may take.
+const MOST: Duration = Duration::from_secs(30);
+
+/// The other end of the connection; the listener tells it to the gate.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
+/// The id of the request at hand, for answers that hold it.
+#[derive(Debug, Clone)]
+pub(super) struct RequestId(pub(super) String);
+
+/// Lets a request in, or answers it here.
+pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+    let (now, begun) = (api.service.now(), stopwatch());
+    let request_id = api.service.request_id(now);
+    let (method, path) = (request.method().clone(), route_of(&request));
+    let (quota, entry) = admit(&api, &request, now);
+    let response = match entry {
+        Ok(caller) => {
+            request.extensions_mut().insert(RequestId(request_id.clone()));
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            guarded(next.run(request)).await
+        }
+        Err(refusal) => Refused(refusal).into_response(),
+    };
+    let mut response = answer::with_body(response, &request_id);
+    answer::sign(response.headers_mut(), &request_id, quota);
+    let date = HeaderValue::from_str(&httpdate(now)).unwrap_or(HeaderValue::from_static(""));
+    response.headers_mut().insert(header::DATE, date);
+    let (status, micros) = (response.status().as_u16(), begun.elapsed().as_micros());
+    tracing::info!(%request_id, %method, path, status, micros, "answered");
+    response
+}
+
+/// The path's pattern: what stands in a path is not for logs.
+fn route_of(request: &Request) -> String {
+    let matched = request.extensions().get::<axum::extract::MatchedPath>();
+    matched.map_or_else(|| "(no route)".to_owned(), |path| path.as_str().to_owned())
+}
+
+/// Who may come in, and what the rate headers say.
+fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Option<Caller>, Refusal>) {
+    let client = client_of(api, request);
+    let path = request.uri().path();
+    if path != "/api" && !path.starts_with("/api/") {
+        return admit_stranger(api, path, client, now);
+    }
+    let key = header_text(request.headers(), names::API_KEY);
+    match api.service.authenticate(Visitor { environment: api.environment, key }) {
+        Ok(caller) => admit_caller(api, caller, client, now),
+        Err(refusal) => {
+            let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
+            (quota, entry.and(Err(refusal)))
+        }
+    }
+}
+
+fn admit_caller(
+    api: &Api,
+    caller: Caller,
+    client: IpAddr,
+    now: Millis,
+) -> (Quota, Result<Option<Caller>, Refusal>) {
+    if let Err(refusal) = api.service.check_address(&caller, client) {
+        return (api.service.quota_of(&caller, now), Err(refusal));
+    }
+    match api.service.admit_caller(&caller, now) {
+        Admission::Granted(quota) => (quota, Ok(Some(caller))),
+        Admission::Refused(quota) => (quota, Err(wait_for(quota, now))),
+    }
+}
+
+/// Operators' probes are never limited; everybody else is counted by address.
+fn admit_stranger(
+    api: &Api,
+    path: &str,
+    client: IpAddr,
+    now: Millis,
+) -> (Quota, Result<Option<Caller>, Refusal>) {
+    if path == health::LIVE || path == health::READY {
+        return (Quota::whole(api.service.settings().limits.unauthenticated, now), Ok(None));
+    }
+    let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
+    (quota, entry.map(|()| None))
+}
+
+fn limited(api: &Api, who: Limited, now: Millis) -> (Quota, Result<(), Refusal>) {
+    match api.service.admit(who, now) {
+        Admission::Granted(quota) => (quota, Ok(())),
+        Admission::Refused(quota) => (quota, Err(wait_for(quota, now))),
+    }
+}
+
+fn wait_for(quota: Quota, now: Millis) -> Refusal {
+    let seconds = u32::try_from(quota.reset - now.second()).unwrap_or(1);
+    Refusal::rate_limited(seconds.max(1))
+}
+
+fn client_of(api: &Api, request: &Request) -> IpAddr {
+    let peer = request.extensions().get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
+    let forwarded = request.headers().get_all("x-forwarded-for");
+    let hops: Vec<_> = forwarded.iter().filter_map(|value| value.to_str().ok()).collect();
+    access::client_address(peer, hops.into_iter(), &api.service.settings().trusted_proxies)
+}
+
+/// The handler's response; a panic or a handler that takes too long is answered in its place.
+async fn guarded(handler: impl Future<Output = Response>) -> Response {
+    match tokio::time::timeout(MOST, AssertUnwindSafe(handler).catch_unwind()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            tracing::error!("a handler panicked");
+            Refused::from(ErrorCode::InternalError).into_response()
+        }
+        Err(_) => Refused(Refusal::unavailable()).into_response(),
+    }
+}
+
+fn httpdate(now: Millis) -> String {
+    now.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}

@@ -1,0 +1,42 @@
+//! Is my key fine, does the process live, can it serve.
+
+use std::sync::atomic::Ordering;
+
+use axum::{Extension, extract::State, response::Response};
+use parcelo::ErrorCode;
+use serde_json::json;
+
+use super::{Api, Refused, answer};
+use crate::{core::Refusal, service::Caller};
+
+/// Does the process live.
+pub(super) const LIVE: &str = "/healthz";
+/// Can the process serve.
+pub(super) const READY: &str = "/readyz";
+
+/// GET /api/v1/health: which key this is, and what it may do.
+pub(super) async fn of_key(Extension(caller): Extension<Caller>, Extension(id): Extension<super::gate::RequestId>) -> Response {
+    answer::ok(&json!({
+        "success": true,
+        "status": "ok",
+        "authenticated": true,
+        "keyName": caller.key.name,
+        "allowedCountries": caller.key.countries.to_wire(),
+        "environment": caller.key.tenant.environment,
+        "meta": { "requestId": id.0 },
+    }))
+}
+
+/// The process lives: it answers.
+pub(super) async fn live() -> Response {
+    answer::ok(&json!({ "status": "ok" }))
+}
+
+/// The process can serve: it has not been told to stop, and its store can be written.
+pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
+    if api.ready.load(Ordering::Relaxed) && api.service.store().is_writable() {
+        Ok(answer::ok(&json!({ "status": "ok" })))
+    } else {
+        Err(Refused(Refusal { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }))
+    }
+}

@@ -1,0 +1,122 @@
+//! Accepting connections: sockets, their limits in time and number, and stopping in order.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body, extract::Request};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    task::JoinHandle,
+};
+use tower::ServiceExt;
+
+use super::Peer;
+
+/// How long a client may take to send the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long requests in flight may take to finish when the process stops.
+const LAST_WORDS: Duration = Duration::from_secs(25);
+/// Connections served at once; a further one waits to be accepted.
+const MOST_CONNECTIONS: usize = 10_000;
+
+/// Tells listeners to stop.
+#[derive(Debug, Clone)]
+pub struct Stop(watch::Sender<bool>);
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Stop {
+    /// Stops them.
+    pub fn now(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Resolves once it is time to stop.
+    pub async fn told(&self) {
+        // An error would mean that no sender is left, and `self` is one.
+        let _ = self.0.subscribe().wait_for(|stop| *stop).await;
+    }
+}
+
+/// A listener that serves until it is stopped.
+#[derive(Debug)]
+pub struct Listener(JoinHandle<()>);
+
+impl Listener {
+    /// Serves the routes on a socket until it is told to stop.
+    pub fn start(socket: TcpListener, routes: Router, stop: Stop) -> Self {
+        Self(tokio::spawn(accept(socket, routes, stop)))
+    }
+
+    /// Waits until requests in flight are answered after a stop.
+    pub async fn finish(self) {
+        if let Err(error) = self.0.await {
+            tracing::error!(%error, "a listener failed");
+        }
+    }
+}
+
+async fn accept(socket: TcpListener, routes: Router, stop: Stop) {
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+        tokio::select! {
+            accepted = socket.accept() => match accepted {
+                Ok((stream, peer)) => serve(stream, peer, routes.clone(), place, &graceful),
+                Err(error) => rest_after(&error).await,
+            },
+            () = stop.told() => break,
+        }
+    }
+    drop(socket);
+    if tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests did not finish in time");
+    }
+}
+
+/// Out of file descriptors, say: the next try is bound to fail too, so give others a moment.
+async fn rest_after(error: &std::io::Error) {
+    tracing::warn!(%error, "a connection could not be accepted");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    routes: Router,
+    place: OwnedSemaphorePermit,
+    graceful: &GracefulShutdown,
+) {
+    // Small answers leave at once; a failure only makes them slower.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let routes = routes.clone();
+        async move {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(Peer(peer.ip()));
+            routes.oneshot(request).await
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(stream), service);
+    let connection = graceful.watch(connection);
+    tokio::spawn(async move {
+        // A client that breaks off is no fault of ours.
+        let _ = connection.await;
+        drop(place);
+    });
+}
+

@@ -1,0 +1,88 @@
+//! The HTTP shell of one environment: routes, and how answers and refusals look on the wire.
+//!
+//! It decides nothing: the [gate](gate) lets a request in, a handler reads it, the
+//! [service](crate::service) answers.
+
+mod answer;
+mod body;
+mod gate;
+mod health;
+mod labels;
+mod listen;
+mod orders;
+mod tracking;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    http::StatusCode,
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, get, post},
+};
+use parcelo::{Environment, ErrorCode, Method, Operation};
+use url::Url;
+
+use crate::service::Service;
+pub(crate) use answer::Refused;
+pub use gate::Peer;
+pub use listen::{Listener, Stop};
+
+/// What every handler is given: the service, and the environment whose address was called.
+#[derive(Debug, Clone)]
+pub struct Api {
+    /// The service.
+    pub service: Arc<Service>,
+    /// The environment.
+    pub environment: Environment,
+    /// False once the process has been told to stop.
+    pub ready: Arc<std::sync::atomic::AtomicBool>,
+}
+
+/// The routes of one environment.
+pub fn router(api: Api) -> Router {
+    let files = format!("{}/{{file}}", labels_path(&api));
+    let routes = Router::new()
+        .merge(operation(Operation::CreateOrder, post(orders::create)))
+        .merge(operation(Operation::GetTracking, get(tracking::get)))
+        .merge(operation(Operation::DownloadLabel, get(labels::download)))
+        .merge(operation(Operation::Health, get(health::of_key)))
+        .route(&files, get(labels::linked))
+        .route(health::LIVE, get(health::live))
+        .route(health::READY, get(health::ready));
+    gated(routes, api)
+}
+
+/// Routes behind the gate, with answers in JSON for whatever they do not have.
+fn gated(routes: Router<Api>, api: Api) -> Router {
+    routes
+        .fallback(|| async { Refused::from(ErrorCode::NotFound) })
+        .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) })
+        .layer(middleware::from_fn_with_state(api.clone(), gate::gate))
+        .with_state(api)
+}
+
+/// The routes of the admin listener; operators ask it whether the process lives.
+pub fn admin_router(api: Api) -> Router {
+    let routes = Router::new()
+        .route(health::LIVE, get(health::live))
+        .route(health::READY, get(health::ready));
+    gated(routes, api)
+}
+
+fn operation(operation: Operation, handler: MethodRouter<Api>) -> Router<Api> {
+    debug_assert!(matches!(operation.method(), Method::Get | Method::Post));
+    Router::new().route(operation.path(), handler)
+}
+
+/// Where label files are served: the path of the public address, for a proxy that keeps paths.
+fn labels_path(api: &Api) -> String {
+    let host = &api.service.settings().site(api.environment).labels_host;
+    let path = Url::parse(host).map(|url| url.path().trim_end_matches('/').to_owned());
+    path.unwrap_or_default()
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(http::header::CONTENT_TYPE, "application/json")], body).into_response()
+}

@@ -1,0 +1,25 @@
+//! GET /api/v1/tracking/{trackingNumber}.
+
+use axum::{
+    Extension,
+    extract::{Path, RawQuery, State, rejection::PathRejection},
+    http::HeaderMap,
+    response::Response,
+};
+
+use super::{Api, Refused, answer, body};
+use crate::service::Caller;
+
+pub(super) async fn get(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    path: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let number = body::parameter(path);
+    let with_history = body::flag(body::query(query.as_deref(), "includeHistory"), "includeHistory")?;
+    let language = body::language(&headers);
+    let record = api.service.track(&caller, &number, with_history, language).await?;
+    Ok(answer::ok(&record))
+}

@@ -1,0 +1,89 @@
+//! API keys for tests.
+
+use futures_util::FutureExt;
+use ipnet::IpNet;
+use parcelo::{ApiKey, CountryCode, Environment};
+
+use super::MockServer;
+use crate::{
+    clock::Clock as _,
+    core::keys::Countries,
+    service::{NewKeyRequest, issue_key},
+};
+
+/// A key that is to be made; [`KeyBuilder::issue`] makes it.
+#[derive(Debug)]
+#[must_use = "nothing is made before `issue`"]
+pub struct KeyBuilder<'a> {
+    server: &'a MockServer,
+    request: NewKeyRequest,
+}
+
+impl<'a> KeyBuilder<'a> {
+    pub(super) fn new(server: &'a MockServer) -> Self {
+        let request = NewKeyRequest {
+            account: "default".to_owned(),
+            environment: Environment::Sandbox,
+            name: "Test".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
+        Self { server, request }
+    }
+
+    /// The key's name.
+    pub fn name(mut self, name: &str) -> Self {
+        self.request.name = name.to_owned();
+        self
+    }
+
+    /// The account it belongs to; keys of one account share their parcels.
+    pub fn account(mut self, account: &str) -> Self {
+        self.request.account = account.to_owned();
+        self
+    }
+
+    /// The only countries it may ship to.
+    ///
+    /// # Panics
+    ///
+    /// When one is no country.
+    pub fn countries<'c>(mut self, countries: impl IntoIterator<Item = &'c str>) -> Self {
+        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
+        let read = |code| CountryCode::parse(code).expect("a country code");
+        self.request.countries = Countries::Only(countries.into_iter().map(read).collect());
+        self
+    }
+
+    /// The only addresses it may be used from, as addresses or networks.
+    ///
+    /// # Panics
+    ///
+    /// When one is no network.
+    pub fn ip_list<'c>(mut self, list: impl IntoIterator<Item = &'c str>) -> Self {
+        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
+        let read = |text: &str| text.parse::<IpNet>().expect("a network such as 10.0.0.0/8");
+        self.request.ip_list = list.into_iter().map(read).collect();
+        self
+    }
+
+    /// Requests a second; holds also where the clock is frozen.
+    pub fn rate_limit(mut self, requests: u32) -> Self {
+        self.request.rate_limit = Some(requests);
+        self
+    }
+
+    /// Makes the key.
+    ///
+    /// # Panics
+    ///
+    /// Never: a store in memory answers at once and does not fail.
+    pub fn issue(self) -> ApiKey {
+        let Self { server, request } = self;
+        let issued = issue_key(server.service.store(), &server.ids, request, server.clock.now());
+        #[expect(clippy::expect_used, reason = "a store in memory answers at once and does not fail")]
+        let (key, _) = issued.now_or_never().expect("a store in memory answers at once").expect("a key");
+        key
+    }
+}

@@ -1,0 +1,161 @@
+//! The real service in a test: in memory, on a free port, with a clock to move.
+//!
+//! Not an imitation: the same rules, the same store, the same HTTP. It stops when it is dropped.
+
+#[cfg(feature = "sdk")]
+mod client;
+mod clock;
+mod key;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use parcelo::{Environment, rules::Destinations};
+
+pub use clock::{Clock, ClockControl};
+pub use key::KeyBuilder;
+
+pub use crate::service::Fired;
+use crate::{
+    core::Site,
+    http::{Api, Listener, Stop, router},
+    ids::Ids,
+    service::{Limits, Service, Settings},
+    store::Store,
+};
+
+/// How often a clock that runs by itself looks for steps that have fallen due.
+const TICK: Duration = Duration::from_millis(500);
+
+/// The service, embedded: the sandbox, on `127.0.0.1` and a free port.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use parcelo_server::mock::{Clock, MockServer};
+///
+/// let server = MockServer::builder().clock(Clock::frozen("2026-01-05T08:00:00Z")).seed(42).start().await;
+/// let key = server.key().countries(["EC", "CO"]).issue();
+/// assert!(key.secret().starts_with("pk_test_"));
+/// assert!(server.url().starts_with("http://127.0.0.1:"));
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct MockServer {
+    service: Arc<Service>,
+    ids: Arc<Ids>,
+    clock: Arc<clock::MovableClock>,
+    url: String,
+    stop: Stop,
+}
+
+/// How a [`MockServer`] is to be started.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    clock: Clock,
+    seed: u64,
+}
+
+impl MockServer {
+    /// A server to be set up: its clock is frozen at 2026-01-05 08:00 UTC and its seed is 0
+    /// unless said otherwise.
+    pub fn builder() -> Builder {
+        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0 }
+    }
+
+    /// Starts a server as [`MockServer::builder`] sets it up.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+
+    /// The address of its API.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A new API key: for every country unless said otherwise.
+    pub fn key(&self) -> KeyBuilder<'_> {
+        KeyBuilder::new(self)
+    }
+
+    /// The clock, to be moved.
+    pub fn clock(&self) -> ClockControl<'_> {
+        ClockControl::new(self)
+    }
+}
+
+impl Builder {
+    /// Sets the clock.
+    #[must_use]
+    pub fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Sets the seed, from which ids, tracking numbers and keys follow.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Starts the server.
+    ///
+    /// # Panics
+    ///
+    /// When no port of `127.0.0.1` can be listened on.
+    pub async fn start(self) -> MockServer {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
+        let socket = tokio::net::TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
+        #[expect(clippy::expect_used, reason = "a bound socket has an address")]
+        let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
+        let server = self.on(url);
+        let environment = Environment::Sandbox;
+        let api = Api { service: Arc::clone(&server.service), environment, ready: Arc::default() };
+        api.ready.store(true, std::sync::atomic::Ordering::Relaxed);
+        drop(Listener::start(socket, router(api), server.stop.clone()));
+        if server.clock.runs() {
+            tokio::spawn(tick(Arc::clone(&server.service), server.stop.clone()));
+        }
+        server
+    }
+
+    fn on(self, url: String) -> MockServer {
+        let ids = Arc::new(Ids::seeded(self.seed));
+        let clock = Arc::new(clock::MovableClock::from(&self.clock));
+        let site = |environment| Site {
+            environment,
+            base_url: url.clone(),
+            labels_host: format!("{url}/files"),
+        };
+        let settings = Settings {
+            production: site(Environment::Production),
+            sandbox: site(Environment::Sandbox),
+            destinations: Destinations::All,
+            limits: Limits { enforced: clock.runs(), ..Limits::default() },
+            trusted_proxies: Vec::new(),
+        };
+        #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]
+        let store = Store::memory(ids.array()).expect("a store in memory");
+        let now: Arc<dyn crate::clock::Clock> = clock.clone();
+        let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
+        MockServer { service, ids, clock, url, stop: Stop::default() }
+    }
+}
+
+impl Drop for MockServer {
+    fn drop(&mut self) {
+        self.stop.now();
+    }
+}
+
+async fn tick(service: Arc<Service>, stop: Stop) {
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {
+                // A failure is logged where it happened, and the next tick tries again.
+                let _ = service.take_due_steps().await;
+            }
+            () = stop.told() => return,
+        }
+    }
+}

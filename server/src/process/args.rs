@@ -1,0 +1,256 @@
+//! The command line: every flag is also an environment variable; a flag wins.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use ipnet::IpNet;
+use parcelo::{CountryCode, Environment, rules::Destinations};
+use url::Url;
+
+use crate::service::Limits;
+
+/// The Parcelo server: creates parcel orders with labels and tracks them.
+#[derive(Debug, Parser)]
+#[command(name = "parcelo-server", version, propagate_version = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+impl Args {
+    /// Reads the process's arguments; wrong ones end the process with an explanation.
+    pub fn read() -> Self {
+        Self::parse()
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve the production API, the sandbox API and the operators' listener.
+    Serve(Box<Serve>),
+    /// Make, list and revoke API keys; works while a server runs on the same database.
+    #[command(subcommand)]
+    Keys(Keys),
+}
+
+#[derive(Debug, Clone, ClapArgs)]
+pub(super) struct DatabaseArg {
+    /// The database: sqlite:FILE, or sqlite::memory: for one that is gone afterwards.
+    #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", value_parser = database)]
+    pub(super) database: Database,
+}
+
+/// Where data is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Database {
+    Memory,
+    File(PathBuf),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Serve {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// The environments to serve.
+    #[arg(long, env = "PARCELO_ENVIRONMENTS", value_delimiter = ',', default_value = "production,sandbox")]
+    pub(super) environments: Vec<EnvironmentArg>,
+    /// Where the production API listens.
+    #[arg(long, env = "PARCELO_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    pub(super) listen: SocketAddr,
+    /// Where the sandbox API listens.
+    #[arg(long, env = "PARCELO_SANDBOX_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS")]
+    pub(super) sandbox_listen: SocketAddr,
+    /// Where operators ask for health.
+    #[arg(long, env = "PARCELO_ADMIN_LISTEN", default_value = "127.0.0.1:8082", value_name = "ADDRESS")]
+    pub(super) admin_listen: SocketAddr,
+    /// A file that is written once the server listens: its addresses and process id, as JSON.
+    #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
+    pub(super) ready_file: Option<PathBuf>,
+    /// The production API's public address, as it stands on labels and in answers.
+    #[arg(long, env = "PARCELO_BASE_URL", value_name = "URL")]
+    pub(super) base_url: Option<Url>,
+    /// The sandbox API's public address.
+    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL")]
+    pub(super) sandbox_base_url: Option<Url>,
+    /// The public address of production's label files; the API's address with /files when absent.
+    #[arg(long, env = "PARCELO_LABELS_HOST", value_name = "URL")]
+    pub(super) labels_host: Option<Url>,
+    /// The public address of the sandbox's label files.
+    #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL")]
+    pub(super) sandbox_labels_host: Option<Url>,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+    /// Countries that parcels may go to; all of them when absent.
+    #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = country)]
+    pub(super) countries: Vec<CountryCode>,
+    /// Proxies whose X-Forwarded-For header is believed.
+    #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = network)]
+    pub(super) trusted_proxies: Vec<IpNet>,
+}
+
+impl Serve {
+    pub(super) fn destinations(&self) -> Destinations {
+        if self.countries.is_empty() {
+            Destinations::All
+        } else {
+            Destinations::Only(self.countries.iter().copied().collect())
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ClapArgs)]
+pub(super) struct LimitArgs {
+    /// Requests a second of one production key.
+    #[arg(long, env = "PARCELO_PRODUCTION_RATE_LIMIT", default_value_t = Limits::default().production, value_name = "N")]
+    production_rate_limit: u32,
+    /// Requests a second of one sandbox key.
+    #[arg(long, env = "PARCELO_SANDBOX_RATE_LIMIT", default_value_t = Limits::default().sandbox, value_name = "N")]
+    sandbox_rate_limit: u32,
+    /// Requests a second of one address on public pages.
+    #[arg(long, env = "PARCELO_PUBLIC_RATE_LIMIT", default_value_t = Limits::default().public, value_name = "N")]
+    public_rate_limit: u32,
+    /// Requests a second of one address without a valid key.
+    #[arg(long, env = "PARCELO_UNAUTHENTICATED_RATE_LIMIT", default_value_t = Limits::default().unauthenticated, value_name = "N")]
+    unauthenticated_rate_limit: u32,
+}
+
+impl From<LimitArgs> for Limits {
+    fn from(args: LimitArgs) -> Self {
+        Self {
+            production: args.production_rate_limit,
+            sandbox: args.sandbox_rate_limit,
+            public: args.public_rate_limit,
+            unauthenticated: args.unauthenticated_rate_limit,
+            enforced: true,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Keys {
+    /// Make a key; it is shown this once only.
+    Create(CreateKey),
+    /// List the keys, without their secrets.
+    List(ListKeys),
+    /// Revoke a key; a running server refuses it within a second.
+    Revoke(RevokeKey),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct CreateKey {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// The environment the key is for.
+    #[arg(long, value_name = "ENVIRONMENT")]
+    pub(super) environment: EnvironmentArg,
+    /// A name for people, 1-100 characters.
+    #[arg(long, value_parser = name)]
+    pub(super) name: String,
+    /// The countries it may ship to, as EC,MX; * for every supported one.
+    #[arg(long, required = true, value_delimiter = ',', value_parser = country_or_all)]
+    pub(super) countries: Vec<CountryOrAll>,
+    /// An address or network it may be used from; up to 50, any when absent.
+    #[arg(long = "ip", value_name = "NETWORK", value_parser = network)]
+    pub(super) ip_list: Vec<IpNet>,
+    /// The account it belongs to; made when it does not exist.
+    #[arg(long, default_value = "default", value_parser = name)]
+    pub(super) account: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ListKeys {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct RevokeKey {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// The key's id, key_…
+    #[arg(value_name = "KEYID")]
+    pub(super) id: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EnvironmentArg {
+    /// Live shipments.
+    Production,
+    /// Simulated ones.
+    Sandbox,
+}
+
+impl From<EnvironmentArg> for Environment {
+    fn from(arg: EnvironmentArg) -> Self {
+        match arg {
+            EnvironmentArg::Production => Self::Production,
+            EnvironmentArg::Sandbox => Self::Sandbox,
+        }
+    }
+}
+
+/// One entry of a key's countries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CountryOrAll {
+    All,
+    One(CountryCode),
+}
+
+fn database(text: &str) -> Result<Database, String> {
+    match text.strip_prefix("sqlite:") {
+        Some(":memory:") => Ok(Database::Memory),
+        Some(file) if !file.is_empty() => Ok(Database::File(file.trim_start_matches("//").into())),
+        _ => Err("a database is sqlite:FILE or sqlite::memory:".to_owned()),
+    }
+}
+
+fn country(text: &str) -> Result<CountryCode, String> {
+    CountryCode::parse(text).map_err(|error| error.to_string())
+}
+
+fn country_or_all(text: &str) -> Result<CountryOrAll, String> {
+    if text == "*" { Ok(CountryOrAll::All) } else { country(text).map(CountryOrAll::One) }
+}
+
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = text.parse::<std::net::IpAddr>().map(|address| address.to_canonical().into());
+    address.or_else(|_| text.parse()).map_err(|_| "an address or a network such as 10.0.0.0/8".to_owned())
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let length = text.trim().chars().count();
+    if (1..=100).contains(&length) {
+        Ok(text.trim().to_owned())
+    } else {
+        Err("a name has 1-100 characters".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_database_is_a_file_or_memory() {
+        assert_eq!(database("sqlite:parcelo.db"), Ok(Database::File("parcelo.db".into())));
+        assert_eq!(database("sqlite:///var/p.db"), Ok(Database::File("/var/p.db".into())));
+        assert_eq!(database("sqlite::memory:"), Ok(Database::Memory));
+        assert!(database("postgres://x").is_err() && database("sqlite:").is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! The admin commands for API keys: on the database itself, also while a server runs on it.
+
+use parcelo::ApiKey;
+use serde_json::{Value, json};
+
+use super::{
+    Failure,
+    args::{CountryOrAll, CreateKey, Database, DatabaseArg, Keys, ListKeys, RevokeKey},
+    print,
+};
+use crate::{
+    clock::{Clock, SystemClock},
+    core::keys::{Countries, KeyRecord},
+    ids::Ids,
+    service::{NewKeyRequest, issue_key},
+    store::{Store, StoreError},
+};
+
+pub(super) async fn run(command: Keys) -> Result<(), Failure> {
+    match command {
+        Keys::Create(options) => create(options).await,
+        Keys::List(options) => list(&options),
+        Keys::Revoke(options) => revoke(options).await,
+    }
+}
+
+async fn create(options: CreateKey) -> Result<(), Failure> {
+    let ids = Ids::random();
+    let store = open(&options.database, &ids)?;
+    let request = NewKeyRequest {
+        account: options.account,
+        environment: options.environment.into(),
+        name: options.name,
+        countries: countries(&options.countries),
+        ip_list: options.ip_list,
+        rate_limit: None,
+    };
+    let (key, record) = issue_key(&store, &ids, request, SystemClock.now()).await?;
+    if options.json {
+        print::json(&created(&key, &record));
+    } else {
+        print::new_key(&key, &record);
+    }
+    Ok(())
+}
+
+fn list(options: &ListKeys) -> Result<(), Failure> {
+    let records = open(&options.database, &Ids::random())?.keys()?;
+    if options.json {
+        print::json(&records.iter().map(shown).collect());
+    } else {
+        print::keys(&records);
+    }
+    Ok(())
+}
+
+async fn revoke(options: RevokeKey) -> Result<(), Failure> {
+    let store = open(&options.database, &Ids::random())?;
+    let revoked = store.revoke_key(&options.id, SystemClock.now()).await?;
+    let record = revoked.ok_or(Failure::NoSuchKey(options.id))?;
+    if options.json {
+        print::json(&shown(&record));
+    } else {
+        print::revoked(&record);
+    }
+    Ok(())
+}
+
+fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, StoreError> {
+    match &database.database {
+        Database::Memory => Store::memory(ids.array()),
+        Database::File(path) => Store::open_for_admin(path, ids.array()),
+    }
+}
+
+fn countries(given: &[CountryOrAll]) -> Countries {
+    let mut some = Vec::new();
+    for entry in given {
+        match entry {
+            CountryOrAll::All => return Countries::All,
+            CountryOrAll::One(country) => some.push(*country),
+        }
+    }
+    Countries::Only(some)
+}
+
+fn created(key: &ApiKey, record: &KeyRecord) -> Value {
+    json!({
+        "keyId": record.id,
+        "key": key.secret(),
+        "environment": record.tenant.environment,
+        "name": record.name,
+        "allowedCountries": record.countries.to_wire(),
+        "ipWhitelist": record.ip_list,
+    })
+}
+
+fn shown(record: &KeyRecord) -> Value {
+    json!({
+        "keyId": record.id,
+        "last4": record.last4,
+        "account": record.account,
+        "environment": record.tenant.environment,
+        "name": record.name,
+        "allowedCountries": record.countries.to_wire(),
+        "ipWhitelist": record.ip_list,
+        "createdAt": parcelo::model::time::to_text(record.created_at.to_utc()),
+        "revokedAt": record.revoked_at.map(|at| parcelo::model::time::to_text(at.to_utc())),
+    })
+}

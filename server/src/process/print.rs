@@ -1,0 +1,74 @@
+//! The process's words to people: the only place of the server that prints.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where the process speaks")]
+
+use std::io::{self, IsTerminal};
+
+use parcelo::{ApiKey, header};
+use tracing_subscriber::EnvFilter;
+
+use super::Failure;
+use crate::core::keys::KeyRecord;
+
+/// Logs go to stderr: text for people at a terminal, JSON for machines.
+pub(super) fn log() {
+    let filter = EnvFilter::try_from_env("PARCELO_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A second subscriber in one process cannot be set; the first one goes on.
+    let _ = if io::stderr().is_terminal() { logs.try_init() } else { logs.json().try_init() };
+}
+
+pub(super) fn failure(failure: &Failure) {
+    eprintln!("parcelo-server: {failure}");
+}
+
+pub(super) fn listening(addresses: &[(&str, String)]) {
+    for (what, url) in addresses {
+        println!("{what:<12}{url}");
+    }
+}
+
+/// The first key of a new database, and a call that works with it as it stands.
+pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) {
+    println!("\nThis is a new database. Its first sandbox key, shown this once only:\n");
+    println!("  {}\n", key.secret());
+    if let Some(url) = sandbox {
+        println!("Create a first order with it:\n");
+        let path = parcelo::Operation::CreateOrder.path();
+        println!("  curl -s {url}{path} -H '{}: {}' \\", header::API_KEY, key.secret());
+        println!("    -H 'content-type: application/json' -d '{FIRST_ORDER}'");
+    }
+}
+
+/// A small order that keeps every rule.
+pub(super) const FIRST_ORDER: &str = r#"{"idempotencyKey":"first-order-0001","trackingNumber":"SB-SUCCESS-0001","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
+
+pub(super) fn json(value: &serde_json::Value) {
+    println!("{value}");
+}
+
+pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) {
+    println!("{}", key.secret());
+    eprintln!("{} \"{}\": keep the key above, it is shown this once only.", record.id, record.name);
+}
+
+pub(super) fn keys(records: &[KeyRecord]) {
+    if records.is_empty() {
+        eprintln!("There are no keys; `parcelo-server keys create` makes one.");
+    }
+    for record in records {
+        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+        let countries = record.countries.to_wire().join(",");
+        let (environment, account) = (record.tenant.environment, &record.account);
+        println!(
+            "{}  {}…{}  {state:<8}{environment:<11}{countries:<12}{account}  {}",
+            record.id,
+            environment.key_prefix(),
+            record.last4,
+            record.name
+        );
+    }
+}
+
+pub(super) fn revoked(record: &KeyRecord) {
+    println!("{} \"{}\" is revoked.", record.id, record.name);
+}

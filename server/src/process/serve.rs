@@ -1,0 +1,206 @@
+//! `parcelo-server serve`: open the database, listen, say so, and stop in order.
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use parcelo::Environment;
+use serde_json::json;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+use url::Url;
+
+use super::{
+    Failure,
+    args::{Database, EnvironmentArg, Serve},
+    print,
+};
+use crate::{
+    clock::{Clock, Millis, SystemClock},
+    core::{Site, keys::Countries},
+    http::{Api, Listener, Stop, admin_router, router},
+    ids::Ids,
+    service::{NewKeyRequest, Service, Settings, issue_key},
+    store::Store,
+};
+
+/// How often due steps are looked for.
+const TICK: Duration = Duration::from_millis(500);
+/// How often forgotten idempotency keys are deleted.
+const PURGE: Duration = Duration::from_secs(60);
+
+/// The sockets, bound before anything is said about addresses.
+struct Sockets {
+    production: Option<TcpListener>,
+    sandbox: Option<TcpListener>,
+    admin: TcpListener,
+}
+
+pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
+    print::log();
+    let ids = Arc::new(Ids::random());
+    let store = match &options.database.database {
+        Database::Memory => Store::memory(ids.array())?,
+        Database::File(path) => Store::open(path, ids.array())?,
+    };
+    let sockets = bind(&options).await?;
+    let settings = settings(&options, &sockets)?;
+    let addresses = addresses(&sockets)?;
+    let is_new = store.is_new()?;
+    let service = Arc::new(Service::new(store.clone(), Arc::new(SystemClock), Arc::clone(&ids), settings));
+    let ready = Arc::new(AtomicBool::new(true));
+    let stop = Stop::default();
+    let listeners = listen(sockets, &service, &ready, &stop);
+    print::listening(&addresses);
+    if is_new {
+        greet(&store, &ids, &addresses).await?;
+    }
+    write_ready_file(options.ready_file.as_deref(), &addresses)?;
+    let outcome = run_until_told(&service).await;
+    ready.store(false, Ordering::Relaxed);
+    stop.now();
+    for listener in listeners {
+        listener.finish().await;
+    }
+    drop(service);
+    store.close().await;
+    outcome
+}
+
+async fn bind(options: &Serve) -> Result<Sockets, Failure> {
+    let serves = |wanted| options.environments.contains(&wanted);
+    let production = if serves(EnvironmentArg::Production) { Some(bind_one(options.listen).await?) } else { None };
+    let sandbox = if serves(EnvironmentArg::Sandbox) { Some(bind_one(options.sandbox_listen).await?) } else { None };
+    Ok(Sockets { production, sandbox, admin: bind_one(options.admin_listen).await? })
+}
+
+async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|source| Failure::Listen { address, source })
+}
+
+/// What listens, and under which address it can be called from this machine.
+fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut addresses = Vec::new();
+    let all = [("production", sockets.production.as_ref()), ("sandbox", sockets.sandbox.as_ref()), ("admin", Some(&sockets.admin))];
+    for (what, socket) in all {
+        if let Some(socket) = socket {
+            addresses.push((what, url_of(socket)?));
+        }
+    }
+    Ok(addresses)
+}
+
+fn url_of(socket: &TcpListener) -> Result<String, Failure> {
+    let mut address = socket.local_addr()?;
+    if address.ip().is_unspecified() {
+        let loopback: std::net::IpAddr =
+            if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
+        address.set_ip(loopback);
+    }
+    Ok(format!("http://{address}"))
+}
+
+fn settings(options: &Serve, sockets: &Sockets) -> Result<Settings, Failure> {
+    let production = (sockets.production.as_ref(), options.base_url.as_ref(), options.labels_host.as_ref());
+    let sandbox = (sockets.sandbox.as_ref(), options.sandbox_base_url.as_ref(), options.sandbox_labels_host.as_ref());
+    Ok(Settings {
+        production: site(Environment::Production, production)?,
+        sandbox: site(Environment::Sandbox, sandbox)?,
+        destinations: options.destinations(),
+        limits: options.limits.into(),
+        trusted_proxies: options.trusted_proxies.clone(),
+    })
+}
+
+type Given<'a> = (Option<&'a TcpListener>, Option<&'a Url>, Option<&'a Url>);
+
+/// The public addresses of an environment; one that is not served here may still be named.
+fn site(environment: Environment, (socket, base, labels): Given<'_>) -> Result<Site, Failure> {
+    let base_url = match (base, socket) {
+        (Some(url), _) => plain(url),
+        (None, Some(socket)) => url_of(socket)?,
+        (None, None) => format!("the {environment} address"),
+    };
+    let labels_host = labels.map_or_else(|| format!("{base_url}/files"), plain);
+    Ok(Site { environment, base_url, labels_host })
+}
+
+fn plain(url: &Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+fn listen(sockets: Sockets, service: &Arc<Service>, ready: &Arc<AtomicBool>, stop: &Stop) -> Vec<Listener> {
+    let api = |environment| Api {
+        service: Arc::clone(service),
+        environment,
+        ready: Arc::clone(ready),
+    };
+    let mut listeners = vec![Listener::start(sockets.admin, admin_router(api(Environment::Production)), stop.clone())];
+    let apis = [(Environment::Production, sockets.production), (Environment::Sandbox, sockets.sandbox)];
+    for (environment, socket) in apis {
+        listeners.extend(socket.map(|socket| Listener::start(socket, router(api(environment)), stop.clone())));
+    }
+    listeners
+}
+
+/// A new database gets an account, and a sandbox key that is shown this once.
+async fn greet(store: &Store, ids: &Ids, addresses: &[(&str, String)]) -> Result<(), Failure> {
+    let request = NewKeyRequest {
+        account: "default".to_owned(),
+        environment: Environment::Sandbox,
+        name: "First key".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
+    };
+    let (key, _) = issue_key(store, ids, request, SystemClock.now()).await?;
+    let sandbox = addresses.iter().find(|(what, _)| *what == "sandbox");
+    print::first_key(&key, sandbox.map(|(_, url)| url.as_str()));
+    Ok(())
+}
+
+/// Written whole or not at all, so that nobody reads half of it.
+fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let mut content: serde_json::Map<_, _> =
+        addresses.iter().map(|(what, url)| ((*what).to_owned(), json!(url))).collect();
+    content.insert("pid".to_owned(), json!(std::process::id()));
+    let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
+    let draft = path.with_extension("tmp");
+    std::fs::write(&draft, json!(content).to_string()).map_err(failed)?;
+    std::fs::rename(&draft, path).map_err(failed)
+}
+
+/// Takes due steps and purges until a signal says to stop or the database is lost.
+async fn run_until_told(service: &Service) -> Result<(), Failure> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut ticks, mut purges) = (tokio::time::interval(TICK), tokio::time::interval(PURGE));
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {
+                if !service.store().is_writable() {
+                    return Err(Failure::DatabaseLost);
+                }
+                // A failure is logged where it happened, and the next tick tries again.
+                let _ = service.take_due_steps().await;
+            }
+            _ = purges.tick() => purge(service, SystemClock.now()).await,
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+        }
+    }
+}
+
+async fn purge(service: &Service, now: Millis) {
+    if let Err(error) = service.store().purge_records(now).await {
+        tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
+    }
+}

@@ -1,0 +1,56 @@
+//! Making API keys: for the admin commands, the first start and the mock server.
+
+use ipnet::IpNet;
+use parcelo::{ApiKey, Environment};
+
+use crate::{
+    clock::Millis,
+    core::{
+        Secrets, Tenant,
+        keys::{Countries, KeyRecord, NewKey},
+    },
+    ids::{Ids, named},
+    store::{Store, StoreError},
+};
+
+/// A key that is to be made (spec: API key properties).
+#[derive(Debug, Clone)]
+pub struct NewKeyRequest {
+    /// The account it belongs to; it is made when it does not exist.
+    pub account: String,
+    /// The environment.
+    pub environment: Environment,
+    /// A name for people.
+    pub name: String,
+    /// Where it may ship to.
+    pub countries: Countries,
+    /// From where it may be used; empty is from anywhere.
+    pub ip_list: Vec<IpNet>,
+    /// Requests a second, when not the environment's.
+    pub rate_limit: Option<u32>,
+}
+
+/// Makes a key. The whole key is in the answer and nowhere else: it is not stored.
+pub async fn issue_key(
+    store: &Store,
+    ids: &Ids,
+    request: NewKeyRequest,
+    now: Millis,
+) -> Result<(ApiKey, KeyRecord), StoreError> {
+    let account = store.account(&request.account, named("acc", ids.ulid(now)), now).await?;
+    let key = ApiKey::from_random(request.environment, &ids.key_bytes());
+    let shown = key.secret();
+    let record = NewKey {
+        id: named("key", ids.ulid(now)),
+        tenant: Tenant { account, environment: request.environment },
+        name: request.name,
+        countries: request.countries,
+        ip_list: request.ip_list,
+        rate_limit: request.rate_limit,
+        hash: Secrets::derive(&store.secret()).hash_of(&key),
+        last4: shown.get(shown.len().saturating_sub(4)..).unwrap_or_default().to_owned(),
+        created_at: now,
+    };
+    let record = store.insert_key(record).await?;
+    Ok((key, record))
+}

@@ -1,0 +1,103 @@
+//! The service: each operation loads what its decision needs, lets the core decide, and commits.
+//!
+//! It knows the store, the clock and the ids; it knows nothing of HTTP. The HTTP shell, the mock
+//! server and the admin commands all call it.
+
+mod callers;
+mod keys;
+mod limiter;
+mod orders;
+mod parcels;
+mod settings;
+mod steps;
+
+use std::sync::Arc;
+
+use parcelo::{Environment, ErrorCode};
+
+use crate::{
+    clock::{Clock, Millis},
+    core::{Refusal, Secrets, Site},
+    ids::Ids,
+    store::{Commit, Store, StoreError},
+};
+pub use callers::{Caller, Visitor};
+pub use keys::{NewKeyRequest, issue_key};
+pub use limiter::Limited;
+pub use parcels::LabelFile;
+pub use settings::{Limits, Settings};
+pub use steps::Fired;
+
+/// The service, shared by all that serve it.
+#[derive(Debug)]
+pub struct Service {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    ids: Arc<Ids>,
+    secrets: Secrets,
+    settings: Settings,
+    limiter: limiter::Limiter,
+    callers: callers::Cache,
+}
+
+/// The answer to a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It was done now.
+    Created(Vec<u8>),
+    /// It had been done before; these are the bytes of the first answer.
+    Replayed(Vec<u8>),
+}
+
+impl Service {
+    /// The service over a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
+        let secrets = Secrets::derive(&store.secret());
+        let (limiter, callers) = Default::default();
+        Self { store, clock, ids, secrets, settings, limiter, callers }
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Millis {
+        self.clock.now()
+    }
+
+    /// The id of a request that has just come in.
+    pub fn request_id(&self, now: Millis) -> String {
+        self.ids.request_id(now)
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The store, for the process that runs the service.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn site(&self, environment: Environment) -> &Site {
+        self.settings.site(environment)
+    }
+}
+
+/// What a commit that did not go through means, for the outcomes that mean the same to every
+/// operation; the ones an operation can bring about itself, it looks at before.
+fn failed(outcome: &Commit) -> Refusal {
+    match outcome {
+        Commit::Busy | Commit::Full | Commit::VersionConflict => Refusal::unavailable(),
+        Commit::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
+        Commit::Committed | Commit::IdempotencyTaken(_) | Commit::Broken => {
+            tracing::error!(?outcome, "a commit failed");
+            Refusal::unavailable()
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the store failed");
+        Self::unavailable()
+    }
+}

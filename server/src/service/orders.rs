@@ -1,0 +1,117 @@
+//! POST /api/v1/orders/create: replay, country, rules, then one commit
+//! (docs/api.md, Order of checks).
+
+use parcelo::{
+    Fingerprint, OrderRequest, Operation, fingerprint,
+    rules::{self, Accepted, KeyReading, OrderContext},
+};
+use serde_json::Value;
+
+use super::{Answer, Caller, Service, failed};
+use crate::{
+    clock::Millis,
+    core::{Refusal, RecordKey, create, create::Creation, idempotency, idempotency::Verdict, keys::Countries},
+    store::Commit,
+};
+
+/// How often a generated tracking number may turn out to be taken before the service gives up;
+/// with 65 random bits once is already a sign that the randomness is broken.
+const DRAWS: u32 = 3;
+
+impl Service {
+    /// Creates the order that a request's body describes.
+    pub async fn create_order(
+        &self,
+        caller: &Caller,
+        body: &Value,
+        header_key: Option<&str>,
+    ) -> Result<Answer, Refusal> {
+        let now = self.now();
+        let said = fingerprint(body, "");
+        if let KeyReading::Key(key) = rules::read_key(body, header_key) {
+            let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &key);
+            if let Some(replay) = self.replay(&key, &said, now)? {
+                return Ok(replay);
+            }
+        }
+        self.check_country(caller, body)?;
+        let accepted = self.check_order(caller, body, header_key)?;
+        self.commit_order(caller, accepted, said, now).await
+    }
+
+    /// The answer given before under this key, if there is one.
+    fn replay(&self, key: &RecordKey, said: &Fingerprint, now: Millis) -> Result<Option<Answer>, Refusal> {
+        match idempotency::judge(self.store.record(key)?, said, now) {
+            Verdict::Fresh => Ok(None),
+            Verdict::Replay(record) => Ok(Some(Answer::Replayed(record.body))),
+            Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
+        }
+    }
+
+    /// A supported destination that the key may not use is refused whatever else is wrong.
+    fn check_country(&self, caller: &Caller, body: &Value) -> Result<(), Refusal> {
+        let Countries::Only(allowed) = &caller.key.countries else { return Ok(()) };
+        match rules::destination(body) {
+            Some(country) if self.settings.destinations.supports(country) && !allowed.contains(&country) => {
+                Err(Refusal::country(country, allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_order(
+        &self,
+        caller: &Caller,
+        body: &Value,
+        header_key: Option<&str>,
+    ) -> Result<Accepted<OrderRequest>, Refusal> {
+        let context = OrderContext {
+            environment: Some(caller.key.tenant.environment),
+            destinations: &self.settings.destinations,
+            header_key,
+        };
+        rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
+    }
+
+    async fn commit_order(
+        &self,
+        caller: &Caller,
+        accepted: Accepted<OrderRequest>,
+        said: Fingerprint,
+        now: Millis,
+    ) -> Result<Answer, Refusal> {
+        let Accepted { value: order, warnings } = accepted;
+        let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
+        let is_given = order.tracking_number.is_some();
+        let mut left = DRAWS;
+        loop {
+            let creation = Creation {
+                tenant: caller.key.tenant,
+                order: order.clone(),
+                warnings: warnings.clone(),
+                replay: (key, said),
+                site: self.site(caller.key.tenant.environment),
+                secrets: &self.secrets,
+            };
+            let (body, changes) = create::create(creation, self.ids.ulid(now), &self.ids.tracking_tail(), now);
+            left -= 1;
+            match self.store.commit(changes).await {
+                Commit::Committed => return Ok(Answer::Created(body)),
+                Commit::IdempotencyTaken(record) => return taken(record, &said, now),
+                Commit::DuplicateTracking if !is_given && left > 0 => {}
+                Commit::DuplicateTracking if !is_given => return Err(Refusal::unavailable()),
+                Commit::Busy => return Err(Refusal::in_progress()),
+                outcome => return Err(failed(&outcome)),
+            }
+        }
+    }
+}
+
+/// Another request with this key came first; its record is alive, or the store had replaced it.
+fn taken(record: crate::core::IdempotencyRecord, said: &Fingerprint, now: Millis) -> Result<Answer, Refusal> {
+    match idempotency::judge(Some(record), said, now) {
+        Verdict::Replay(record) => Ok(Answer::Replayed(record.body)),
+        Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
+        Verdict::Fresh => Err(Refusal::in_progress()),
+    }
+}

@@ -1,0 +1,129 @@
+//! Reading parcels: tracking records and label files. What is due is done before anything is read.
+
+use parcelo::{
+    ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language, OrderRequest, TrackingNumber,
+    TrackingRecord,
+};
+
+use super::{Caller, Service};
+use crate::{
+    core::{ParcelRow, Refusal, Secrets, State, Tenant, history},
+    label::{self, LabelData},
+};
+
+/// A label as a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelFile {
+    /// The parcel's number, from which the file has its name.
+    pub number: TrackingNumber,
+    /// The format.
+    pub format: LabelFormat,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+impl Service {
+    /// The tracking record of one of the caller's parcels (spec: GET tracking).
+    pub async fn track(
+        &self,
+        caller: &Caller,
+        number: &str,
+        with_history: bool,
+        language: Language,
+    ) -> Result<TrackingRecord, Refusal> {
+        let number = read_number(number)?;
+        let parcel = self.parcel(caller.key.tenant, &number).await?;
+        let events = if with_history { Some(self.store.events(&parcel)?) } else { None };
+        Ok(history::record(&parcel, events.as_deref(), language))
+    }
+
+    /// The label of one of the caller's parcels (spec: GET labels download).
+    pub async fn label(
+        &self,
+        caller: &Caller,
+        number: &str,
+        format: LabelFormat,
+    ) -> Result<LabelFile, Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        let (parcel, order) = self.parcel_with_order(&number, caller.key.tenant.environment)?;
+        if parcel.tenant != caller.key.tenant {
+            return Err(ErrorCode::ParcelNotFound.into());
+        }
+        self.draw(parcel, &order, format)
+    }
+
+    /// The label behind a capability link: whoever has the signature may read it.
+    pub fn linked_label(
+        &self,
+        environment: parcelo::Environment,
+        file_name: &str,
+        signature: &str,
+    ) -> Result<LabelFile, Refusal> {
+        let (number, extension) = file_name.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::NotFound)?;
+        let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
+        let found = self.store.parcel_with_order(environment, &number)?;
+        let (parcel, order) = found.ok_or(ErrorCode::NotFound)?;
+        let expected = self.secrets.link_signature(environment, &number, parcel.id);
+        if !Secrets::is_same(&expected, signature) {
+            return Err(ErrorCode::NotFound.into());
+        }
+        self.draw(parcel, &order, format)
+    }
+
+    /// One of the tenant's parcels, with all its due steps taken.
+    pub(super) async fn parcel(&self, tenant: Tenant, number: &TrackingNumber) -> Result<ParcelRow, Refusal> {
+        let found = self.store.parcel(tenant.environment, number)?;
+        let parcel = found.filter(|parcel| parcel.tenant == tenant).ok_or(ErrorCode::ParcelNotFound)?;
+        self.up_to_date(parcel).await
+    }
+
+    fn parcel_with_order(
+        &self,
+        number: &TrackingNumber,
+        environment: parcelo::Environment,
+    ) -> Result<(ParcelRow, OrderRequest), Refusal> {
+        let found = self.store.parcel_with_order(environment, number)?;
+        found.ok_or_else(|| ErrorCode::ParcelNotFound.into())
+    }
+
+    fn draw(&self, parcel: ParcelRow, order: &OrderRequest, format: LabelFormat) -> Result<LabelFile, Refusal> {
+        match parcel.state {
+            State::Voided => return Err(ErrorCode::LabelVoided.into()),
+            State::Ordered => return Err(ErrorCode::LabelNotFound.into()),
+            _ => {}
+        }
+        let environment = parcel.tenant.environment;
+        let data = LabelData {
+            order,
+            tracking_number: &parcel.tracking_number,
+            tracking_url: &self.site(environment).tracking_url(&parcel.tracking_number),
+            sandbox: environment == parcelo::Environment::Sandbox,
+            created_on: parcel.created_at.to_utc().date_naive(),
+            version: parcel.label_version,
+            awb: None,
+        };
+        let bytes = label::draw(&data, format).map_err(|error| {
+            tracing::error!(%error, "a label could not be drawn");
+            Refusal::from(ErrorCode::InternalError)
+        })?;
+        Ok(LabelFile { number: parcel.tracking_number, format, bytes })
+    }
+}
+
+/// A number in a path: one of another length is no tracking number at all, and any other that is
+/// malformed is one that nobody has.
+fn read_number(text: &str) -> Result<TrackingNumber, Refusal> {
+    if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
+        return Err(Refusal::invalid(&[FieldFault {
+            field: "trackingNumber".to_owned(),
+            code: FaultCode::InvalidFormat,
+            message: format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
+            message_es: "El número de rastreo no es válido: tiene de 10 a 30 letras, dígitos y \
+                guiones, sin guion al principio ni al final."
+                .to_owned(),
+            suggestion: None,
+        }]));
+    }
+    TrackingNumber::parse(text).map_err(|_| ErrorCode::ParcelNotFound.into())
+}

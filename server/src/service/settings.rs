@@ -1,0 +1,68 @@
+//! What an operator can set.
+
+use ipnet::IpNet;
+use parcelo::{Environment, rules::Destinations};
+
+use crate::core::Site;
+
+/// What an operator can set.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Production's public addresses.
+    pub production: Site,
+    /// The sandbox's public addresses.
+    pub sandbox: Site,
+    /// Where parcels may go.
+    pub destinations: Destinations,
+    /// Requests a second.
+    pub limits: Limits,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+impl Settings {
+    /// The public addresses of an environment.
+    pub const fn site(&self, environment: Environment) -> &Site {
+        match environment {
+            Environment::Production => &self.production,
+            Environment::Sandbox => &self.sandbox,
+        }
+    }
+}
+
+/// Requests a second (spec: Limits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Of one production key.
+    pub production: u32,
+    /// Of one sandbox key.
+    pub sandbox: u32,
+    /// Of one address on public pages.
+    pub public: u32,
+    /// Of one address without a valid key.
+    pub unauthenticated: u32,
+    /// Whether anybody is held to these; a limit of a key's own always holds.
+    pub enforced: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            production: Environment::Production.requests_per_second(),
+            sandbox: Environment::Sandbox.requests_per_second(),
+            public: 10,
+            unauthenticated: 50,
+            enforced: true,
+        }
+    }
+}
+
+impl Limits {
+    /// The limit of a key that has none of its own.
+    pub const fn of_key(&self, environment: Environment) -> u32 {
+        match environment {
+            Environment::Production => self.production,
+            Environment::Sandbox => self.sandbox,
+        }
+    }
+}
