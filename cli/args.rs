@@ -1,0 +1,151 @@
+//! The command line as it is typed. What people read about it stands in `texts`; what it means is
+//! decided in `resolve`.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{
+    ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
+use parcelo::LabelFormat;
+
+use crate::{
+    help, refusal,
+    results::Done,
+    voice::{Format, Voice},
+};
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "parcelo",
+    version,
+    disable_help_flag = true,
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(subcommand, arg_required_else_help = true)]
+    Order(Order),
+    Track(Track),
+    #[command(subcommand, arg_required_else_help = true)]
+    Label(Label),
+    Health,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Order {
+    Create(Create),
+    Validate(Validate),
+    Template(Template),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Label {
+    Get(GetLabel),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Create {
+    #[arg(value_name = "FILE|-")]
+    pub(crate) file: PathBuf,
+    #[arg(long, value_name = "FILE")]
+    pub(crate) label: Option<PathBuf>,
+    #[arg(long, short, requires = "label", value_name = "FORMAT")]
+    pub(crate) format: Option<FileFormat>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Validate {
+    #[arg(value_name = "FILE|-", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Template {
+    #[arg(long, value_name = "CODE", default_value = "EC")]
+    pub(crate) country: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Track {
+    #[arg(value_name = "NUMBER", required = true)]
+    pub(crate) numbers: Vec<String>,
+    #[arg(long)]
+    pub(crate) history: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GetLabel {
+    #[arg(value_name = "NUMBER", required = true)]
+    pub(crate) numbers: Vec<String>,
+    #[arg(long, short, value_name = "FORMAT", default_value = "pdf")]
+    pub(crate) format: FileFormat,
+    #[arg(long, short, value_name = "DIR|-", default_value = ".")]
+    pub(crate) dir: PathBuf,
+}
+
+/// What every command takes. `output` and `lang` are read by `voice`, before everything else;
+/// here they are only checked.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Global {
+    #[arg(long, short, global = true, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+    #[arg(long, global = true, value_name = "LANGUAGE")]
+    pub(crate) lang: Option<Lang>,
+    #[arg(long, global = true, env = "PARCELO_BASE_URL", value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    #[arg(long, global = true)]
+    pub(crate) api_key_stdin: bool,
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+    #[arg(long, short, global = true, action = ArgAction::Help)]
+    help: Option<bool>,
+    #[arg(long, short = 'V', action = ArgAction::Version)]
+    version: Option<bool>,
+}
+
+/// A label file's format, in lower case or upper.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "lower")]
+pub(crate) enum FileFormat {
+    #[value(alias = "PDF")]
+    Pdf,
+    #[value(alias = "ZPL")]
+    Zpl,
+    #[value(alias = "PNG")]
+    Png,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lang {
+    En,
+    Es,
+}
+
+impl From<FileFormat> for LabelFormat {
+    fn from(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Pdf => Self::Pdf,
+            FileFormat::Zpl => Self::Zpl,
+            FileFormat::Png => Self::Png,
+        }
+    }
+}
+
+/// Reads the command line. What is no command comes back as what there is to say: the help that
+/// was asked for, or what is wrong.
+pub(crate) fn parse(arguments: &[OsString], voice: Voice) -> Result<Args, Done> {
+    help::speaking(Args::command(), voice.language)
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Args::from_arg_matches(&matches))
+        .map_err(|stop| refusal::of(&stop))
+}

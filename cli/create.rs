@@ -1,0 +1,69 @@
+//! `order create`: an order out of a file, and its label.
+
+use parcelo::{
+    Client, OrderRequest, Outcome, Warning,
+    rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
+};
+
+use crate::{
+    failure::Failure,
+    input::{self, Source},
+    label,
+    resolve::LabelFile,
+    results::{Created, Done, Results},
+    service, texts,
+};
+
+pub(crate) async fn create(
+    client: &Client,
+    order: &Source,
+    label: Option<&LabelFile>,
+) -> Result<Done, Failure> {
+    let Accepted { value: order, mut warnings } = checked(client, &order.read()?)?;
+    let key = order.idempotency_key.clone();
+    let reply = service::answer(client.orders().create(&order), Some(&key)).await?;
+    let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
+    let mut order = reply.into_inner();
+    add_new(&mut warnings, &order.warnings);
+    order.warnings.clone_from(&warnings);
+
+    let number = &order.parcel.tracking_number;
+    let (label, failure) = match label {
+        None => (None, None),
+        Some(LabelFile { path, format }) => {
+            match label::save(client, number, *format, path).await {
+                Ok(saved) => (Some(saved), None),
+                Err(why) => (None, Some(Failure::label_unsaved(number, &why))),
+            }
+        }
+    };
+    let created = Created { order, outcome, idempotency_key: key, request_id, label };
+    let done = Done { warnings, failure, ..Done::with(Results::Created(Box::new(created))) };
+    Ok(match outcome {
+        Outcome::Created => done,
+        Outcome::Replayed => done.note(texts::REPLAYED.into()),
+    })
+}
+
+/// The order, if it keeps the rules; an order that breaks them is not sent.
+fn checked(client: &Client, content: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
+    let broken = |faults| Failure::invalid(texts::BAD_ORDER, faults);
+    let body = parse_body(input::without_mark(content)).map_err(|fault| broken(vec![fault]))?;
+    let context = OrderContext {
+        environment: Some(client.environment()),
+        destinations: &Destinations::All,
+        header_key: None,
+    };
+    check_order(&body, &context).map_err(|rejected| broken(rejected.faults))
+}
+
+/// The service says again most of what was found here before sending.
+fn add_new(warnings: &mut Vec<Warning>, from_service: &[Warning]) {
+    for warning in from_service {
+        let known =
+            |other: &Warning| (&other.code, &other.field) == (&warning.code, &warning.field);
+        if !warnings.iter().any(known) {
+            warnings.push(warning.clone());
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The help in the user's language: the parser's skeleton, spoken by the table of texts.
+
+use clap::{
+    Arg, Command,
+    builder::styling::{AnsiColor, Styles},
+};
+use parcelo::Language;
+
+use crate::texts::{self, Text};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold());
+
+/// The command line with every text in one language.
+pub(crate) fn speaking(command: Command, language: Language) -> Command {
+    let command = command
+        .styles(STYLES)
+        .subcommand_value_name(texts::COMMAND.pick(language))
+        .after_help(texts::EXIT_CODES.pick(language));
+    worded(command, "", language)
+}
+
+fn worded(command: Command, parent: &str, language: Language) -> Command {
+    let path = format!("{parent}{}", command.get_name());
+    let inside = format!("{path} ");
+    let template = format!(
+        "{{about-with-newline}}\n{header}{usage}{header:#} {{usage}}\n\n{{all-args}}{{after-help}}",
+        header = STYLES.get_header(),
+        usage = texts::USAGE.pick(language),
+    );
+    let command = command
+        .about(find(texts::COMMAND_HELP, &path).pick(language))
+        .help_template(template)
+        .subcommand_help_heading(texts::COMMANDS.pick(language))
+        .subcommand_value_name(texts::COMMAND.pick(language))
+        .mut_args(|argument| explained(argument, language))
+        .mut_subcommands(|command| worded(command, &inside, language));
+    let usage = usage(&command, &path, language);
+    command.override_usage(usage)
+}
+
+fn explained(argument: Arg, language: Language) -> Arg {
+    let heading = if argument.is_positional() { texts::ARGUMENTS } else { texts::OPTIONS };
+    let help = find(texts::ARGUMENT_HELP, argument.get_id().as_str());
+    argument
+        .help(help.pick(language))
+        .help_heading(heading.pick(language))
+        .hide_default_value(true)
+        .hide_env(true)
+        .hide_possible_values(true)
+}
+
+/// The parser's own usage line has one word that it takes from nowhere.
+fn usage(command: &Command, path: &str, language: Language) -> String {
+    let options = texts::OPTIONS.pick(language).to_uppercase();
+    let command = command.clone().bin_name(path);
+    let usage = command.disable_help_flag(true).render_usage().to_string();
+    usage.trim_start_matches("Usage:").trim().replace("[OPTIONS]", &format!("[{options}]"))
+}
+
+/// What is missing in the table is its own name; a test sees to it that nothing is.
+fn find<'a>(table: &'a [(&'static str, Text)], name: &str) -> &'a Text {
+    const NOTHING: Text = texts::WRONG_LINE;
+    table.iter().find(|(known, _)| *known == name).map_or(&NOTHING, |(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Args;
+
+    fn walk(command: &Command, parent: &str, seen: &mut dyn FnMut(&[(&'static str, Text)], &str)) {
+        let path = format!("{parent}{}", command.get_name());
+        seen(texts::COMMAND_HELP, &path);
+        for argument in command.get_arguments() {
+            seen(texts::ARGUMENT_HELP, argument.get_id().as_str());
+        }
+        for inner in command.get_subcommands() {
+            walk(inner, &format!("{path} "), seen);
+        }
+    }
+
+    #[test]
+    fn every_command_and_argument_is_explained() {
+        walk(&Args::command(), "", &mut |table, name| {
+            assert!(table.iter().any(|(known, _)| *known == name), "{name} has no text");
+        });
+    }
+
+    #[test]
+    fn the_parser_accepts_its_own_shape() {
+        speaking(Args::command(), Language::Es).debug_assert();
+    }
+}

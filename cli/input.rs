@@ -1,0 +1,105 @@
+//! What is read: files, standard input, and the orders in them.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use serde_json::value::RawValue;
+
+use crate::failure::Failure;
+
+/// Where orders are read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    File(PathBuf),
+    Stdin,
+}
+
+impl Source {
+    /// The source that an argument names; `-` is standard input.
+    pub(crate) fn of(argument: &Path) -> Self {
+        if argument.as_os_str() == "-" { Self::Stdin } else { Self::File(argument.to_owned()) }
+    }
+
+    pub(crate) fn is_stdin(&self) -> bool {
+        *self == Self::Stdin
+    }
+
+    /// The name that it is spoken of by.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.to_string_lossy().into_owned(),
+            Self::Stdin => "-".to_owned(),
+        }
+    }
+
+    /// All of it.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let read = match self {
+            Self::File(path) => fs::read(path).map(|content| bytes = content),
+            Self::Stdin => io::stdin().lock().read_to_end(&mut bytes).map(drop),
+        };
+        read.map_err(|why| Failure::unreadable(&self.name(), &why))?;
+        Ok(bytes)
+    }
+}
+
+/// The first line of standard input.
+pub(crate) fn line() -> Result<String, Failure> {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).map_err(|why| Failure::unreadable("-", &why))?;
+    Ok(line)
+}
+
+/// Editors on Windows begin a file with a byte order mark.
+pub(crate) fn without_mark(content: &[u8]) -> &[u8] {
+    content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)
+}
+
+/// The text of each order: one order, an array of them, or one on each line.
+pub(crate) fn orders(content: &[u8]) -> Vec<&[u8]> {
+    let content = without_mark(content).trim_ascii();
+    if content.starts_with(b"[")
+        && let Ok(array) = serde_json::from_slice::<Vec<&RawValue>>(content)
+    {
+        return array.into_iter().map(|order| order.get().as_bytes()).collect();
+    }
+    let lines = || content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines().next().unwrap_or_default();
+    match serde_json::from_slice::<&RawValue>(first) {
+        Ok(_) => lines().filter(|line| !line.is_empty()).collect(),
+        Err(_) if content.is_empty() => Vec::new(),
+        Err(_) => vec![content],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_holds_one_order_or_an_array_or_one_a_line() {
+        let table: [(&str, &[&str]); 12] = [
+            ("", &[]),
+            (" \n", &[]),
+            ("[]", &[]),
+            ("{\"a\":1}", &["{\"a\":1}"]),
+            ("{\n \"a\":1\n}\n", &["{\n \"a\":1\n}"]),
+            ("\u{feff}{}", &["{}"]),
+            ("[{}, {\"a\":\n2}]", &["{}", "{\"a\":\n2}"]),
+            ("{}\r\n\r\n{\"a\":1}\n", &["{}", "{\"a\":1}"]),
+            ("{}\n{\"a\":\n", &["{}", "{\"a\":"]),
+            ("{\"a\":", &["{\"a\":"]),
+            ("[{},", &["[{},"]),
+            ("no json\nat all", &["no json\nat all"]),
+        ];
+        for (content, expected) in table {
+            let found: Vec<_> = orders(content.as_bytes());
+            let expected: Vec<_> = expected.iter().map(|text| text.as_bytes()).collect();
+            assert_eq!(found, expected, "{content:?}");
+        }
+    }
+}

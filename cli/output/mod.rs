@@ -1,0 +1,122 @@
+//! Everything that the process prints: results on standard output, all else on standard error.
+//! This is the only place that does.
+
+mod attempts;
+mod csv;
+mod errors;
+mod json;
+mod table;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    panic::{self, PanicHookInfo},
+    process::ExitCode,
+};
+
+use parcelo::Environment;
+use tracing_subscriber::layer::SubscriberExt;
+
+use crate::{
+    failure::{Exit, Failure},
+    results::{Done, Results},
+    texts,
+    voice::{Format, Voice},
+};
+
+/// Tells what was done and what not; the exit code says it again.
+pub(crate) fn finish(done: &Done, voice: Voice) -> ExitCode {
+    let written = match &done.results {
+        Some(results) => write_results(results, voice),
+        None => Ok(()),
+    };
+    let lost = match written {
+        // Who closes the pipe has seen enough.
+        Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+            Some(Failure::output_lost(&fault))
+        }
+        _ => None,
+    };
+    let failure = done.failure.as_ref().or(lost.as_ref());
+    // When standard error is closed too, the exit code is all that is left to say it.
+    let _ = write_words(done, failure, voice);
+    ExitCode::from(failure.map_or(Exit::Done, |failure| failure.exit) as u8)
+}
+
+fn write_results(results: &Results, voice: Voice) -> io::Result<()> {
+    let mut out = io::BufWriter::new(anstream::stdout());
+    match results {
+        Results::Help(help) => write!(out, "{help}")?,
+        Results::File(content) => {
+            // Not through the filter for colours: the content may hold any bytes.
+            let mut raw = io::stdout().lock();
+            raw.write_all(content)?;
+            raw.flush()?;
+        }
+        Results::Sample(order) if voice.format == Format::Ndjson => json::line(&mut out, order)?,
+        Results::Sample(order) => json::document(&mut out, order)?,
+        results => match voice.format {
+            Format::Table => table::write(&mut out, results, voice.language)?,
+            Format::Json => json::write(&mut out, results)?,
+            Format::Ndjson => json::write_lines(&mut out, results)?,
+            Format::Csv => csv::write(&mut out, results, voice.language)?,
+        },
+    }
+    out.flush()
+}
+
+fn write_words(done: &Done, failure: Option<&Failure>, voice: Voice) -> io::Result<()> {
+    let mut err = anstream::stderr().lock();
+    if voice.format.is_json() {
+        return match failure {
+            Some(failure) => json::line(&mut err, &errors::as_json(failure)),
+            None => Ok(()),
+        };
+    }
+    for note in &done.notes {
+        writeln!(err, "{}", note.pick(voice.language))?;
+    }
+    for warning in &done.warnings {
+        errors::write_warning(&mut err, warning, voice.language)?;
+    }
+    match failure {
+        Some(failure) => errors::write_failure(&mut err, failure, voice.language),
+        None => Ok(()),
+    }
+}
+
+/// With `--verbose`, tells of every attempt and wait as they come.
+pub(crate) fn tell_attempts(verbose: bool, voice: Voice) {
+    if verbose {
+        let subscriber = tracing_subscriber::registry().with(attempts::Attempts(voice.language));
+        // There is no other one: this is called once, at the start.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
+}
+
+/// Makes a panic say that it is a bug, and where, instead of its message, which may be personal.
+pub(crate) fn answer_for_bugs(voice: Voice) {
+    panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        let said = texts::BUG.with(&[("place", &place)]);
+        let _ = writeln!(io::stderr(), "{}", said.pick(voice.language));
+    }));
+}
+
+/// Whether people see standard output as it is written.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// A text without control characters, which could command the terminal.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A text as it was typed, or a mask when it is an API key.
+pub(crate) fn without_keys(text: &str) -> String {
+    let prefix = Environment::ALL.into_iter().map(Environment::key_prefix);
+    match prefix.into_iter().find(|prefix| text.contains(prefix)) {
+        Some(prefix) => format!("{prefix}***"),
+        None => plain(text),
+    }
+}

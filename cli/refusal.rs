@@ -1,0 +1,86 @@
+//! What the parser says when the command line is no command: help, or what is wrong with it.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use parcelo::Environment;
+
+use crate::{
+    failure::Failure,
+    results::{Done, Results},
+    texts::{self, Said},
+};
+
+/// The parser's stop as what there is to say.
+pub(crate) fn of(stop: &clap::Error) -> Done {
+    let help = || Done::with(Results::Help(stop.render().ansi().to_string()));
+    match stop.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => help(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let missing = Failure::usage(texts::NO_COMMAND, texts::SEE_HELP);
+            Done { failure: Some(missing), ..help() }
+        }
+        kind => wrong(kind, stop).into(),
+    }
+}
+
+fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
+    let told = |kind| told(stop, kind);
+    if holds_key(stop) {
+        return Failure::usage(texts::KEY_IN_ARGUMENTS, texts::GIVE_KEY);
+    }
+    let option = told(ContextKind::InvalidArg);
+    let value = told(ContextKind::InvalidValue);
+    match kind {
+        ErrorKind::InvalidSubcommand => {
+            let command = told(ContextKind::InvalidSubcommand);
+            let hint = perhaps(&told(ContextKind::SuggestedSubcommand));
+            Failure::usage(texts::BAD_COMMAND.with(&[("value", &command)]), hint)
+        }
+        ErrorKind::UnknownArgument => {
+            let hint = perhaps(&told(ContextKind::SuggestedArg));
+            Failure::usage(texts::BAD_OPTION.with(&[("value", &option)]), hint)
+        }
+        ErrorKind::InvalidValue if value.is_empty() => {
+            Failure::usage(texts::NO_VALUE.with(&[("option", &option)]), texts::SEE_HELP)
+        }
+        ErrorKind::InvalidValue => {
+            let values = told(ContextKind::ValidValue);
+            let values = [("value", &*value), ("option", &*option), ("values", &*values)];
+            let is_output = option.starts_with("--output");
+            let hint = if is_output { texts::SEE_DIR } else { texts::SEE_HELP };
+            Failure::usage(texts::BAD_VALUE.with(&values), hint)
+        }
+        ErrorKind::MissingRequiredArgument => {
+            Failure::usage(texts::MISSING.with(&[("values", &option)]), texts::SEE_HELP)
+        }
+        ErrorKind::MissingSubcommand => Failure::usage(texts::NO_COMMAND, texts::SEE_HELP),
+        ErrorKind::ArgumentConflict => {
+            Failure::usage(texts::TWICE.with(&[("option", &option)]), texts::SEE_HELP)
+        }
+        _ => Failure::usage(texts::WRONG_LINE, texts::SEE_HELP),
+    }
+}
+
+fn perhaps(suggestion: &str) -> Said {
+    match suggestion {
+        "" => texts::SEE_HELP.into(),
+        value => texts::PERHAPS.with(&[("value", value)]),
+    }
+}
+
+/// What the parser knows of one kind, as text; empty when it knows nothing.
+fn told(stop: &clap::Error, kind: ContextKind) -> String {
+    match stop.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        Some(ContextValue::Strings(texts)) => texts.join(", "),
+        _ => String::new(),
+    }
+}
+
+/// True when a word that the parser could not place is an API key.
+fn holds_key(stop: &clap::Error) -> bool {
+    let prefixes = Environment::ALL.map(Environment::key_prefix);
+    [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]
+        .into_iter()
+        .map(|kind| told(stop, kind))
+        .any(|word| prefixes.iter().any(|prefix| word.contains(prefix)) || word == "--api-key")
+}

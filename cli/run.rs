@@ -1,0 +1,42 @@
+//! Doing a job: each command's own module, on one runtime.
+
+use parcelo::Client;
+
+use crate::{
+    create,
+    failure::Failure,
+    label,
+    resolve::Job,
+    results::{Done, Results},
+    sample, service, track, validate,
+};
+
+pub(crate) fn run(job: Job) -> Result<Done, Failure> {
+    match job {
+        Job::Validate { sources } => validate::validate(&sources),
+        Job::Sample { country } => Ok(sample::show(country)),
+        Job::Create { client, order, label } => {
+            waiting(create::create(&client, &order, label.as_ref()))
+        }
+        Job::Track { client, numbers, history } => {
+            waiting(track::track(&client, &numbers, history))
+        }
+        Job::Labels { client, numbers, format, place } => {
+            waiting(label::get(&client, &numbers, format, &place))
+        }
+        Job::Health { client } => waiting(health(&client)),
+    }
+}
+
+fn waiting(work: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| Failure::output_lost(&why))?
+        .block_on(work)
+}
+
+async fn health(client: &Client) -> Result<Done, Failure> {
+    let health = service::answer(client.health(), None).await?.into_inner();
+    Ok(Done::with(Results::Health(Box::new(health))))
+}

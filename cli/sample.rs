@@ -1,0 +1,158 @@
+//! `order template`: a sample order that keeps the rules, with real places and invented people.
+
+use parcelo::{
+    CountryCode, CurrencyCode, CustomsInfo, Decimal, IdType, IdempotencyKey, Language,
+    OrderRequest, ParcelDetails, Product, Receiver, ReceiverAddress, Sender, SenderAddress,
+};
+
+use crate::{
+    results::{Done, Results},
+    texts::{self, Said},
+};
+
+/// A receiver in one country.
+struct Sample {
+    country: &'static str,
+    name: &'static str,
+    /// Without the calling code.
+    phone: &'static str,
+    national_id: Option<(&'static str, IdType)>,
+    line1: &'static str,
+    city: &'static str,
+    province: Option<&'static str>,
+    zip_code: Option<&'static str>,
+}
+
+#[rustfmt::skip]
+const SAMPLES: &[Sample] = &[
+    Sample { country: "EC", name: "Luis Paredes", phone: "991234567", national_id: Some(("1714307103", IdType::Cedula)), line1: "Av. Amazonas N34-451", city: "Quito", province: Some("Pichincha"), zip_code: Some("170515") },
+    Sample { country: "CO", name: "Camila Rojas", phone: "3001234567", national_id: Some(("1020304050", IdType::Cedula)), line1: "Calle 72 # 10-07", city: "Bogotá, D.C.", province: Some("Bogotá, D.C."), zip_code: Some("110231") },
+    Sample { country: "MX", name: "Diego Fuentes", phone: "5512345678", national_id: None, line1: "Av. Insurgentes Sur 1602", city: "Ciudad de México", province: Some("Ciudad de México"), zip_code: Some("03940") },
+    Sample { country: "PE", name: "Rosa Quispe", phone: "912345678", national_id: None, line1: "Av. Larco 345", city: "Lima", province: Some("Lima"), zip_code: Some("15074") },
+    Sample { country: "US", name: "Jordan Lee", phone: "2125550123", national_id: None, line1: "350 Fifth Avenue", city: "New York", province: Some("NY"), zip_code: Some("10118") },
+    Sample { country: "CA", name: "Robin Martin", phone: "4165550123", national_id: None, line1: "290 Bremner Blvd", city: "Toronto", province: Some("ON"), zip_code: Some("M5V 3L9") },
+];
+
+/// A receiver where there is no sample of its own.
+const ELSEWHERE: Sample = Sample {
+    country: "",
+    name: "Alex Moreno",
+    phone: "2025550123",
+    national_id: None,
+    line1: "1 Harbour Street",
+    city: "Capital",
+    province: None,
+    zip_code: None,
+};
+
+pub(crate) fn show(country: CountryCode) -> Done {
+    let name = |language: Language| country.name(language).to_owned();
+    let about = Said {
+        en: texts::SAMPLE.with(&[("country", &name(Language::En))]).en,
+        es: texts::SAMPLE.with(&[("country", &name(Language::Es))]).es,
+    };
+    let order = order(country, IdempotencyKey::random());
+    Done::with(Results::Sample(Box::new(order)))
+        .note(about)
+        .note(texts::SAMPLE_KEY.into())
+        .note(texts::SAMPLE_NUMBER.into())
+}
+
+/// The sample order to a country.
+fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> OrderRequest {
+    OrderRequest {
+        idempotency_key,
+        tracking_number: None,
+        external_order_id: None,
+        customer_reference: None,
+        sender: sender(),
+        receiver: receiver(country),
+        parcel_details: ParcelDetails {
+            weight_lbs: None,
+            weight_kg: Some(Decimal::new(125, 2)),
+            length_cm: Some(Decimal::from(30)),
+            width_cm: Some(Decimal::from(20)),
+            height_cm: Some(Decimal::from(10)),
+            declared_value: Decimal::new(4550, 2),
+            currency: CurrencyCode::USD,
+        },
+        customs_info: Some(CustomsInfo {
+            description: Some("Cotton shirts".to_owned()),
+            hs_code: Some("610910".to_owned()),
+        }),
+        products: vec![Product {
+            description: Some("Cotton shirt".to_owned()),
+            quantity: 2,
+            unit_fob_value: Decimal::new(2275, 2),
+            hs_code: Some("610910".to_owned()),
+            sku: Some("SHIRT-M".to_owned()),
+        }],
+    }
+}
+
+fn sender() -> Sender {
+    Sender {
+        full_name: "Ana Ruiz".to_owned(),
+        company_name: None,
+        phone: "+13055550100".to_owned(),
+        email: None,
+        address: SenderAddress {
+            line1: "8400 NW 25th Street".to_owned(),
+            line2: None,
+            city: "Miami".to_owned(),
+            state: Some("FL".to_owned()),
+            zip_code: Some("33122".to_owned()),
+            country: CountryCode::US,
+        },
+    }
+}
+
+fn receiver(country: CountryCode) -> Receiver {
+    let sample = SAMPLES.iter().find(|sample| sample.country == country.as_str());
+    let sample = sample.unwrap_or(&ELSEWHERE);
+    let (national_id, id_type) = sample.national_id.clone().unzip();
+    Receiver {
+        full_name: sample.name.to_owned(),
+        phone: format!("+{}{}", country.calling_code(), sample.phone),
+        email: None,
+        national_id: national_id.map(str::to_owned),
+        id_type,
+        address: ReceiverAddress {
+            line1: sample.line1.to_owned(),
+            city: sample.city.to_owned(),
+            province: sample.province.map(str::to_owned),
+            zip_code: sample.zip_code.map(str::to_owned),
+            country,
+            delivery_instructions: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::{
+        Environment,
+        rules::{Destinations, OrderContext, check_order, parse_body},
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_sample_to_every_country_keeps_the_rules_in_both_environments() {
+        for country in CountryCode::all() {
+            let order = order(country, IdempotencyKey::derive("sample", country.as_str()));
+            let body = parse_body(&serde_json::to_vec(&order).unwrap()).unwrap();
+            for environment in [None, Some(Environment::Production), Some(Environment::Sandbox)] {
+                let context = OrderContext {
+                    environment,
+                    destinations: &Destinations::All,
+                    header_key: None,
+                };
+                let accepted = check_order(&body, &context)
+                    .unwrap_or_else(|rejected| panic!("{country}: {:?}", rejected.faults));
+                let own = SAMPLES.iter().any(|sample| sample.country == country.as_str());
+                assert!(!own || accepted.warnings.is_empty(), "{country}: {:?}", accepted.warnings);
+            }
+        }
+    }
+}

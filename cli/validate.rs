@@ -1,0 +1,58 @@
+//! `order validate`: the service's own rules, offline.
+
+use parcelo::{
+    FaultCode, FieldFault,
+    rules::{Destinations, OrderContext, check_order, parse_body},
+};
+
+use crate::{
+    failure::Failure,
+    input::{self, Source},
+    results::{Done, Results, Verdict},
+    texts,
+};
+
+pub(crate) fn validate(sources: &[Source]) -> Result<Done, Failure> {
+    let mut verdicts = Vec::new();
+    for source in sources {
+        let content = source.read()?;
+        verdicts.extend(of_file(&source.name(), &content));
+    }
+    let bad: Vec<_> = verdicts.iter().filter(|verdict| !verdict.is_valid()).collect();
+    let failure = (!bad.is_empty()).then(|| {
+        let faults = bad.iter().flat_map(|verdict| verdict.errors.iter().cloned()).collect();
+        Failure::bad_orders(bad.len(), verdicts.len(), faults)
+    });
+    Ok(Done { failure, ..Done::with(Results::Verdicts(verdicts)) })
+}
+
+fn of_file(file: &str, content: &[u8]) -> Vec<Verdict> {
+    let orders = input::orders(content);
+    if orders.is_empty() {
+        return vec![verdict(file, 0, Err(no_orders()))];
+    }
+    let place = |(index, order)| verdict(file, index, parse_body(order));
+    orders.into_iter().enumerate().map(place).collect()
+}
+
+fn verdict(file: &str, index: usize, body: Result<serde_json::Value, FieldFault>) -> Verdict {
+    // Offline nobody knows which environment the order is for.
+    let context =
+        OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+    let (errors, warnings) = match body.map(|body| check_order(&body, &context)) {
+        Ok(Ok(accepted)) => (Vec::new(), accepted.warnings),
+        Ok(Err(rejected)) => (rejected.faults, rejected.warnings),
+        Err(fault) => (vec![fault], Vec::new()),
+    };
+    Verdict { file: file.to_owned(), index, errors, warnings }
+}
+
+fn no_orders() -> FieldFault {
+    FieldFault {
+        field: "body".to_owned(),
+        code: FaultCode::Required,
+        message: texts::NO_ORDERS.pick(parcelo::Language::En).to_owned(),
+        message_es: texts::NO_ORDERS.pick(parcelo::Language::Es).to_owned(),
+        suggestion: None,
+    }
+}
