@@ -67,13 +67,13 @@ pub(super) struct Serve {
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
     /// The production API's public address, as it stands on labels and in answers.
-    #[arg(long, env = "PARCELO_BASE_URL", value_name = "URL")]
+    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<Url>,
     /// The sandbox API's public address.
     #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL")]
     pub(super) sandbox_base_url: Option<Url>,
     /// The public address of production's label files; the API's address with /files when absent.
-    #[arg(long, env = "PARCELO_LABELS_HOST", value_name = "URL")]
+    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL")]
     pub(super) labels_host: Option<Url>,
     /// The public address of the sandbox's label files.
     #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL")]
