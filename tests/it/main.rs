@@ -1,1 +1,3 @@
-//! Whole journeys.
+//! Whole journeys, and the rules of the repository.
+
+mod tidy;
