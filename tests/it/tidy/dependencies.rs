@@ -13,7 +13,16 @@ const MANIFESTS: &[&str] =
 
 /// What a crate without HTTP client must not bring along.
 const CLIENT_ONLY: &[&str] = &[
-    "axum", "fastrand", "getrandom", "hyper", "mio", "reqwest", "rusqlite", "rustls", "tokio", "ulid",
+    "axum",
+    "fastrand",
+    "getrandom",
+    "hyper",
+    "mio",
+    "reqwest",
+    "rusqlite",
+    "rustls",
+    "tokio",
+    "ulid",
 ];
 
 #[test]
@@ -82,12 +91,13 @@ fn workspace_dependencies() -> BTreeSet<String> {
     let text = read("Cargo.toml");
     let section = text.split("[workspace.dependencies]").nth(1).unwrap();
     let lines = section.split("\n[").next().unwrap().lines();
-    lines.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.to_owned()).collect()
+    let foreign = lines.filter(|line| !line.contains("path = "));
+    foreign.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.to_owned()).collect()
 }
 
 fn outside_workspace(manifest: &str) -> String {
     let sections = manifest.split("\n[").filter(|section| !section.starts_with("workspace"));
-    sections.map(|section| format!("[{section}\n")).collect()
+    sections.flat_map(|section| ["[", section, "\n"]).collect()
 }
 
 fn dependency_lines(manifest: &str) -> Vec<String> {

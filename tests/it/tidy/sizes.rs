@@ -85,7 +85,8 @@ fn body_end(code: &str) -> Option<usize> {
 
 #[test]
 fn functions_are_measured_from_fn_to_their_last_brace() {
-    let code = "fn a();\nfn b(x: [u8; 2]) -> u8 {\n  if x { 1 } else { 2 }\n}\nlet c = |f: fn(u8)| 1;\n";
+    let code =
+        "fn a();\nfn b(x: [u8; 2]) -> u8 {\n  if x { 1 } else { 2 }\n}\nlet c = |f: fn(u8)| 1;\n";
     let lengths: Vec<_> = functions(code).into_iter().map(|(_, lines)| lines).collect();
     assert_eq!(lengths, [3]);
 }

@@ -84,7 +84,7 @@ fn no_module_is_a_drawer_for_odds_and_ends() {
     let drawers = ["util", "utils", "helper", "helpers", "manager", "common", "misc"];
     let offences: Vec<_> = all()
         .into_iter()
-        .filter(|source| source.is_rust())
+        .filter(Source::is_rust)
         .filter(|source| source.path.split(['/', '.']).any(|part| drawers.contains(&part)))
         .map(|source| source.path)
         .collect();
@@ -102,12 +102,12 @@ fn production(allowed: &'static [&'static str]) -> impl Iterator<Item = Source> 
         })
 }
 
-fn found(words: &[&str], allowed: &'static [&'static str], names: &[&str]) -> Vec<String> {
+fn found(words: &[&str], allowed: &'static [&'static str], files: &[&str]) -> Vec<String> {
     let mut offences = Vec::new();
     for source in production(allowed) {
         let code = source.code();
-        let named = names.iter().any(|name| source.path.ends_with(name));
-        for word in words.iter().filter(|_| !named) {
+        let free = files.iter().any(|file| source.path.ends_with(file));
+        for word in words.iter().filter(|_| !free) {
             let places = code.match_indices(word).filter(|(at, _)| !code[..*at].ends_with(is_word));
             offences.extend(places.map(|(at, _)| format!("{}: {word}", source.at(at))));
         }
