@@ -1,10 +1,7 @@
 //! The repository's files as the rules read them: whole, or as code without comments, texts and
 //! tests.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 /// Folders that hold what was built, fetched or printed, not what was written.
 const NOT_OURS: &[&str] =
@@ -69,7 +66,7 @@ pub(super) fn all() -> Vec<Source> {
             if kind.is_dir() && is_ours(&entry.file_name().to_string_lossy()) {
                 folders.push(entry.path());
             } else if kind.is_file() && entry.file_name() != ".git" {
-                found.extend(text_file(entry.path()));
+                found.extend(text_file(&entry.path()));
             }
         }
     }
@@ -96,8 +93,8 @@ fn is_ours(folder: &str) -> bool {
     OURS.contains(&folder) || (!folder.starts_with('.') && !NOT_OURS.contains(&folder))
 }
 
-fn text_file(path: PathBuf) -> Option<Source> {
-    let text = fs::read_to_string(&path).ok()?;
+fn text_file(path: &Path) -> Option<Source> {
+    let text = fs::read_to_string(path).ok()?;
     let path = path.strip_prefix(root()).ok()?.to_string_lossy().replace('\\', "/");
     (!has_ending(&path, "lock")).then_some(Source { path, text })
 }
