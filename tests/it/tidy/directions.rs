@@ -28,25 +28,45 @@ const WALLS: &[Wall] = &[
     },
     Wall {
         folder: "server/src/core",
-        modules: &["store", "http", "clock", "service", "label", "mock", "serve"],
-        words: &["rusqlite", "axum", "hyper", "tokio", "SystemTime", "Instant", "fs"],
+        modules: &["store", "http", "service", "label", "mock", "process"],
+        words: &[
+            "rusqlite",
+            "axum",
+            "hyper",
+            "tokio",
+            "fs",
+            "Clock",
+            "SystemClock",
+            "SystemTime",
+            "Instant",
+        ],
     },
     Wall {
         folder: "server/src/label",
-        modules: &["store", "http", "clock", "service", "mock", "serve"],
-        words: &["rusqlite", "axum", "hyper", "tokio", "SystemTime", "Instant", "fs"],
+        modules: &["store", "http", "service", "mock", "process"],
+        words: &[
+            "rusqlite",
+            "axum",
+            "hyper",
+            "tokio",
+            "fs",
+            "Clock",
+            "SystemClock",
+            "SystemTime",
+            "Instant",
+        ],
     },
     Wall {
         folder: "server/src/store",
-        modules: &["http", "service", "label", "mock", "serve"],
+        modules: &["http", "service", "label", "mock", "process"],
         words: &["axum", "hyper"],
     },
     Wall {
         folder: "server/src/service",
-        modules: &["http", "mock", "serve"],
+        modules: &["http", "mock", "process"],
         words: &["rusqlite", "axum", "hyper"],
     },
-    Wall { folder: "server/src/http", modules: &["mock", "serve"], words: &["rusqlite"] },
+    Wall { folder: "server/src/http", modules: &["mock", "process"], words: &["rusqlite"] },
 ];
 
 #[test]
@@ -113,12 +133,14 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// True when the path segment or type stands in the code as a whole word before or after `::`.
+/// True when a type stands in the code as a whole word, or a crate or module beside `::`.
 fn has_word(code: &str, word: &str) -> bool {
     code.match_indices(word).any(|(at, _)| {
         let (before, after) = (&code[..at], &code[at + word.len()..]);
         let whole = !before.ends_with(is_word) && !after.starts_with(is_word);
-        whole && (before.ends_with("::") || after.starts_with("::") || before.ends_with("use "))
+        let is_type = word.starts_with(char::is_uppercase);
+        let in_path = before.ends_with("::") || after.starts_with("::") || before.ends_with("use ");
+        whole && (is_type || in_path)
     })
 }
 
@@ -154,6 +176,8 @@ fn the_wall_reader_sees_groups_and_single_names() {
     let named: Vec<_> = modules_named(code).into_iter().collect();
     assert_eq!(named, ["clock", "core", "ids", "store"]);
     assert!(has_word("use tokio::fs;", "tokio") && has_word("std::fs::read", "fs"));
+    assert!(has_word("use crate::clock::{Clock, Millis};", "Clock"));
+    assert!(!has_word("SystemClock", "Clock") && !has_word("crate::clock::Millis", "Clock"));
     assert!(!has_word("let offset = prefs;", "fs") && !has_word("a network", "net"));
 }
 

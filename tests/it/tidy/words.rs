@@ -6,13 +6,16 @@ use super::{
 };
 
 /// Where binaries print. Everything else returns values or writes to a tracing span.
-const OUTPUT: &[&str] = &["cli/output", "cli/output.rs", "server/src/output.rs", "examples"];
+const OUTPUT: &[&str] = &["cli/output", "cli/output.rs", "server/src/process/print.rs", "examples"];
 
 /// Where sockets are opened: the HTTP shell and what starts it.
-const SOCKETS: &[&str] = &["server/src/http", "server/src/mock", "server/src/serve.rs"];
+const SOCKETS: &[&str] = &["server/src/http", "server/src/mock", "server/src/process/serve.rs"];
 
-/// Where HTTP status numbers stand: the error table, and the SDK's table of what to retry.
-const STATUSES: &[&str] = &["sdk/src/model/error_code.rs", "sdk/src/client/retry"];
+/// Where HTTP status numbers stand: the error table, and the client, which reads foreign answers.
+const STATUSES: &[&str] = &["sdk/src/model/error_code.rs", "sdk/src/client"];
+
+/// Statuses that tell no error of the table; the last one stands in for a number that is none.
+const PLAIN: &[&str] = &["OK", "CREATED", "INTERNAL_SERVER_ERROR"];
 
 /// Said nowhere in the repository. In two halves each, so that this list is not its own offence.
 const NOWHERE: &[(&str, &str)] = &[
@@ -122,7 +125,7 @@ fn statuses(source: &Source) -> Vec<String> {
     for (at, path) in code.match_indices("StatusCode::") {
         let name: String = code[at + path.len()..].chars().take_while(|c| is_word(*c)).collect();
         let constant = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-        if constant && !matches!(name.as_str(), "OK" | "CREATED") {
+        if constant && !PLAIN.contains(&name.as_str()) {
             offences.push(format!("{}: {name}", source.at(at)));
         }
     }
