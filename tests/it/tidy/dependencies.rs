@@ -5,11 +5,16 @@ use std::{collections::BTreeSet, process::Command};
 
 use super::{
     assert_none,
-    sources::{read, root},
+    sources::{Source, mask, read, root, rust_under},
 };
 
-const MANIFESTS: &[&str] =
-    &["Cargo.toml", "cli/Cargo.toml", "examples/Cargo.toml", "sdk/Cargo.toml", "server/Cargo.toml"];
+/// Each manifest, and where its crate's code lies.
+const CRATES: &[(&str, &[&str])] = &[
+    ("Cargo.toml", &["cli", "tests"]),
+    ("examples/Cargo.toml", &["examples"]),
+    ("sdk/Cargo.toml", &["sdk"]),
+    ("server/Cargo.toml", &["server"]),
+];
 
 /// What a crate without HTTP client must not bring along.
 const CLIENT_ONLY: &[&str] = &[
@@ -37,8 +42,7 @@ fn every_dependency_has_its_reason() {
 
 #[test]
 fn every_dependency_is_used_by_a_crate() {
-    let manifests: Vec<_> = MANIFESTS.iter().filter(|path| root().join(path).is_file()).collect();
-    let users: Vec<_> = manifests.iter().map(|path| outside_workspace(&read(path))).collect();
+    let users: Vec<_> = CRATES.iter().map(|(path, _)| outside_workspace(&read(path))).collect();
     let idle: Vec<_> = workspace_dependencies()
         .into_iter()
         .filter(|name| !users.iter().any(|text| text.lines().any(|line| names(line, name))))
@@ -47,9 +51,32 @@ fn every_dependency_is_used_by_a_crate() {
 }
 
 #[test]
+fn every_crate_uses_what_it_depends_on() {
+    let mut idle = Vec::new();
+    for (path, folders) in CRATES {
+        let code: Vec<_> = rust_under(folders).iter().map(spoken).collect();
+        for line in dependency_lines(&outside_workspace(&read(path))) {
+            let name = line.split([' ', '.']).next().unwrap().replace('-', "_");
+            if !code.iter().any(|code| code.contains(&name)) {
+                idle.push(format!("{path}: {name}"));
+            }
+        }
+    }
+    assert_none("a crate depends on what its code never names", &idle);
+}
+
+/// The words of a file's code, its tests' and its examples' too.
+fn spoken(source: &Source) -> BTreeSet<String> {
+    let documented = source.text.lines().filter_map(|line| line.trim().strip_prefix("/// "));
+    let examples: String = documented.flat_map(|line| [line, "\n"]).collect();
+    let code = mask(&source.text) + &examples;
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()
+}
+
+#[test]
 fn versions_stand_in_the_workspace_only() {
     let mut offences = Vec::new();
-    for path in MANIFESTS.iter().filter(|path| root().join(path).is_file()) {
+    for (path, _) in CRATES {
         for line in dependency_lines(&outside_workspace(&read(path))) {
             if !line.contains("workspace = true") && !line.contains("path = ") {
                 offences.push(format!("{path}: {line}"));
