@@ -1,6 +1,12 @@
 //! SDK of Parcelo, a cross-border parcel shipping service.
 
+#[cfg(feature = "client")]
+pub mod client;
 pub mod model;
 
+#[cfg(feature = "client")]
+pub use client::*;
 pub use model::*;
 pub use rust_decimal::Decimal;
+#[cfg(feature = "client")]
+pub use url::Url;

@@ -1,0 +1,138 @@
+//! Reading an answer's body: never too much, never too late, and whole or not at all.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::{HeaderMap, header::CONTENT_LENGTH};
+use tokio::time::{Instant, timeout_at};
+
+use super::{BodyStream, Failure, Phase, TransportError, clock};
+
+/// How long the next piece may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pace {
+    /// Everything is there by then.
+    By(Instant),
+    /// Each piece comes within this time of the one before.
+    Each(Duration),
+}
+
+/// A body that is being read.
+pub(super) struct Reader {
+    body: BodyStream,
+    pace: Pace,
+    most: u64,
+    promised: Option<u64>,
+    seen: u64,
+}
+
+impl Reader {
+    /// A reader of at most `most` bytes.
+    pub(super) fn new(headers: &HeaderMap, body: BodyStream, most: u64, pace: Pace) -> Self {
+        let promised =
+            headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        Self { body, pace, most, promised, seen: 0 }
+    }
+
+    /// The length that the answer's head promised.
+    pub(super) fn promised(&self) -> Option<u64> {
+        self.promised
+    }
+
+    /// The next piece; none at the end of a body of the promised length.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        if self.promised.is_some_and(|length| length > self.most) {
+            return Err(Failure::TooLarge);
+        }
+        let by = match self.pace {
+            Pace::By(instant) => instant,
+            Pace::Each(idle) => clock::after(idle),
+        };
+        match timeout_at(by, self.body.next()).await {
+            Err(elapsed) => Err(TransportError::new(Phase::Timeout, elapsed).into()),
+            // The head has arrived, so the request was sent, whatever the transport calls it.
+            Ok(Some(Err(fault))) if fault.phase() == Phase::Timeout => Err(fault.into()),
+            Ok(Some(Err(fault))) => Err(TransportError::new(Phase::MaybeSent, fault).into()),
+            Ok(Some(Ok(piece))) => self.counted(piece).map(Some),
+            Ok(None) if self.promised.is_some_and(|length| length != self.seen) => Err(truncated()),
+            Ok(None) => Ok(None),
+        }
+    }
+
+    fn counted(&mut self, piece: Bytes) -> Result<Bytes, Failure> {
+        self.seen = self.seen.saturating_add(piece.len() as u64);
+        if self.seen > self.most {
+            Err(Failure::TooLarge)
+        } else if self.promised.is_some_and(|length| self.seen > length) {
+            Err(truncated())
+        } else {
+            Ok(piece)
+        }
+    }
+
+    /// The whole body.
+    pub(super) async fn whole(mut self) -> Result<Bytes, Failure> {
+        let Some(first) = self.next().await? else { return Ok(Bytes::new()) };
+        let Some(second) = self.next().await? else { return Ok(first) };
+        let mut whole = Vec::from(first);
+        whole.extend_from_slice(&second);
+        while let Some(piece) = self.next().await? {
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.into())
+    }
+}
+
+fn truncated() -> Failure {
+    TransportError::new(Phase::MaybeSent, "the answer does not have the length it promised").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    async fn read(promised: Option<&str>, pieces: &[&'static str]) -> Result<Bytes, Failure> {
+        let mut headers = HeaderMap::new();
+        if let Some(length) = promised {
+            headers.insert(CONTENT_LENGTH, length.parse().unwrap());
+        }
+        let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::from(*piece))).collect();
+        let pace = Pace::Each(Duration::from_secs(1));
+        Reader::new(&headers, stream::iter(pieces).boxed(), 10, pace).whole().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_whole_or_an_error() {
+        let table: [(Option<&str>, &[&'static str], Option<&str>); 9] = [
+            (None, &[], Some("")),
+            (Some("0"), &[], Some("")),
+            (Some("6"), &["abc", "de", "f"], Some("abcdef")),
+            (None, &["abc"], Some("abc")),
+            (Some("garbage"), &["abc"], Some("abc")),
+            (Some("7"), &["abc", "def"], None),
+            (Some("2"), &["abc"], None),
+            (None, &["0123456789", "x"], None),
+            (Some("11"), &[], None),
+        ];
+        for (promised, pieces, expected) in table {
+            let whole = read(promised, pieces).await.ok();
+            assert_eq!(whole.as_deref(), expected.map(str::as_bytes), "{promised:?} {pieces:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_body_times_out() {
+        let start = clock::now();
+        for (pace, secs) in
+            [(Pace::Each(Duration::from_secs(3)), 3), (Pace::By(start + Duration::from_secs(5)), 5)]
+        {
+            let reader = Reader::new(&HeaderMap::new(), stream::pending().boxed(), 10, pace);
+            let Err(Failure::Transport(fault)) = reader.whole().await else { panic!() };
+            assert_eq!(fault.phase(), Phase::Timeout);
+            assert_eq!(start.elapsed().as_secs(), secs);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Making a client, and what it refuses to be made of.
+
+use std::{env, net::IpAddr, sync::Arc};
+
+use http::{
+    HeaderMap, HeaderValue,
+    header::{ACCEPT_LANGUAGE, USER_AGENT},
+};
+use url::{Host, Url};
+
+use super::{Client, Error, Retry, Timeouts, Transport, error::Texts, socket::Http};
+use crate::{ApiKey, Environment, Language, header};
+
+/// Makes a [`Client`].
+///
+/// ```
+/// # use parcelo::{ApiKey, Environment};
+/// use parcelo::{Client, Language, Retry, Timeouts};
+///
+/// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+/// let client = Client::builder(key)
+///     .base_url("http://127.0.0.1:8081")?
+///     .language(Language::Es)
+///     .timeouts(Timeouts::default())
+///     .retry(Retry::standard())
+///     .build()?;
+/// assert_eq!(client.base_url().port(), Some(8081));
+/// # Ok::<(), parcelo::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ClientBuilder {
+    key: ApiKey,
+    base_url: Option<Url>,
+    language: Language,
+    timeouts: Timeouts,
+    retry: Retry,
+    transport: Option<Arc<dyn Transport>>,
+}
+
+const KEY: &str = "PARCELO_API_KEY";
+const BASE_URL: &str = "PARCELO_BASE_URL";
+
+impl ClientBuilder {
+    pub(super) fn new(key: ApiKey) -> Self {
+        Self {
+            key,
+            base_url: None,
+            language: Language::default(),
+            timeouts: Timeouts::default(),
+            retry: Retry::standard(),
+            transport: None,
+        }
+    }
+
+    /// Key and address from `PARCELO_API_KEY` and `PARCELO_BASE_URL`.
+    pub(super) fn from_env() -> Result<Self, Error> {
+        let key = env::var(KEY).map_err(|fault| Error::config(NO_KEY).because(fault_of(&fault)))?;
+        let base_url = env::var(BASE_URL)
+            .map_err(|fault| Error::config(NO_BASE_URL).because(fault_of(&fault)))?;
+        let key = ApiKey::parse(&key).map_err(|fault| Error::config(BAD_KEY).because(fault))?;
+        Self::new(key).base_url(&base_url)
+    }
+
+    /// Where the service is: an http or https address, with a path if the API lies under one.
+    ///
+    /// Errors when it is no such address, or holds credentials, a query or a fragment.
+    pub fn base_url(self, address: &str) -> Result<Self, Error> {
+        Ok(Self { base_url: Some(checked_address(address)?), ..self })
+    }
+
+    /// The language of texts for people, such as names of statuses. English unless set.
+    pub fn language(self, language: Language) -> Self {
+        Self { language, ..self }
+    }
+
+    /// How long to wait for what.
+    pub fn timeouts(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, ..self }
+    }
+
+    /// How often to try.
+    pub fn retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// What carries requests, instead of HTTP. A base URL is then optional.
+    pub fn transport(self, transport: impl Transport) -> Self {
+        Self { transport: Some(Arc::new(transport)), ..self }
+    }
+
+    /// The client. It connects when it is first used.
+    ///
+    /// Errors without a base URL, and when a live key would travel unencrypted to another machine.
+    pub fn build(self) -> Result<Client, Error> {
+        let base_url = match (self.base_url, &self.transport) {
+            (Some(base_url), _) => base_url,
+            (None, Some(_)) => checked_address("http://localhost")?,
+            (None, None) => return Err(Error::config(NO_BASE_URL)),
+        };
+        if self.key.environment() == Environment::Production && is_exposed(&base_url) {
+            return Err(Error::config(EXPOSED));
+        }
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => Arc::new(Http::new(self.timeouts)?),
+        };
+        Ok(Client::new(super::Inner {
+            base_url,
+            environment: self.key.environment(),
+            language: self.language,
+            headers: headers(&self.key, self.language)?,
+            timeouts: self.timeouts,
+            retry: self.retry,
+            transport,
+            rng: std::sync::Mutex::default(),
+        }))
+    }
+}
+
+const NO_KEY: Texts = ("PARCELO_API_KEY is not set.", "Falta la variable PARCELO_API_KEY.");
+const BAD_KEY: Texts = (
+    "PARCELO_API_KEY holds no API key; check it for typos.",
+    "PARCELO_API_KEY no contiene una clave de API; revise si hay errores de escritura.",
+);
+const NO_BASE_URL: Texts = (
+    "The service's address is not set: give a base URL, or set PARCELO_BASE_URL.",
+    "Falta la dirección del servicio: indique una URL base o la variable PARCELO_BASE_URL.",
+);
+const BAD_BASE_URL: Texts = (
+    "The base URL is not an http or https address.",
+    "La URL base no es una dirección http o https.",
+);
+const LOADED_BASE_URL: Texts = (
+    "The base URL must not hold credentials, a query or a fragment.",
+    "La URL base no debe contener credenciales, consulta ni fragmento.",
+);
+const EXPOSED: Texts = (
+    "A live key must not travel unencrypted: use an https address.",
+    "Una clave de producción no debe viajar sin cifrar: use una dirección https.",
+);
+
+/// The fault without the variable's content, which may be a secret.
+fn fault_of(fault: &env::VarError) -> &'static str {
+    match fault {
+        env::VarError::NotPresent => "the environment variable is not there",
+        env::VarError::NotUnicode(_) => "the environment variable is not Unicode",
+    }
+}
+
+/// The parser would drop line breaks and tabs in silence, so they are looked for first.
+fn checked_address(address: &str) -> Result<Url, Error> {
+    if address.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(Error::config(BAD_BASE_URL));
+    }
+    let url = Url::parse(address).map_err(|fault| Error::config(BAD_BASE_URL).because(fault))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(Error::config(BAD_BASE_URL));
+    }
+    let bare = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if bare { Ok(url) } else { Err(Error::config(LOADED_BASE_URL)) }
+}
+
+/// True when requests would cross a network unencrypted.
+fn is_exposed(url: &Url) -> bool {
+    let near = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => IpAddr::from(ip).is_loopback(),
+        Some(Host::Ipv6(ip)) => IpAddr::from(ip).to_canonical().is_loopback(),
+        None => false,
+    };
+    url.scheme() == "http" && !near
+}
+
+/// The headers of every request.
+fn headers(key: &ApiKey, language: Language) -> Result<HeaderMap, Error> {
+    let mut secret = HeaderValue::from_str(key.secret())
+        .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
+    secret.set_sensitive(true);
+    let agent = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
+    Ok(HeaderMap::from_iter([
+        (http::HeaderName::from_static(header::API_KEY), secret),
+        (ACCEPT_LANGUAGE, HeaderValue::from_static(language.code())),
+        (USER_AGENT, HeaderValue::from_static(agent)),
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn build(environment: Environment, address: &str) -> Result<Client, Error> {
+        ClientBuilder::new(ApiKey::from_random(environment, &[7; 32])).base_url(address)?.build()
+    }
+
+    #[test]
+    fn odd_addresses_are_refused() {
+        let bad = [
+            "",
+            "parcelo.example",
+            "ftp://h",
+            "http://",
+            "file:///etc",
+            "http://h\r\nX: y",
+            "http://h\n",
+            " http://h",
+            "http://h\t",
+            "http://user@h",
+            "http://u:p@h",
+            "http://h?q=1",
+            "http://h#f",
+        ];
+        for address in bad {
+            let error = build(Environment::Sandbox, address).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config, "{address:?}");
+        }
+    }
+
+    #[test]
+    fn a_live_key_never_crosses_a_network_unencrypted() {
+        let table = [
+            ("https://api.parcelo.example", true),
+            ("http://127.0.0.1:8080", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:8080/base", true),
+            ("http://[::ffff:127.0.0.1]", true),
+            ("http://localhost", true),
+            ("http://api.parcelo.example", false),
+            ("http://10.0.0.1", false),
+            ("http://0.0.0.0", false),
+            ("http://localhost.example", false),
+        ];
+        for (address, fine) in table {
+            assert_eq!(build(Environment::Production, address).is_ok(), fine, "{address}");
+            assert!(build(Environment::Sandbox, address).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn nothing_shows_the_key() {
+        let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+        let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
+        let shown = format!("{builder:?}");
+        let client = builder.build().unwrap();
+        let shown = format!("{shown} {client:?} {:?}", client.headers());
+        assert!(!shown.contains(key.secret()), "{shown}");
+        assert_eq!(
+            format!("{client:?}"),
+            r#"Client { base_url: "http://h:1/x", environment: Sandbox, .. }"#
+        );
+    }
+}

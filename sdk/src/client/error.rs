@@ -1,0 +1,323 @@
+//! The one error of the client: what happened, whether it may have happened all the same, and what
+//! the caller can do.
+
+use std::{fmt, time::Duration};
+
+use super::StopReason;
+use crate::{ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language};
+
+/// What went wrong, by what the caller can do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request breaks rules: correct it; see [`Error::field_faults`].
+    Validation,
+    /// The API key is missing, wrong, revoked, or of the other environment.
+    Authentication,
+    /// The key may not ship to this country.
+    CountryNotAllowed,
+    /// The key may not do this at all, or not from this address.
+    Forbidden,
+    /// There is no such parcel, label, manifest or endpoint.
+    NotFound,
+    /// The request disagrees with what the service already has.
+    Conflict,
+    /// Too many requests: come back after [`Error::retry_after`].
+    RateLimited,
+    /// The service failed: try later, with the same idempotency key.
+    Server,
+    /// The service could not be reached, or the connection broke.
+    Network,
+    /// The service did not answer in time.
+    Timeout,
+    /// The answer could not be read.
+    Decode,
+    /// The client is set up wrongly.
+    Config,
+    /// The file could not be written.
+    File,
+    /// An HTTP status that the API does not use here, such as a redirect.
+    Unexpected,
+}
+
+/// A text in English and Spanish.
+pub(super) type Texts = (&'static str, &'static str);
+
+/// Why a call failed.
+///
+/// `Display` is one line without secrets and personal data:
+/// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
+///
+/// ```no_run
+/// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// use parcelo::{ErrorKind, Language};
+///
+/// match client.orders().create(&order).await {
+///     Ok(created) => println!("{}", created.parcel.tracking_number),
+///     Err(error) if error.kind() == ErrorKind::Validation => {
+///         for fault in error.field_faults() {
+///             println!("{}: {}", fault.field, fault.text(Language::Es));
+///         }
+///     }
+///     // Nobody knows yet: keep the order and send it again, with the key that it has.
+///     Err(error) if error.may_have_executed() => println!("{:?}", error.idempotency_key()),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Error(Box<Inner>);
+
+pub(super) struct Inner {
+    pub(super) kind: ErrorKind,
+    pub(super) texts: Texts,
+    pub(super) status: Option<u16>,
+    pub(super) request_id: Option<String>,
+    pub(super) body: Option<ErrorBody>,
+    pub(super) faults: Vec<FieldFault>,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) attempts: u32,
+    pub(super) idempotency_key: Option<IdempotencyKey>,
+    pub(super) may_have_executed: bool,
+    pub(super) stop_reason: Option<StopReason>,
+    pub(super) source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of which nothing but its kind is known yet.
+    pub(super) fn new(kind: ErrorKind, texts: Texts) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            texts,
+            status: None,
+            request_id: None,
+            body: None,
+            faults: Vec::new(),
+            retry_after: None,
+            attempts: 0,
+            idempotency_key: None,
+            may_have_executed: false,
+            stop_reason: None,
+            source: None,
+        }))
+    }
+
+    pub(super) fn config(texts: Texts) -> Self {
+        Self::new(ErrorKind::Config, texts)
+    }
+
+    pub(super) fn because(
+        self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.with(|inner| inner.source = Some(source.into()))
+    }
+
+    pub(super) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
+        fill(&mut self.0);
+        self
+    }
+
+    /// What went wrong, by what the caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The code in the service's answer, known to this version or not.
+    pub fn code(&self) -> Option<&str> {
+        self.0.body.as_ref().map(|body| body.code.as_str())
+    }
+
+    /// The code in the service's answer, when this version knows it.
+    pub fn known_code(&self) -> Option<ErrorCode> {
+        self.0.body.as_ref().and_then(ErrorBody::known)
+    }
+
+    /// The HTTP status; none when no answer came.
+    pub fn status(&self) -> Option<u16> {
+        self.0.status
+    }
+
+    /// The id to quote to support.
+    pub fn request_id(&self) -> Option<&str> {
+        self.0.request_id.as_deref()
+    }
+
+    /// How long the service asks to wait before trying again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after
+    }
+
+    /// What is wrong with which field; empty unless the request breaks rules.
+    ///
+    /// Their texts may repeat what the request said: keep them out of logs.
+    pub fn field_faults(&self) -> &[FieldFault] {
+        &self.0.faults
+    }
+
+    /// What happened, for people, in a language; without the faults of single fields.
+    pub fn message(&self, language: Language) -> String {
+        let spoken =
+            self.0.body.as_ref().map(|body| language.pick(&body.message, &body.message_es));
+        match spoken {
+            Some(text) if !text.is_empty() => text.clone(),
+            _ => language.pick(self.0.texts.0, self.0.texts.1).to_owned(),
+        }
+    }
+
+    /// The `error` object of the service's answer.
+    ///
+    /// Its details may repeat what the request said: keep them out of logs.
+    pub fn body(&self) -> Option<&ErrorBody> {
+        self.0.body.as_ref()
+    }
+
+    /// How many times the request was sent, or tried to be; 0 when it never came to that.
+    pub fn attempts(&self) -> u32 {
+        self.0.attempts
+    }
+
+    /// The key of the write that failed: sending it again with this key never does it twice.
+    pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
+        self.0.idempotency_key.as_ref()
+    }
+
+    /// True when the service may have done what was asked although no answer says so: at least one
+    /// attempt of a write ended in the dark. Always false for reads.
+    pub fn may_have_executed(&self) -> bool {
+        self.0.may_have_executed
+    }
+
+    /// Why the call was not tried again; none when it was never sent.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.0.stop_reason
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code(), self.status()) {
+            (Some(code), Some(status)) => write!(f, "{} ({status}): ", OneLine(code))?,
+            (None, Some(status)) => write!(f, "HTTP {status}: ")?,
+            (_, None) => {}
+        }
+        write!(f, "{}", OneLine(&self.message(Language::En)))?;
+        for (i, fault) in self.field_faults().iter().enumerate() {
+            let before = if i == 0 { " " } else { ", " };
+            write!(f, "{before}{} {}", OneLine(&fault.field), OneLine(fault.code.code()))?;
+        }
+        match (self.request_id(), self.attempts()) {
+            (_, 0) => Ok(()),
+            (Some(id), attempts) => write!(f, " [{}, {}]", OneLine(id), Attempts(attempts)),
+            (None, attempts) => write!(f, " [{}]", Attempts(attempts)),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.kind())
+            .field("display", &format_args!("{self}"))
+            .field("may_have_executed", &self.may_have_executed())
+            .field("stop_reason", &self.stop_reason())
+            .field("source", &self.0.source)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// A text that is no value of its kind never reached the service: `?` makes it a validation error.
+impl From<InvalidValue> for Error {
+    fn from(fault: InvalidValue) -> Self {
+        const INVALID: Texts = ("A value does not have its form.", "Un valor no tiene su forma.");
+        Self::new(ErrorKind::Validation, INVALID).because(fault)
+    }
+}
+
+struct Attempts(u32);
+
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} attempt{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+/// A text from outside, kept from breaking the line or filling the screen.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        self.0.chars().take(200).map(plain).try_for_each(|c| fmt::Write::write_char(f, c))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn body(value: serde_json::Value) -> ErrorBody {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn refused(status: u16, error: serde_json::Value) -> Error {
+        let body = body(error);
+        Error::new(ErrorKind::Conflict, ("unused", "sin uso")).with(|inner| {
+            inner.status = Some(status);
+            inner.request_id = Some("req_01".into());
+            inner.faults = body.field_faults();
+            inner.body = Some(body);
+            inner.attempts = 2;
+        })
+    }
+
+    #[test]
+    fn display_is_one_line_that_names_code_status_request_and_attempts() {
+        let error = refused(
+            409,
+            json!({"code": "PARCEL_DUPLICATE_TRACKING", "message": "This tracking number already exists."}),
+        );
+        assert_eq!(
+            error.to_string(),
+            "PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_01, 2 attempts]"
+        );
+        let own = Error::new(ErrorKind::Timeout, ("Too slow.", "Lento."))
+            .with(|inner| inner.attempts = 1);
+        assert_eq!(own.to_string(), "Too slow. [1 attempt]");
+        assert_eq!(own.message(Language::Es), "Lento.");
+    }
+
+    #[test]
+    fn display_and_debug_show_paths_and_codes_of_faults_but_not_their_texts() {
+        let error = refused(
+            400,
+            json!({"code": "VALIDATION_FAILED", "message": "The request\nis not valid.", "message_es": "No.",
+                "details": {"secret": "CANARY", "errors": [
+                    {"field": "receiver.nationalId", "code": "INVALID_FORMAT", "message": "CANARY", "message_es": "CANARY", "suggestion": "CANARY"},
+                    {"field": "sender.phone", "message": "CANARY"}]}}),
+        );
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains("CANARY") && !error.to_string().contains('\n'), "{shown}");
+        assert!(shown.contains("receiver.nationalId INVALID_FORMAT, sender.phone"), "{shown}");
+        assert_eq!(error.message(Language::Es), "No.");
+    }
+
+    #[test]
+    fn an_error_is_one_pointer() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn a_huge_text_stays_short() {
+        let error = refused(400, json!({"code": "C".repeat(9999), "message": "m".repeat(9999)}));
+        assert!(error.to_string().len() < 500);
+    }
+}

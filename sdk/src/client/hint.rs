@@ -1,0 +1,132 @@
+//! How long a refusing service asks to wait. Garbage is no hint, and never a panic.
+
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, HeaderName, StatusCode, header as standard};
+
+use crate::{ErrorBody, header};
+
+/// A year: beyond every deadline, and no sum with it overflows.
+const MOST: f64 = 365.0 * 24.0 * 60.0 * 60.0;
+
+/// The first of these that can be read: `Retry-After` in seconds, `Retry-After` as a date, the
+/// body's `retryAfter`, and for a refusal by the rate limit the end of its window. Dates are taken
+/// relative to the answer's own `Date`, so the two clocks need not agree.
+pub(super) fn hint(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: Option<&ErrorBody>,
+) -> Option<Duration> {
+    let retry_after = text(headers, &standard::RETRY_AFTER).unwrap_or_default();
+    let date = text(headers, &standard::DATE).and_then(|date| httpdate::parse_http_date(date).ok());
+    seconds(retry_after)
+        .or_else(|| since(date?, httpdate::parse_http_date(retry_after).ok()?))
+        .or_else(|| bounded(body?.retry_after?))
+        .or_else(|| window(status, headers, date?))
+}
+
+/// The rest of the rate limit's window; it says nothing about other troubles.
+fn window(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Option<Duration> {
+    let reset = headers.get(header::RATE_RESET).filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+    let second = reset?.to_str().ok()?.trim().parse().ok()?;
+    since(date, SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(second))?)
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    bounded(text.parse().ok().filter(|_| plain)?)
+}
+
+fn bounded(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds.clamp(-1.0, MOST)).ok()
+}
+
+fn since(date: SystemTime, then: SystemTime) -> Option<Duration> {
+    then.duration_since(date).ok().and_then(|wait| bounded(wait.as_secs_f64()))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const DATE: &str = "Sat, 10 Jan 2026 15:05:00 GMT";
+    const LATER: &str = "Sat, 10 Jan 2026 15:05:07 GMT";
+    const RESET: &str = "1768057503";
+
+    fn hint_of(status: StatusCode, headers: &[(&str, &[u8])], body: Option<f64>) -> Option<f64> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| {
+                (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value).unwrap())
+            })
+            .collect();
+        let body = body.map(|retry_after| ErrorBody {
+            code: "RATE_LIMIT_EXCEEDED".into(),
+            message: String::new(),
+            message_es: String::new(),
+            details: None,
+            request_id: None,
+            retry_after: Some(retry_after),
+        });
+        hint(status, &headers, body.as_ref()).map(|hint| hint.as_secs_f64())
+    }
+
+    #[test]
+    fn the_first_hint_that_can_be_read_counts() {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let after = |value: &'static str| ("retry-after", value.as_bytes());
+        let (date, reset) = (("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes()));
+        type Row<'a> = (&'a [(&'a str, &'a [u8])], Option<f64>, Option<f64>);
+        let table: [Row<'_>; 9] = [
+            (&[after("3"), date, reset], Some(9.0), Some(3.0)),
+            (&[after(" 1.5 ")], None, Some(1.5)),
+            (&[after("0")], Some(9.0), Some(0.0)),
+            (&[after(LATER), date, reset], Some(9.0), Some(7.0)),
+            (&[after(LATER)], Some(9.0), Some(9.0)),
+            (&[after("soon"), date, reset], Some(9.0), Some(9.0)),
+            (&[date, reset], None, Some(3.0)),
+            (&[reset], None, None),
+            (&[], None, None),
+        ];
+        for (headers, body, expected) in table {
+            assert_eq!(hint_of(status, headers, body), expected, "{headers:?} {body:?}");
+        }
+    }
+
+    #[test]
+    fn the_window_of_the_rate_limit_is_a_hint_for_its_own_refusals_only() {
+        let headers: [(&str, &[u8]); 2] =
+            [("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes())];
+        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), None);
+    }
+
+    #[test]
+    fn garbage_is_no_hint_and_no_panic() {
+        let garbage = ["-1", "+1", "NaN", "inf", "1e9", "", "..", "1.2.3", "\t", "1;2", "0x10"];
+        for value in garbage {
+            let headers: [(&str, &[u8]); 1] = [("retry-after", value.as_bytes())];
+            assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), None, "{value}");
+        }
+        let headers: [(&str, &[u8]); 3] = [
+            ("retry-after", b"\xff\xfe"),
+            ("date", b"\xff"),
+            ("x-ratelimit-reset", b"9999999999999999999999"),
+        ];
+        for body in [None, Some(f64::NAN), Some(-1.0), Some(f64::NEG_INFINITY)] {
+            assert_eq!(hint_of(StatusCode::TOO_MANY_REQUESTS, &headers, body), None, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn an_absurd_hint_is_a_long_one() {
+        let headers: [(&str, &[u8]); 1] = [("retry-after", b"99999999999999999999999999")];
+        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), Some(MOST));
+        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &[], Some(f64::INFINITY)), Some(MOST));
+    }
+}

@@ -1,0 +1,42 @@
+//! Orders.
+
+use super::{Client, Error, Reply, call::Call};
+use crate::{CreatedOrder, Operation, OrderRequest};
+
+/// Orders: [`Client::orders`].
+#[derive(Debug, Clone, Copy)]
+pub struct Orders<'a> {
+    client: &'a Client,
+}
+
+impl Client {
+    /// Orders.
+    pub fn orders(&self) -> Orders<'_> {
+        Orders { client: self }
+    }
+}
+
+impl Orders<'_> {
+    /// Creates an order: the parcel gets its tracking number and its label.
+    ///
+    /// Sending the same request again, even from another process, creates nothing twice for 24
+    /// hours: its idempotency key tells the service, which answers as it did the first time.
+    ///
+    /// Errors: `Validation` with the fields at fault, `CountryNotAllowed`, `Conflict` (the tracking
+    /// number exists, or the key was used with another request), and those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// let created = client.orders().create(&order).await?;
+    /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
+    /// for warning in &created.warnings {
+    ///     println!("{}: {}", warning.field, warning.message);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
+        let call = Call::new(Operation::CreateOrder).keyed(&order.idempotency_key).body(order)?;
+        self.client.json(call).await
+    }
+}

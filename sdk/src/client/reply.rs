@@ -1,0 +1,146 @@
+//! A successful answer: its value, and what the answer's head says.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+
+use super::{Error, ErrorKind, StopReason, call::Call, error::Texts, send::Answer};
+use crate::{IdempotencyKey, Operation, header};
+
+/// A successful answer. It dereferences to its value.
+///
+/// ```no_run
+/// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// let created = client.orders().create(&order).await?;
+/// println!("{} {:?}", created.parcel.tracking_number, created.outcome());
+/// println!("quote {:?} to support", created.meta().request_id);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply<T> {
+    value: T,
+    outcome: Outcome,
+    meta: ReplyMeta,
+}
+
+/// Whether a write was made by this call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// This call made it. (Also every read.)
+    Created,
+    /// An earlier call with the same idempotency key made it; this is that call's answer.
+    Replayed,
+}
+
+/// About an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplyMeta {
+    /// The id to quote to support.
+    pub request_id: Option<String>,
+    /// How many times the request was sent; 1 unless it was retried.
+    pub attempts: u32,
+    /// Where the key stands in its rate limit.
+    pub rate_limit: Option<RateLimitStatus>,
+    /// The key under which a write was sent.
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// Where an API key stands in its rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RateLimitStatus {
+    /// The most requests in a window.
+    pub limit: u32,
+    /// Requests left in this window.
+    pub remaining: u32,
+    /// The Unix second in which this window ends.
+    pub reset: u64,
+}
+
+impl<T> Reply<T> {
+    /// The value alone.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// Whether this call made it, or an earlier one with the same idempotency key.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Request id, attempts, rate limit, idempotency key.
+    pub fn meta(&self) -> &ReplyMeta {
+        &self.meta
+    }
+}
+
+impl<T: DeserializeOwned> Reply<T> {
+    /// Reads the answer to a call.
+    pub(super) fn read(call: &Call<'_>, answer: &Answer<Bytes>) -> Result<Self, Error> {
+        let value = serde_json::from_slice(&answer.body)
+            .map_err(|fault| undecodable(call, answer, &fault))?;
+        Ok(Self {
+            value,
+            outcome: outcome(call.operation, answer.status, &answer.headers),
+            meta: ReplyMeta {
+                request_id: request_id(&answer.headers),
+                attempts: answer.attempts,
+                rate_limit: rate_limit(&answer.headers),
+                idempotency_key: call.idempotency_key.cloned(),
+            },
+        })
+    }
+}
+
+impl<T> std::ops::Deref for Reply<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// The header tells; a service that knows only the two statuses of the spec tells by them.
+fn outcome(operation: Operation, status: StatusCode, headers: &HeaderMap) -> Outcome {
+    let told = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
+    let creates = matches!(operation, Operation::CreateOrder | Operation::SubmitManifest);
+    if told || (creates && status == StatusCode::OK) { Outcome::Replayed } else { Outcome::Created }
+}
+
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+    headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
+}
+
+fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
+    let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
+    Some(RateLimitStatus {
+        limit: number(header::RATE_LIMIT)?.try_into().ok()?,
+        remaining: number(header::RATE_REMAINING)?.try_into().ok()?,
+        reset: number(header::RATE_RESET)?,
+    })
+}
+
+/// Where the JSON stopped making sense. Not what stood there: that may be personal.
+#[derive(Debug, thiserror::Error)]
+#[error("unreadable JSON at line {line}, column {column}")]
+struct Unreadable {
+    line: usize,
+    column: usize,
+}
+
+fn undecodable(call: &Call<'_>, answer: &Answer<Bytes>, fault: &serde_json::Error) -> Error {
+    const UNREADABLE: Texts =
+        ("The answer could not be read.", "No se pudo interpretar la respuesta.");
+    Error::new(ErrorKind::Decode, UNREADABLE)
+        .because(Unreadable { line: fault.line(), column: fault.column() })
+        .with(|inner| {
+            inner.status = Some(answer.status.as_u16());
+            inner.request_id = request_id(&answer.headers);
+            inner.attempts = answer.attempts;
+            inner.idempotency_key = call.idempotency_key.cloned();
+            inner.may_have_executed = call.writes();
+            inner.stop_reason = Some(StopReason::Permanent);
+        })
+}

@@ -1,0 +1,86 @@
+//! The transport over HTTP: reqwest with its own retries and redirects off, and the phase of its
+//! errors.
+
+use std::{error::Error as StdError, io};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use http_body_util::BodyDataStream;
+
+use super::{BodyStream, Error, Phase, Timeouts, Transport, TransportError};
+
+#[derive(Debug)]
+pub(super) struct Http(reqwest::Client);
+
+impl Http {
+    pub(super) fn new(timeouts: Timeouts) -> Result<Self, Error> {
+        reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .connect_timeout(timeouts.connect)
+            .build()
+            .map(Self)
+            .map_err(|fault| Error::config(NO_CLIENT).because(fault))
+    }
+
+    async fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<http::Response<BodyStream>, TransportError> {
+        let request =
+            reqwest::Request::try_from(request).map_err(|fault| failed(Phase::NotSent, fault))?;
+        let answer = self.0.execute(request).await.map_err(|fault| failed(phase(&fault), fault))?;
+        let answer: http::Response<reqwest::Body> = answer.into();
+        Ok(answer.map(|body| {
+            BodyDataStream::new(body).map_err(|fault| failed(Phase::MaybeSent, fault)).boxed()
+        }))
+    }
+}
+
+impl Transport for Http {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        self.exchange(request).boxed()
+    }
+}
+
+const NO_CLIENT: (&str, &str) =
+    ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
+
+/// The address is dropped from the error: it holds tracking numbers.
+fn failed(phase: Phase, fault: reqwest::Error) -> TransportError {
+    TransportError::new(phase, fault.without_url())
+}
+
+fn phase(fault: &reqwest::Error) -> Phase {
+    if fault.is_connect() {
+        if causes(fault).any(is_tls) { Phase::Untrusted } else { Phase::NotSent }
+    } else if fault.is_timeout() {
+        Phase::Timeout
+    } else if causes(fault).any(is_closed_unanswered) {
+        Phase::Stale
+    } else {
+        Phase::MaybeSent
+    }
+}
+
+fn causes<'a>(fault: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(fault.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
+}
+
+/// The TLS layer reports a bad certificate, or a peer that speaks no TLS, as invalid data.
+fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
+    cause
+        .downcast_ref::<io::Error>()
+        .is_some_and(|fault| fault.kind() == io::ErrorKind::InvalidData)
+}
+
+/// hyper does not tell whether the connection had been used before. A new one that closes without an
+/// answer is taken for a stale one, too: it is retried under the same conditions.
+fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
+    cause
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
+}

@@ -1,0 +1,108 @@
+//! What carries a request: the [`Transport`] trait, and in which phase it failed.
+
+use bytes::Bytes;
+use futures_util::{future::BoxFuture, stream::BoxStream};
+
+/// The body of an answer, piece by piece.
+pub type BodyStream = BoxStream<'static, Result<Bytes, TransportError>>;
+
+/// Carries one request to the service and brings back one answer, once: no retries, no redirects.
+///
+/// The client sends over HTTP unless [`ClientBuilder::transport`](crate::ClientBuilder::transport)
+/// gives it another one, such as a service embedded in the same process.
+///
+/// ```
+/// use bytes::Bytes;
+/// use futures_util::{future::BoxFuture, FutureExt, StreamExt};
+/// use parcelo::{BodyStream, Transport, TransportError};
+///
+/// #[derive(Debug)]
+/// struct NoContent;
+///
+/// impl Transport for NoContent {
+///     fn send(
+///         &self,
+///         _: http::Request<Bytes>,
+///     ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+///         let body = futures_util::stream::empty().boxed();
+///         async { Ok(http::Response::new(body)) }.boxed()
+///     }
+/// }
+/// ```
+pub trait Transport: Send + Sync + std::fmt::Debug + 'static {
+    /// Sends the request; the answer is there once its head has arrived.
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>>;
+}
+
+/// How far a request had come when it failed; it decides whether sending it again is safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// No byte of it was sent: no address, no connection.
+    NotSent,
+    /// Nothing was sent because the other side could not prove its identity; trying again is useless.
+    Untrusted,
+    /// A connection that had been used before was closed without a byte of an answer.
+    Stale,
+    /// It was sent, in part at least, and the answer did not arrive whole.
+    MaybeSent,
+    /// As `MaybeSent`: the answer did not arrive in time.
+    Timeout,
+}
+
+impl Phase {
+    /// What happened, in English and Spanish.
+    pub(super) fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::NotSent => (
+                "The service could not be reached; nothing was sent.",
+                "No se pudo contactar con el servicio; no se envió nada.",
+            ),
+            Self::Untrusted => (
+                "The service could not prove its identity (TLS); nothing was sent.",
+                "El servicio no pudo probar su identidad (TLS); no se envió nada.",
+            ),
+            Self::Stale | Self::MaybeSent => (
+                "The connection broke before the whole answer arrived.",
+                "La conexión se cortó antes de recibir la respuesta completa.",
+            ),
+            Self::Timeout => {
+                ("The service did not answer in time.", "El servicio no respondió a tiempo.")
+            }
+        }
+    }
+}
+
+/// Why no whole answer came back.
+#[derive(Debug)]
+pub struct TransportError {
+    phase: Phase,
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl TransportError {
+    /// A failure in a phase; `source` must hold no personal data, for it may be logged.
+    pub fn new(phase: Phase, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { phase, source: source.into() }
+    }
+
+    /// How far the request had come.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+}
+
+impl std::fmt::Display for TransportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.phase.texts().0)
+    }
+}
+
+impl std::error::Error for TransportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.source)
+    }
+}
