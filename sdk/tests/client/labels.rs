@@ -24,11 +24,14 @@ async fn a_label_is_saved_whole_in_place_of_an_older_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("label.pdf");
     std::fs::write(&path, "an older and much longer label").unwrap();
+    let reader = std::fs::File::open(&path).unwrap();
     let (client, script) = Script::client([label(14, &[&LABEL[..5], &LABEL[5..]])]);
     let length =
         client.labels().download(&number(), LabelFormat::Pdf).save_to(&path).await.unwrap();
     assert_eq!((length, std::fs::read(&path).unwrap()), (14, LABEL.to_vec()));
     assert_eq!(names(directory.path()), ["label.pdf"]);
+    let still = std::io::read_to_string(reader).unwrap();
+    assert_eq!(still, "an older and much longer label", "who reads the old file reads it whole");
     assert_eq!(
         script.sent()[0].uri(),
         "http://localhost/api/v1/labels/SB-SUCCESS-0001/download?format=PDF"
