@@ -147,6 +147,10 @@ async fn a_stale_connection_is_replaced_without_a_pause() {
     let start = now();
     let created = client.orders().create(&order()).await.unwrap();
     assert_eq!((created.meta().attempts, start.elapsed()), (2, Duration::ZERO));
+
+    let (client, _) = Script::client([Step::Fail(Phase::Stale)]);
+    client.health().await.unwrap_err();
+    assert!(start.elapsed() > Duration::ZERO, "only the first is replaced without a pause");
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +167,7 @@ async fn a_reply_tells_first_from_repeated_and_carries_key_request_and_limits() 
     let table = [
         (answer(201, CREATED), Outcome::Created),
         (answer(200, CREATED), Outcome::Replayed),
-        (answer(200, CREATED).with("idempotent-replayed", "true"), Outcome::Replayed),
+        (answer(201, CREATED).with("idempotent-replayed", "true"), Outcome::Replayed),
     ];
     for (step, outcome) in table {
         let step = step

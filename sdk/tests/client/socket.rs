@@ -1,6 +1,10 @@
 //! Over real sockets: what is on the wire, and what broken peers look like.
 
-use parcelo::{Client, ClientBuilder, ErrorKind, LabelFormat, Language, Retry};
+use std::error::Error;
+
+use parcelo::{
+    Client, ClientBuilder, ErrorKind, LabelFormat, Language, Phase, Retry, TransportError,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -61,6 +65,38 @@ async fn a_refused_connection_was_not_sent_and_is_tried_again() {
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 2));
     assert!(!error.may_have_executed());
+}
+
+#[tokio::test]
+async fn each_broken_peer_has_its_phase_and_no_error_shows_the_address() {
+    let (closing, _peer) = peer(async |mut socket| read_request(&mut socket).await).await;
+    let (breaking, _other) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{").await.unwrap();
+    })
+    .await;
+    let (babbling, _third) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        socket.write_all(b"220 smtp.example ESMTP\r\n").await.unwrap();
+    })
+    .await;
+    let encrypted = closing.replace("http", "https");
+    let table = [
+        ("http://127.0.0.1:1", Phase::NotSent),
+        (&encrypted, Phase::NotSent),
+        (&closing, Phase::Stale),
+        (&breaking, Phase::MaybeSent),
+        (&babbling, Phase::MaybeSent),
+    ];
+    for (address, phase) in table {
+        let client = builder(address).retry(Retry::none()).build().unwrap();
+        let error = client.tracking().get(&number()).await.unwrap_err();
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
+        assert_eq!(cause.map(TransportError::phase), Some(phase), "{address}: {error:?}");
+        let causes = std::iter::successors(Some(&error as &dyn Error), |cause| (*cause).source());
+        let shown: Vec<_> = causes.map(|cause| format!("{cause} {cause:?}")).collect();
+        assert!(!format!("{shown:?}").contains("SB-SUCCESS"), "{shown:?}");
+    }
 }
 
 #[tokio::test]
