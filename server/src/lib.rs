@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod core;
 pub mod ids;
+pub mod store;

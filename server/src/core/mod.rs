@@ -5,12 +5,14 @@
 
 pub mod changes;
 pub mod idempotency;
+pub mod keys;
 pub mod scenario;
 pub mod state;
 pub mod tenant;
 
 pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub use idempotency::{IdempotencyRecord, RecordKey};
+pub use keys::{Countries, KeyRecord, NewKey};
 pub use scenario::Scenario;
 pub use state::State;
 pub use tenant::{AccountKey, Tenant};
