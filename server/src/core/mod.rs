@@ -9,8 +9,12 @@ pub mod create;
 pub mod delivery;
 pub mod history;
 pub mod idempotency;
+<<<<<<< HEAD
 pub mod limit;
 pub mod refusal;
+=======
+pub mod keys;
+>>>>>>> store
 pub mod scenario;
 pub mod secrets;
 pub mod site;
@@ -19,7 +23,11 @@ pub mod tenant;
 
 pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub use idempotency::{IdempotencyRecord, RecordKey};
+<<<<<<< HEAD
 pub use refusal::Refusal;
+=======
+pub use keys::{Countries, KeyRecord, NewKey};
+>>>>>>> store
 pub use scenario::Scenario;
 pub use secrets::Secrets;
 pub use site::Site;
