@@ -82,7 +82,10 @@ impl Peer {
         for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
             command.args([listener, "127.0.0.1:0"]);
         }
-        command.arg("--ready-file").arg(&ready).env("PARCELO_LOG", "warn,parcelo_server::process=info");
+        command
+            .arg("--ready-file")
+            .arg(&ready)
+            .env("PARCELO_LOG", "warn,parcelo_server::process=info");
         command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
         let child = command.spawn().unwrap();
         let addresses: serde_json::Value = serde_json::from_str(&wait_for(&ready)).unwrap();
@@ -104,7 +107,8 @@ impl Peer {
             let (_, rest) = text.rsplit_once(&format!("\"{name}\":"))?;
             rest.split([',', '}']).next()?.parse().ok()
         };
-        let ratio = number("changes").zip(number("commits")).map(|(changes, commits)| changes / commits);
+        let ratio =
+            number("changes").zip(number("commits")).map(|(changes, commits)| changes / commits);
         ratio.map_or("?".to_owned(), |ratio| format!("{ratio:.1}"))
     }
 }
@@ -133,7 +137,11 @@ async fn serve_static(ready: &Path) {
     let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     std::fs::write(ready, socket.local_addr().unwrap().to_string()).unwrap();
     let routes = Router::new().route(PATH, post(|_: Bytes| answer()));
-    let listener = parcelo_server::http::Listener::start(socket, routes, parcelo_server::http::Stop::default());
+    let listener = parcelo_server::http::Listener::start(
+        socket,
+        routes,
+        parcelo_server::http::Stop::default(),
+    );
     listener.finish().await;
 }
 
@@ -161,8 +169,10 @@ async fn client(address: SocketAddr, key: Arc<str>, connection: usize, until: In
     let mut micros = Vec::new();
     while Instant::now() < until {
         let order = ORDER.replace("KEY", &format!("bench-{connection}-{}", micros.len()));
-        let request = Request::post(PATH).header("host", "bench").header("content-type", "application/json");
-        let request = request.header("x-api-key", &*key).body(Full::new(Bytes::from(order))).unwrap();
+        let request =
+            Request::post(PATH).header("host", "bench").header("content-type", "application/json");
+        let request =
+            request.header("x-api-key", &*key).body(Full::new(Bytes::from(order))).unwrap();
         let begun = Instant::now();
         let answer = sender.send_request(request).await.unwrap();
         assert_eq!(answer.status(), 201);

@@ -21,7 +21,7 @@ pub(super) fn hint(
     let date = text(headers, &standard::DATE).and_then(|date| httpdate::parse_http_date(date).ok());
     seconds(retry_after)
         .or_else(|| since(date?, httpdate::parse_http_date(retry_after).ok()?))
-        .or_else(|| bounded(body?.retry_after?))
+        .or_else(|| bounded(body?.retry_after.as_ref()?.as_f64()?))
         .or_else(|| window(status, headers, date?))
 }
 

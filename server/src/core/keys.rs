@@ -26,6 +26,14 @@ impl Countries {
             Self::Only(list) => list.contains(&country),
         }
     }
+
+    /// The codes on the wire; `["*"]` for every supported destination.
+    pub fn to_wire(&self) -> Vec<&'static str> {
+        match self {
+            Self::All => vec!["*"],
+            Self::Only(list) => list.iter().map(CountryCode::as_str).collect(),
+        }
+    }
 }
 
 /// An API key that does not exist yet.

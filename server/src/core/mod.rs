@@ -9,12 +9,9 @@ pub mod create;
 pub mod delivery;
 pub mod history;
 pub mod idempotency;
-<<<<<<< HEAD
+pub mod keys;
 pub mod limit;
 pub mod refusal;
-=======
-pub mod keys;
->>>>>>> store
 pub mod scenario;
 pub mod secrets;
 pub mod site;
@@ -23,11 +20,8 @@ pub mod tenant;
 
 pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub use idempotency::{IdempotencyRecord, RecordKey};
-<<<<<<< HEAD
-pub use refusal::Refusal;
-=======
 pub use keys::{Countries, KeyRecord, NewKey};
->>>>>>> store
+pub use refusal::Refusal;
 pub use scenario::Scenario;
 pub use secrets::Secrets;
 pub use site::Site;

@@ -59,12 +59,15 @@ async fn an_address_outside_the_list_is_refused_and_named() {
 #[tokio::test]
 async fn under_api_the_key_comes_first_and_elsewhere_the_404() {
     let server = MockServer::start().await;
-    let (stranger, api) = (Api::new(server.url()), Api::with_key(server.url(), &server.key().issue()));
+    let (stranger, api) =
+        (Api::new(server.url()), Api::with_key(server.url(), &server.key().issue()));
     for path in ["/api", "/api/v1/nothing", "/api/v2/health", "/api/v1/health/"] {
         assert_eq!(stranger.get(path).await.refusal().0, 401, "{path}");
         assert_eq!(api.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
     }
-    for path in ["/", "/favicon.ico", "/apiv1", "/%ff", "/files/x", "/files/SB-SUCCESS-0001.pdf?sig=x"] {
+    for path in
+        ["/", "/favicon.ico", "/apiv1", "/%ff", "/files/x", "/files/SB-SUCCESS-0001.pdf?sig=x"]
+    {
         assert_eq!(stranger.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
     }
 }
@@ -118,7 +121,8 @@ async fn every_answer_carries_its_id_and_the_three_rate_headers() {
         assert_eq!(answer.header("date"), "Mon, 05 Jan 2026 08:00:00 GMT");
         assert_eq!(answer.header("access-control-allow-origin"), "");
     }
-    let ids: std::collections::HashSet<_> = answers.iter().map(|a| a.header("x-request-id")).collect();
+    let ids: std::collections::HashSet<_> =
+        answers.iter().map(|a| a.header("x-request-id")).collect();
     assert_eq!(ids.len(), answers.len());
 }
 

@@ -51,7 +51,10 @@ impl Answer {
         let body = self.json();
         let faults = body["error"]["details"]["errors"].as_array().unwrap().clone();
         let text = |fault: &Value, name: &str| fault[name].as_str().unwrap().to_owned();
-        faults.iter().map(|fault| format!("{} {}", text(fault, "field"), text(fault, "code"))).collect()
+        faults
+            .iter()
+            .map(|fault| format!("{} {}", text(fault, "field"), text(fault, "code")))
+            .collect()
     }
 }
 
@@ -69,7 +72,8 @@ impl Api {
     }
 
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
-        let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url) };
+        let url =
+            if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url) };
         let request = self.http.request(Method::from_bytes(method.as_bytes()).unwrap(), url);
         match &self.key {
             Some(key) => request.header("X-API-Key", key),

@@ -74,7 +74,12 @@ async fn kill_9_under_load_loses_no_acknowledged_order_and_doubles_none() {
 
 /// 16 clients, each of which sends order after order until the server is gone; each answers with
 /// the keys it sent.
-fn start_load(running: &Running, key: &ApiKey, cycle: u32, ledger: &Ledger) -> JoinSet<Vec<String>> {
+fn start_load(
+    running: &Running,
+    key: &ApiKey,
+    cycle: u32,
+    ledger: &Ledger,
+) -> JoinSet<Vec<String>> {
     let mut load = JoinSet::new();
     for client in 0..16 {
         let (api, ledger) = (running.api(key), Arc::clone(ledger));

@@ -54,7 +54,8 @@ async fn the_link_serves_every_format_without_a_key_and_only_with_its_signature(
     let (_server, api) = start().await;
     let created = api.create(&order("order-0001")).await.json();
     let other = api.create(&order("order-0002")).await.json();
-    let link = |created: &serde_json::Value| created["parcel"]["labelUrl"].as_str().unwrap().to_owned();
+    let link =
+        |created: &serde_json::Value| created["parcel"]["labelUrl"].as_str().unwrap().to_owned();
     let (link, other) = (link(&created), link(&other));
     let anybody = Api::new("");
     for extension in ["pdf", "png", "zpl", "PNG"] {

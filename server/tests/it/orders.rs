@@ -52,7 +52,10 @@ async fn the_same_request_again_gets_the_same_bytes() {
     let again = api.create(&order("order-0001")).await;
     assert_eq!((first.status, again.status), (201, 200));
     assert_eq!(first.bytes, again.bytes);
-    assert_eq!((first.header("idempotent-replayed"), again.header("idempotent-replayed")), ("", "true"));
+    assert_eq!(
+        (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
+        ("", "true")
+    );
     assert_ne!(first.header("x-request-id"), again.header("x-request-id"));
 }
 
@@ -91,7 +94,8 @@ async fn spelling_replays_and_any_changed_value_conflicts() {
 fn reversed(value: &Value) -> String {
     match value {
         Value::Object(members) => {
-            let members: Vec<_> = members.iter().rev().map(|(k, v)| format!("{:?}: {}", k, reversed(v))).collect();
+            let members: Vec<_> =
+                members.iter().rev().map(|(k, v)| format!("{:?}: {}", k, reversed(v))).collect();
             format!("{{ {} }}", members.join(" ,\n"))
         }
         other => other.to_string(),
@@ -111,7 +115,10 @@ async fn the_header_is_an_equal_spelling_of_the_key() {
     assert_eq!(first.status, 201, "{}", first.text());
     assert_eq!(post(&order("order-0001"), "order-0001").await.bytes, first.bytes);
     assert_eq!(api.create(&order("order-0001")).await.bytes, first.bytes);
-    assert_eq!(post(&order("order-0001"), "order-0002").await.faults(), ["idempotencyKey MISMATCH"]);
+    assert_eq!(
+        post(&order("order-0001"), "order-0002").await.faults(),
+        ["idempotencyKey MISMATCH"]
+    );
     assert_eq!(api.create(&keyless).await.faults(), ["idempotencyKey REQUIRED"]);
     assert_eq!(post(&keyless, "short").await.faults()[0].split(' ').next(), Some("idempotencyKey"));
 }
@@ -130,7 +137,8 @@ async fn a_key_is_forgotten_after_24_hours() {
 async fn a_key_is_one_key_for_one_api_key_only() {
     let (server, api) = start().await;
     let other = Api::with_key(server.url(), &server.key().issue());
-    let (one, two) = (api.created(&order("order-0001")).await, other.created(&order("order-0001")).await);
+    let (one, two) =
+        (api.created(&order("order-0001")).await, other.created(&order("order-0001")).await);
     assert_ne!(one, two);
 }
 
@@ -210,7 +218,9 @@ async fn all_faults_of_a_request_come_at_once_and_in_order() {
 #[tokio::test]
 async fn a_body_that_is_no_json_object_is_told_so() {
     let (_server, api) = start().await;
-    for body in ["", "{", "[]", "null", "\"text\"", "{\"a\":1,\"a\":2}", "{\"a\":NaN}", "\u{0}", "{}{}"] {
+    for body in
+        ["", "{", "[]", "null", "\"text\"", "{\"a\":1,\"a\":2}", "{\"a\":NaN}", "\u{0}", "{}{}"]
+    {
         assert_eq!(api.create_text(body).await.faults(), ["body MALFORMED_JSON"], "{body}");
     }
     let deep = "[".repeat(100_000);
@@ -226,10 +236,16 @@ async fn a_body_must_be_json_and_at_most_256_kib() {
         send(api.request("POST", CREATE).header("content-type", kind).body(body))
     };
     let text = order("order-0001").to_string();
-    assert_eq!(post("text/plain", text.clone()).await.refusal(), (415, "UNSUPPORTED_MEDIA_TYPE".into()));
+    assert_eq!(
+        post("text/plain", text.clone()).await.refusal(),
+        (415, "UNSUPPORTED_MEDIA_TYPE".into())
+    );
     assert_eq!(post("application/json; charset=utf-8", text).await.status, 201);
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(256 * 1024));
-    assert_eq!(post("text/plain", large.clone()).await.refusal(), (413, "PAYLOAD_TOO_LARGE".into()));
+    assert_eq!(
+        post("text/plain", large.clone()).await.refusal(),
+        (413, "PAYLOAD_TOO_LARGE".into())
+    );
     let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(large.clone()), Ok(large)]);
     let request = api.request("POST", CREATE).header("content-type", "application/json");
     let chunked = send(request.body(reqwest::Body::wrap_stream(chunks))).await;
@@ -240,19 +256,48 @@ async fn a_body_must_be_json_and_at_most_256_kib() {
 async fn hostile_values_are_faults_and_never_a_5xx() {
     let (_server, api) = start().await;
     let values = [
-        json!(null), json!(true), json!(1e308), json!(-1), json!(u64::MAX), json!(""), json!(" "), json!([]), json!({}),
-        json!("\u{202e}\u{0}x"), json!("💥".repeat(5000)), json!([[[[]]]]), json!("' OR 1=1 --"), json!("^XA^FS~JA"),
+        json!(null),
+        json!(true),
+        json!(1e308),
+        json!(-1),
+        json!(u64::MAX),
+        json!(""),
+        json!(" "),
+        json!([]),
+        json!({}),
+        json!("\u{202e}\u{0}x"),
+        json!("💥".repeat(5000)),
+        json!([[[[]]]]),
+        json!("' OR 1=1 --"),
+        json!("^XA^FS~JA"),
     ];
     let paths = [
-        "/idempotencyKey", "/trackingNumber", "/externalOrderId", "/sender", "/sender/fullName", "/sender/phone",
-        "/sender/address", "/sender/address/country", "/receiver", "/receiver/idType", "/receiver/nationalId",
-        "/receiver/address/city", "/receiver/address/province", "/receiver/address/zipCode", "/parcelDetails",
-        "/parcelDetails/weightKg", "/parcelDetails/declaredValue", "/parcelDetails/currency", "/customsInfo", "/products",
+        "/idempotencyKey",
+        "/trackingNumber",
+        "/externalOrderId",
+        "/sender",
+        "/sender/fullName",
+        "/sender/phone",
+        "/sender/address",
+        "/sender/address/country",
+        "/receiver",
+        "/receiver/idType",
+        "/receiver/nationalId",
+        "/receiver/address/city",
+        "/receiver/address/province",
+        "/receiver/address/zipCode",
+        "/parcelDetails",
+        "/parcelDetails/weightKg",
+        "/parcelDetails/declaredValue",
+        "/parcelDetails/currency",
+        "/customsInfo",
+        "/products",
     ];
     let mut tried = 0;
     for path in paths {
         for value in &values {
-            let answer = api.create(&with(order(&format!("hostile-{tried:06}")), path, value.clone())).await;
+            let answer =
+                api.create(&with(order(&format!("hostile-{tried:06}")), path, value.clone())).await;
             tried += 1;
             assert!(matches!(answer.status, 200 | 201 | 400), "{path} {value}: {}", answer.text());
         }

@@ -20,7 +20,11 @@ async fn a_first_start_prints_a_curl_line_that_works() {
     assert_eq!(body.get("warnings"), None, "{body}");
     drop(running);
     let again = house.start(&[]);
-    assert_eq!(house.output().matches("pk_test_").count(), output.matches("pk_test_").count(), "shown once only");
+    assert_eq!(
+        house.output().matches("pk_test_").count(),
+        output.matches("pk_test_").count(),
+        "shown once only"
+    );
     drop(again);
 }
 
@@ -30,7 +34,11 @@ async fn the_ready_file_names_every_listener_and_the_process() {
     let running = house.start(&[]);
     for listener in ["production", "sandbox", "admin"] {
         for path in ["/healthz", "/readyz"] {
-            assert_eq!(Api::new(running.url(listener)).get(path).await.status, 200, "{listener} {path}");
+            assert_eq!(
+                Api::new(running.url(listener)).get(path).await.status,
+                200,
+                "{listener} {path}"
+            );
         }
     }
     assert!(running.ready["pid"].is_u64());
@@ -54,7 +62,9 @@ async fn keys_are_made_and_revoked_while_the_server_runs() {
     while api.get("/api/v1/health").await.status != 401 {
         assert!(tokio::time::Instant::now() < deadline, "a revocation is in force within a second");
     }
-    let unknown = Command::new(BINARY).args(["keys", "revoke", "key_x", "--database", &house.database()]).output();
+    let unknown = Command::new(BINARY)
+        .args(["keys", "revoke", "key_x", "--database", &house.database()])
+        .output();
     assert!(!unknown.unwrap().status.success());
 }
 
@@ -106,9 +116,18 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 async fn wrong_arguments_say_what_would_be_right() {
     let table: [(&[&str], &str); 5] = [
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
-        (&["keys", "create", "--environment", "test", "--name", "x", "--countries", "*"], "sandbox"),
-        (&["keys", "create", "--environment", "sandbox", "--name", "", "--countries", "*"], "1-100"),
-        (&["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "ec"], "ISO 3166"),
+        (
+            &["keys", "create", "--environment", "test", "--name", "x", "--countries", "*"],
+            "sandbox",
+        ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "", "--countries", "*"],
+            "1-100",
+        ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "ec"],
+            "ISO 3166",
+        ),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),
     ];
     for (arguments, hint) in table {
@@ -124,16 +143,29 @@ async fn logs_hold_no_keys_and_nothing_personal() {
     let running = house.start(&["--trusted-proxies", "127.0.0.1"]);
     let key = house.new_key("sandbox").1;
     let mut canary = order("order-0001");
-    for path in ["/sender/fullName", "/sender/address/line1", "/receiver/fullName", "/receiver/address/line1"] {
+    for path in [
+        "/sender/fullName",
+        "/sender/address/line1",
+        "/receiver/fullName",
+        "/receiver/address/line1",
+    ] {
         *canary.pointer_mut(path).unwrap() = "CANARY".into();
     }
     let api = running.api(&key);
     let number = api.created(&canary).await;
     let wrong = crate::api::with(canary, "/receiver/nationalId", "CANARY".into());
-    assert_eq!(api.create(&crate::api::with(wrong, "/idempotencyKey", "order-0002".into())).await.status, 400);
-    send(api.request("GET", "/api/v1/CANARY?CANARY=CANARY").header("X-Forwarded-For", "203.0.113.77")).await;
+    assert_eq!(
+        api.create(&crate::api::with(wrong, "/idempotencyKey", "order-0002".into())).await.status,
+        400
+    );
+    send(
+        api.request("GET", "/api/v1/CANARY?CANARY=CANARY")
+            .header("X-Forwarded-For", "203.0.113.77"),
+    )
+    .await;
     drop(running);
-    let logged = house.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
+    let logged =
+        house.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
     for secret in ["CANARY", key.secret(), &number] {
         assert!(!logged.contains(secret), "{secret}");
     }

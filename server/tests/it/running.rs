@@ -52,7 +52,8 @@ impl House {
     pub fn start(&self, arguments: &[&str]) -> Running {
         let ready_file = self.path("ready.json");
         let _ = fs::remove_file(&ready_file);
-        let output = fs::OpenOptions::new().create(true).append(true).open(self.path("out.txt")).unwrap();
+        let output =
+            fs::OpenOptions::new().create(true).append(true).open(self.path("out.txt")).unwrap();
         let mut command = self.command();
         command.arg("--ready-file").arg(&ready_file).args(arguments);
         let mut child = command.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
@@ -68,14 +69,26 @@ impl House {
     /// An admin command on the database, with its JSON answer.
     pub fn keys(&self, arguments: &[&str]) -> Value {
         let mut command = Command::new(BINARY);
-        command.env_clear().arg("keys").args(arguments).args(["--database", &self.database(), "--json"]);
+        command.env_clear().arg("keys").args(arguments).args([
+            "--database",
+            &self.database(),
+            "--json",
+        ]);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     pub fn new_key(&self, environment: &str) -> (String, ApiKey) {
-        let made = self.keys(&["create", "--environment", environment, "--name", "Test", "--countries", "*"]);
+        let made = self.keys(&[
+            "create",
+            "--environment",
+            environment,
+            "--name",
+            "Test",
+            "--countries",
+            "*",
+        ]);
         let text = |name: &str| made[name].as_str().unwrap().to_owned();
         (text("keyId"), ApiKey::parse(&text("key")).unwrap())
     }
@@ -101,7 +114,8 @@ impl Running {
     }
 
     pub fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        let status =
+            Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
     }
 

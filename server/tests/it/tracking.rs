@@ -30,7 +30,10 @@ async fn history(api: &Api, number: &str) -> Vec<String> {
         assert_eq!(event["sequence"], place + 1, "{body}");
     }
     assert_eq!(body["status"], events.last().unwrap()["status"], "{body}");
-    events.iter().map(|event| format!("{} {}", event["status"].as_str().unwrap(), minutes(event))).collect()
+    events
+        .iter()
+        .map(|event| format!("{} {}", event["status"].as_str().unwrap(), minutes(event)))
+        .collect()
 }
 
 #[tokio::test]
@@ -60,7 +63,8 @@ async fn the_language_is_the_callers() {
     let (_server, api) = start().await;
     api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     let path = "/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true";
-    let spanish = send(api.request("GET", path).header("Accept-Language", "es-EC, en;q=0.5")).await.json();
+    let spanish =
+        send(api.request("GET", path).header("Accept-Language", "es-EC, en;q=0.5")).await.json();
     assert_eq!(spanish["statusName"], "Etiqueta generada");
     assert_eq!(spanish["history"][0]["statusName"], "Pedido creado");
 }
@@ -72,7 +76,9 @@ async fn what_is_no_number_or_nobodys_is_refused() {
     for path in ["short", &"X".repeat(31)] {
         assert_eq!(api.track(path).await.faults(), ["trackingNumber INVALID_FORMAT"], "{path}");
     }
-    for path in ["SB-NOBODY-0001", "not%20a%20number", "ÑÑÑÑÑÑÑÑÑÑ", "%00%00%00%00%00%00%00%00%00%00"] {
+    for path in
+        ["SB-NOBODY-0001", "not%20a%20number", "ÑÑÑÑÑÑÑÑÑÑ", "%00%00%00%00%00%00%00%00%00%00"]
+    {
         let answer = api.get(&format!("/api/v1/tracking/{path}")).await;
         assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{path}");
     }
@@ -88,9 +94,15 @@ async fn what_is_no_number_or_nobodys_is_refused() {
 async fn each_scenario_takes_its_steps_at_their_times() {
     let (server, api) = start().await;
     let table: [(&str, &[&str]); 5] = [
-        ("SB-SUCCESS-0001", &["CUSTOMS_CLEARANCE 5", "IN_TRANSIT 10", "OUT_FOR_DELIVERY 15", "DELIVERED 20"]),
+        (
+            "SB-SUCCESS-0001",
+            &["CUSTOMS_CLEARANCE 5", "IN_TRANSIT 10", "OUT_FOR_DELIVERY 15", "DELIVERED 20"],
+        ),
         ("SB-FAIL-0001", &["IN_TRANSIT 5", "DELIVERY_ATTEMPTED 10", "DELIVERY_FAILED 15"]),
-        ("SB-CUSTOMS-0001", &["CUSTOMS_CLEARANCE 5", "CUSTOMS_HOLD 10", "CUSTOMS_CLEARANCE 70", "IN_TRANSIT 75"]),
+        (
+            "SB-CUSTOMS-0001",
+            &["CUSTOMS_CLEARANCE 5", "CUSTOMS_HOLD 10", "CUSTOMS_CLEARANCE 70", "IN_TRANSIT 75"],
+        ),
         ("sb-rts-00001", &["IN_TRANSIT 5", "DELIVERY_ATTEMPTED 10", "RETURN_TO_SENDER 15"]),
         ("SB-NOTHING-0001", &[]),
     ];
@@ -114,7 +126,14 @@ async fn it_makes_no_difference_whether_the_clock_jumps_or_walks() {
     let (server, api) = start().await;
     api.created(&numbered("order-0001", "SB-CUSTOMS-0001")).await;
     server.clock().advance(minutes(60 * 24 * 30)).await;
-    let expected = ["ORDERED 0", "LABEL_GENERATED 0", "CUSTOMS_CLEARANCE 5", "CUSTOMS_HOLD 10", "CUSTOMS_CLEARANCE 70", "IN_TRANSIT 75"];
+    let expected = [
+        "ORDERED 0",
+        "LABEL_GENERATED 0",
+        "CUSTOMS_CLEARANCE 5",
+        "CUSTOMS_HOLD 10",
+        "CUSTOMS_CLEARANCE 70",
+        "IN_TRANSIT 75",
+    ];
     assert_eq!(history(&api, "SB-CUSTOMS-0001").await, expected);
     let body = api.get("/api/v1/tracking/SB-CUSTOMS-0001?includeHistory=true").await.json();
     assert_eq!(body["history"][2]["location"], "Quito, EC");
