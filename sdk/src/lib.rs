@@ -3,6 +3,7 @@
 #[cfg(feature = "client")]
 pub mod client;
 pub mod model;
+pub mod rules;
 
 #[cfg(feature = "client")]
 pub use client::*;

@@ -53,13 +53,16 @@ impl ClientBuilder {
         }
     }
 
-    /// Key and address from `PARCELO_API_KEY` and `PARCELO_BASE_URL`.
-    pub(super) fn from_env() -> Result<Self, Error> {
-        let key = env::var(KEY).map_err(|fault| Error::config(NO_KEY).because(fault_of(&fault)))?;
-        let base_url = env::var(BASE_URL)
-            .map_err(|fault| Error::config(NO_BASE_URL).because(fault_of(&fault)))?;
-        let key = ApiKey::parse(&key).map_err(|fault| Error::config(BAD_KEY).because(fault))?;
-        Self::new(key).base_url(&base_url)
+    /// Key and address from `PARCELO_API_KEY` and `PARCELO_BASE_URL`, as `read` gives them.
+    pub(super) fn from_variables(
+        read: impl Fn(&str) -> Result<String, env::VarError>,
+    ) -> Result<Self, Error> {
+        let variable = |name, missing| {
+            read(name).map_err(|fault| Error::config(missing).because(fault_of(&fault)))
+        };
+        let key = ApiKey::parse(&variable(KEY, NO_KEY)?)
+            .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
+        Self::new(key).base_url(&variable(BASE_URL, NO_BASE_URL)?)
     }
 
     /// Where the service is: an http or https address, with a path if the API lies under one.
@@ -237,6 +240,32 @@ mod tests {
         for (address, fine) in table {
             assert_eq!(build(Environment::Production, address).is_ok(), fine, "{address}");
             assert!(build(Environment::Sandbox, address).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn the_environment_gives_key_and_address_or_says_what_is_missing() {
+        let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+        let typo = key.secret().replace("pk_test_7", "pk_test_8");
+        let broken = format!("{}\n", key.secret());
+        let url = Some("http://127.0.0.1:8081");
+        let table = [
+            (Some(key.secret()), url, None),
+            (None, url, Some(NO_KEY)),
+            (Some(""), url, Some(BAD_KEY)),
+            (Some(typo.as_str()), url, Some(BAD_KEY)),
+            (Some(broken.as_str()), url, Some(BAD_KEY)),
+            (Some(key.secret()), None, Some(NO_BASE_URL)),
+            (Some(key.secret()), Some("not a url"), Some(BAD_BASE_URL)),
+        ];
+        for (key, url, fault) in table {
+            let read = |name: &str| {
+                let value = if name == KEY { key } else { url };
+                value.map(str::to_owned).ok_or(env::VarError::NotPresent)
+            };
+            let error = ClientBuilder::from_variables(read).err();
+            assert_eq!(error.as_ref().map(Error::to_string).as_deref(), fault.map(|texts| texts.0));
+            assert!(!format!("{error:?}").contains("pk_test_7"));
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn hint(
     let date = text(headers, &standard::DATE).and_then(|date| httpdate::parse_http_date(date).ok());
     seconds(retry_after)
         .or_else(|| since(date?, httpdate::parse_http_date(retry_after).ok()?))
-        .or_else(|| bounded(body?.retry_after?))
+        .or_else(|| bounded(body?.retry_after.as_ref()?.as_f64()?))
         .or_else(|| window(status, headers, date?))
 }
 
@@ -59,6 +59,8 @@ mod tests {
     const LATER: &str = "Sat, 10 Jan 2026 15:05:07 GMT";
     const RESET: &str = "1768057503";
 
+    type Row<'a> = (&'a [(&'a str, &'a [u8])], Option<f64>, Option<f64>);
+
     fn hint_of(status: StatusCode, headers: &[(&str, &[u8])], body: Option<f64>) -> Option<f64> {
         let headers = headers
             .iter()
@@ -82,7 +84,6 @@ mod tests {
         let status = StatusCode::TOO_MANY_REQUESTS;
         let after = |value: &'static str| ("retry-after", value.as_bytes());
         let (date, reset) = (("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes()));
-        type Row<'a> = (&'a [(&'a str, &'a [u8])], Option<f64>, Option<f64>);
         let table: [Row<'_>; 9] = [
             (&[after("3"), date, reset], Some(9.0), Some(3.0)),
             (&[after(" 1.5 ")], None, Some(1.5)),

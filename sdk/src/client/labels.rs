@@ -117,7 +117,7 @@ impl LabelStream {
                 Err(failure) => Some((Err(broken(failure, trace)), None)),
             }
         });
-        Self { pieces: pieces.boxed(), length }
+        Self { pieces: pieces.fuse().boxed(), length }
     }
 
     /// The next piece; none at the end of the whole file.

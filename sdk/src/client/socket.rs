@@ -70,11 +70,13 @@ fn causes<'a>(fault: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdErr
     std::iter::successors(fault.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
 }
 
-/// The TLS layer reports a bad certificate, or a peer that speaks no TLS, as invalid data.
+/// The TLS layer reports a bad certificate, or a peer that speaks no TLS, as invalid data, inside
+/// another I/O error that does not name it as its source.
 fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
-    cause
-        .downcast_ref::<io::Error>()
-        .is_some_and(|fault| fault.kind() == io::ErrorKind::InvalidData)
+    cause.downcast_ref::<io::Error>().is_some_and(|fault| {
+        fault.kind() == io::ErrorKind::InvalidData
+            || fault.get_ref().is_some_and(|inner| is_tls(inner))
+    })
 }
 
 /// hyper does not tell whether the connection had been used before. A new one that closes without an

@@ -30,12 +30,7 @@ pub struct Creation<'a> {
 }
 
 /// Decides what a creation changes, and the body of its answer.
-pub fn create(
-    creation: Creation<'_>,
-    id: Ulid,
-    tail: &str,
-    now: Millis,
-) -> (Vec<u8>, Changes) {
+pub fn create(creation: Creation<'_>, id: Ulid, tail: &str, now: Millis) -> (Vec<u8>, Changes) {
     let Creation { tenant, order, warnings, replay, site, secrets } = creation;
     let country = order.receiver.address.country;
     let given = order.tracking_number.clone();

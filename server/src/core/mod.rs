@@ -9,6 +9,7 @@ pub mod create;
 pub mod delivery;
 pub mod history;
 pub mod idempotency;
+pub mod keys;
 pub mod limit;
 pub mod refusal;
 pub mod scenario;
@@ -19,6 +20,7 @@ pub mod tenant;
 
 pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub use idempotency::{IdempotencyRecord, RecordKey};
+pub use keys::{Countries, KeyRecord, NewKey};
 pub use refusal::Refusal;
 pub use scenario::Scenario;
 pub use secrets::Secrets;

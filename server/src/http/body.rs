@@ -27,7 +27,8 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
-    let declared = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let declared =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: u64| length > MOST as u64) {
         return Err(ErrorCode::PayloadTooLarge.into());
     }
@@ -78,8 +79,8 @@ pub(super) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
 }
 
 /// A query parameter that is true or false; false when it is not given.
-pub(super) fn flag(given: Option<String>, name: &str) -> Result<bool, Refusal> {
-    match given.as_deref() {
+pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, Refusal> {
+    match given {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
         Some(_) => Err(Refusal::invalid(&[FieldFault {

@@ -123,7 +123,8 @@ fn wait_for(quota: Quota, now: Millis) -> Refusal {
 }
 
 fn client_of(api: &Api, request: &Request) -> IpAddr {
-    let peer = request.extensions().get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
+    let peer =
+        request.extensions().get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
     let forwarded = request.headers().get_all("x-forwarded-for");
     let hops: Vec<_> = forwarded.iter().filter_map(|value| value.to_str().ok()).collect();
     access::client_address(peer, hops.into_iter(), &api.service.settings().trusted_proxies)

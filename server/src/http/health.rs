@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use axum::{Extension, extract::State, response::Response};
-use parcelo::ErrorCode;
 use serde_json::json;
 
 use super::{Api, Refused, answer};
@@ -15,7 +14,10 @@ pub(super) const LIVE: &str = "/healthz";
 pub(super) const READY: &str = "/readyz";
 
 /// GET /api/v1/health: which key this is, and what it may do.
-pub(super) async fn of_key(Extension(caller): Extension<Caller>, Extension(id): Extension<super::gate::RequestId>) -> Response {
+pub(super) async fn of_key(
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<super::gate::RequestId>,
+) -> Response {
     answer::ok(&json!({
         "success": true,
         "status": "ok",
@@ -37,6 +39,6 @@ pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     if api.ready.load(Ordering::Relaxed) && api.service.store().is_writable() {
         Ok(answer::ok(&json!({ "status": "ok" })))
     } else {
-        Err(Refused(Refusal { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }))
+        Err(Refused(Refusal::unavailable()))
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn download(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let format = format_of(body::query(query.as_deref(), "format"))?;
-    let file = api.service.label(&caller, &body::parameter(path), format).await?;
+    let file = api.service.label(&caller, &body::parameter(path), format)?;
     Ok(response(file))
 }
 

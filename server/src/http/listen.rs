@@ -119,4 +119,3 @@ fn serve(
         drop(place);
     });
 }
-

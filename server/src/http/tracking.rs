@@ -10,6 +10,8 @@ use axum::{
 use super::{Api, Refused, answer, body};
 use crate::service::Caller;
 
+const HISTORY: &str = "includeHistory";
+
 pub(super) async fn get(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -18,7 +20,8 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
-    let with_history = body::flag(body::query(query.as_deref(), "includeHistory"), "includeHistory")?;
+    let asked = body::query(query.as_deref(), HISTORY);
+    let with_history = body::flag(asked.as_deref(), HISTORY)?;
     let language = body::language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
     Ok(answer::ok(&record))

@@ -92,6 +92,10 @@ impl<'a> ClockControl<'a> {
 
     /// Moves the clock ahead, stopping at everything that falls due on the way; answers with what
     /// happened, in order.
+    ///
+    /// # Panics
+    ///
+    /// Never: a store in memory does not fail.
     pub async fn advance(&self, by: Duration) -> Vec<Fired> {
         let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         let target = self.0.clock.now().plus(millis);

@@ -34,13 +34,13 @@ impl<'a> KeyBuilder<'a> {
 
     /// The key's name.
     pub fn name(mut self, name: &str) -> Self {
-        self.request.name = name.to_owned();
+        name.clone_into(&mut self.request.name);
         self
     }
 
     /// The account it belongs to; keys of one account share their parcels.
     pub fn account(mut self, account: &str) -> Self {
-        self.request.account = account.to_owned();
+        account.clone_into(&mut self.request.account);
         self
     }
 
@@ -82,8 +82,12 @@ impl<'a> KeyBuilder<'a> {
     pub fn issue(self) -> ApiKey {
         let Self { server, request } = self;
         let issued = issue_key(server.service.store(), &server.ids, request, server.clock.now());
-        #[expect(clippy::expect_used, reason = "a store in memory answers at once and does not fail")]
-        let (key, _) = issued.now_or_never().expect("a store in memory answers at once").expect("a key");
+        #[expect(
+            clippy::expect_used,
+            reason = "a store in memory answers at once and does not fail"
+        )]
+        let (key, _) =
+            issued.now_or_never().expect("a store in memory answers at once").expect("a key");
         key
     }
 }

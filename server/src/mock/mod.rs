@@ -104,7 +104,8 @@ impl Builder {
     pub async fn start(self) -> MockServer {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
-        let socket = tokio::net::TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
+        let socket =
+            tokio::net::TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.on(url);

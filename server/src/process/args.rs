@@ -35,7 +35,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct DatabaseArg {
-    /// The database: sqlite:FILE, or sqlite::memory: for one that is gone afterwards.
+    /// The database: `sqlite:FILE`, or `sqlite::memory:` for one that is gone afterwards.
     #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", value_parser = database)]
     pub(super) database: Database,
 }
@@ -52,28 +52,43 @@ pub(super) struct Serve {
     #[command(flatten)]
     pub(super) database: DatabaseArg,
     /// The environments to serve.
-    #[arg(long, env = "PARCELO_ENVIRONMENTS", value_delimiter = ',', default_value = "production,sandbox")]
+    #[arg(
+        long,
+        env = "PARCELO_ENVIRONMENTS",
+        value_delimiter = ',',
+        default_value = "production,sandbox"
+    )]
     pub(super) environments: Vec<EnvironmentArg>,
     /// Where the production API listens.
     #[arg(long, env = "PARCELO_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub(super) listen: SocketAddr,
     /// Where the sandbox API listens.
-    #[arg(long, env = "PARCELO_SANDBOX_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS")]
+    #[arg(
+        long,
+        env = "PARCELO_SANDBOX_LISTEN",
+        default_value = "127.0.0.1:8081",
+        value_name = "ADDRESS"
+    )]
     pub(super) sandbox_listen: SocketAddr,
     /// Where operators ask for health.
-    #[arg(long, env = "PARCELO_ADMIN_LISTEN", default_value = "127.0.0.1:8082", value_name = "ADDRESS")]
+    #[arg(
+        long,
+        env = "PARCELO_ADMIN_LISTEN",
+        default_value = "127.0.0.1:8082",
+        value_name = "ADDRESS"
+    )]
     pub(super) admin_listen: SocketAddr,
     /// A file that is written once the server listens: its addresses and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
     /// The production API's public address, as it stands on labels and in answers.
-    #[arg(long, env = "PARCELO_BASE_URL", value_name = "URL")]
+    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<Url>,
     /// The sandbox API's public address.
     #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL")]
     pub(super) sandbox_base_url: Option<Url>,
     /// The public address of production's label files; the API's address with /files when absent.
-    #[arg(long, env = "PARCELO_LABELS_HOST", value_name = "URL")]
+    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL")]
     pub(super) labels_host: Option<Url>,
     /// The public address of the sandbox's label files.
     #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL")]
@@ -99,6 +114,7 @@ impl Serve {
 }
 
 #[derive(Debug, Clone, Copy, ClapArgs)]
+#[expect(clippy::struct_field_names, reason = "each is the name of its flag")]
 pub(super) struct LimitArgs {
     /// Requests a second of one production key.
     #[arg(long, env = "PARCELO_PRODUCTION_RATE_LIMIT", default_value_t = Limits::default().production, value_name = "N")]
@@ -223,7 +239,9 @@ fn country_or_all(text: &str) -> Result<CountryOrAll, String> {
 
 fn network(text: &str) -> Result<IpNet, String> {
     let address = text.parse::<std::net::IpAddr>().map(|address| address.to_canonical().into());
-    address.or_else(|_| text.parse()).map_err(|_| "an address or a network such as 10.0.0.0/8".to_owned())
+    address
+        .or_else(|_| text.parse())
+        .map_err(|_| "an address or a network such as 10.0.0.0/8".to_owned())
 }
 
 fn name(text: &str) -> Result<String, String> {

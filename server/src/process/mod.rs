@@ -39,7 +39,9 @@ pub enum Failure {
     #[error("the output cannot be written: {0}")]
     Output(#[from] io::Error),
     /// The database was lost while serving.
-    #[error("the database can no longer be written; nothing unacknowledged was kept. Check the disk and start again")]
+    #[error(
+        "the database can no longer be written; nothing unacknowledged was kept. Check the disk and start again"
+    )]
     DatabaseLost,
     /// No key has this id.
     #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]

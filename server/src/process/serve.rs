@@ -55,7 +55,8 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let settings = settings(&options, &sockets)?;
     let addresses = addresses(&sockets)?;
     let is_new = store.is_new()?;
-    let service = Arc::new(Service::new(store.clone(), Arc::new(SystemClock), Arc::clone(&ids), settings));
+    let service =
+        Arc::new(Service::new(store.clone(), Arc::new(SystemClock), Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
     let listeners = listen(sockets, &service, &ready, &stop);
@@ -77,8 +78,16 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
 
 async fn bind(options: &Serve) -> Result<Sockets, Failure> {
     let serves = |wanted| options.environments.contains(&wanted);
-    let production = if serves(EnvironmentArg::Production) { Some(bind_one(options.listen).await?) } else { None };
-    let sandbox = if serves(EnvironmentArg::Sandbox) { Some(bind_one(options.sandbox_listen).await?) } else { None };
+    let production = if serves(EnvironmentArg::Production) {
+        Some(bind_one(options.listen).await?)
+    } else {
+        None
+    };
+    let sandbox = if serves(EnvironmentArg::Sandbox) {
+        Some(bind_one(options.sandbox_listen).await?)
+    } else {
+        None
+    };
     Ok(Sockets { production, sandbox, admin: bind_one(options.admin_listen).await? })
 }
 
@@ -89,7 +98,11 @@ async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
 /// What listens, and under which address it can be called from this machine.
 fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> {
     let mut addresses = Vec::new();
-    let all = [("production", sockets.production.as_ref()), ("sandbox", sockets.sandbox.as_ref()), ("admin", Some(&sockets.admin))];
+    let all = [
+        ("production", sockets.production.as_ref()),
+        ("sandbox", sockets.sandbox.as_ref()),
+        ("admin", Some(&sockets.admin)),
+    ];
     for (what, socket) in all {
         if let Some(socket) = socket {
             addresses.push((what, url_of(socket)?));
@@ -101,16 +114,24 @@ fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> 
 fn url_of(socket: &TcpListener) -> Result<String, Failure> {
     let mut address = socket.local_addr()?;
     if address.ip().is_unspecified() {
-        let loopback: std::net::IpAddr =
-            if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
+        let loopback: std::net::IpAddr = if address.is_ipv4() {
+            [127, 0, 0, 1].into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        };
         address.set_ip(loopback);
     }
     Ok(format!("http://{address}"))
 }
 
 fn settings(options: &Serve, sockets: &Sockets) -> Result<Settings, Failure> {
-    let production = (sockets.production.as_ref(), options.base_url.as_ref(), options.labels_host.as_ref());
-    let sandbox = (sockets.sandbox.as_ref(), options.sandbox_base_url.as_ref(), options.sandbox_labels_host.as_ref());
+    let production =
+        (sockets.production.as_ref(), options.base_url.as_ref(), options.labels_host.as_ref());
+    let sandbox = (
+        sockets.sandbox.as_ref(),
+        options.sandbox_base_url.as_ref(),
+        options.sandbox_labels_host.as_ref(),
+    );
     Ok(Settings {
         production: site(Environment::Production, production)?,
         sandbox: site(Environment::Sandbox, sandbox)?,
@@ -137,16 +158,25 @@ fn plain(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-fn listen(sockets: Sockets, service: &Arc<Service>, ready: &Arc<AtomicBool>, stop: &Stop) -> Vec<Listener> {
-    let api = |environment| Api {
-        service: Arc::clone(service),
-        environment,
-        ready: Arc::clone(ready),
-    };
-    let mut listeners = vec![Listener::start(sockets.admin, admin_router(api(Environment::Production)), stop.clone())];
-    let apis = [(Environment::Production, sockets.production), (Environment::Sandbox, sockets.sandbox)];
+fn listen(
+    sockets: Sockets,
+    service: &Arc<Service>,
+    ready: &Arc<AtomicBool>,
+    stop: &Stop,
+) -> Vec<Listener> {
+    let api =
+        |environment| Api { service: Arc::clone(service), environment, ready: Arc::clone(ready) };
+    let mut listeners = vec![Listener::start(
+        sockets.admin,
+        admin_router(api(Environment::Production)),
+        stop.clone(),
+    )];
+    let apis =
+        [(Environment::Production, sockets.production), (Environment::Sandbox, sockets.sandbox)];
     for (environment, socket) in apis {
-        listeners.extend(socket.map(|socket| Listener::start(socket, router(api(environment)), stop.clone())));
+        listeners.extend(
+            socket.map(|socket| Listener::start(socket, router(api(environment)), stop.clone())),
+        );
     }
     listeners
 }
@@ -181,7 +211,8 @@ fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result
 
 /// Takes due steps and purges until a signal says to stop or the database is lost.
 async fn run_until_told(service: &Service) -> Result<(), Failure> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (mut ticks, mut purges) = (tokio::time::interval(TICK), tokio::time::interval(PURGE));
     loop {
         tokio::select! {

@@ -38,7 +38,10 @@ pub struct Visitor<'a> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Cache(Mutex<HashMap<[u8; 32], (Arc<KeyRecord>, Instant)>>);
+pub(super) struct Cache(Mutex<HashMap<[u8; 32], Known>>);
+
+/// A key, and when it was read.
+type Known = (Arc<KeyRecord>, Instant);
 
 impl Cache {
     fn get(&self, hash: &[u8; 32]) -> Option<Arc<KeyRecord>> {
@@ -73,7 +76,11 @@ impl Service {
 
     /// Whether the caller's key may be used from this address.
     pub fn check_address(&self, caller: &Caller, client: IpAddr) -> Result<(), Refusal> {
-        if access::is_allowed(&caller.key.ip_list, client) { Ok(()) } else { Err(Refusal::address(client)) }
+        if access::is_allowed(&caller.key.ip_list, client) {
+            Ok(())
+        } else {
+            Err(Refusal::address(client))
+        }
     }
 
     fn key_record(&self, key: &ApiKey) -> Result<Option<Arc<KeyRecord>>, Refusal> {

@@ -2,7 +2,7 @@
 //! (docs/api.md, Order of checks).
 
 use parcelo::{
-    Fingerprint, OrderRequest, Operation, fingerprint,
+    Fingerprint, Operation, OrderRequest, fingerprint,
     rules::{self, Accepted, KeyReading, OrderContext},
 };
 use serde_json::Value;
@@ -10,7 +10,10 @@ use serde_json::Value;
 use super::{Answer, Caller, Service, failed};
 use crate::{
     clock::Millis,
-    core::{Refusal, RecordKey, create, create::Creation, idempotency, idempotency::Verdict, keys::Countries},
+    core::{
+        RecordKey, Refusal, create, create::Creation, idempotency, idempotency::Verdict,
+        keys::Countries,
+    },
     store::Commit,
 };
 
@@ -40,7 +43,12 @@ impl Service {
     }
 
     /// The answer given before under this key, if there is one.
-    fn replay(&self, key: &RecordKey, said: &Fingerprint, now: Millis) -> Result<Option<Answer>, Refusal> {
+    fn replay(
+        &self,
+        key: &RecordKey,
+        said: &Fingerprint,
+        now: Millis,
+    ) -> Result<Option<Answer>, Refusal> {
         match idempotency::judge(self.store.record(key)?, said, now) {
             Verdict::Fresh => Ok(None),
             Verdict::Replay(record) => Ok(Some(Answer::Replayed(record.body))),
@@ -52,7 +60,9 @@ impl Service {
     fn check_country(&self, caller: &Caller, body: &Value) -> Result<(), Refusal> {
         let Countries::Only(allowed) = &caller.key.countries else { return Ok(()) };
         match rules::destination(body) {
-            Some(country) if self.settings.destinations.supports(country) && !allowed.contains(&country) => {
+            Some(country)
+                if self.settings.destinations.supports(country) && !allowed.contains(&country) =>
+            {
                 Err(Refusal::country(country, allowed))
             }
             _ => Ok(()),
@@ -93,7 +103,8 @@ impl Service {
                 site: self.site(caller.key.tenant.environment),
                 secrets: &self.secrets,
             };
-            let (body, changes) = create::create(creation, self.ids.ulid(now), &self.ids.tracking_tail(), now);
+            let (body, changes) =
+                create::create(creation, self.ids.ulid(now), &self.ids.tracking_tail(), now);
             left -= 1;
             match self.store.commit(changes).await {
                 Commit::Committed => return Ok(Answer::Created(body)),
@@ -108,7 +119,11 @@ impl Service {
 }
 
 /// Another request with this key came first; its record is alive, or the store had replaced it.
-fn taken(record: crate::core::IdempotencyRecord, said: &Fingerprint, now: Millis) -> Result<Answer, Refusal> {
+fn taken(
+    record: crate::core::IdempotencyRecord,
+    said: &Fingerprint,
+    now: Millis,
+) -> Result<Answer, Refusal> {
     match idempotency::judge(Some(record), said, now) {
         Verdict::Replay(record) => Ok(Answer::Replayed(record.body)),
         Verdict::Conflict(record) => Err(Refusal::conflict(&record)),

@@ -1,8 +1,8 @@
 //! Reading parcels: tracking records and label files. What is due is done before anything is read.
 
 use parcelo::{
-    ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language, OrderRequest, TrackingNumber,
-    TrackingRecord,
+    ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language, OrderRequest,
+    TrackingNumber, TrackingRecord,
 };
 
 use super::{Caller, Service};
@@ -38,7 +38,7 @@ impl Service {
     }
 
     /// The label of one of the caller's parcels (spec: GET labels download).
-    pub async fn label(
+    pub fn label(
         &self,
         caller: &Caller,
         number: &str,
@@ -72,9 +72,14 @@ impl Service {
     }
 
     /// One of the tenant's parcels, with all its due steps taken.
-    pub(super) async fn parcel(&self, tenant: Tenant, number: &TrackingNumber) -> Result<ParcelRow, Refusal> {
+    pub(super) async fn parcel(
+        &self,
+        tenant: Tenant,
+        number: &TrackingNumber,
+    ) -> Result<ParcelRow, Refusal> {
         let found = self.store.parcel(tenant.environment, number)?;
-        let parcel = found.filter(|parcel| parcel.tenant == tenant).ok_or(ErrorCode::ParcelNotFound)?;
+        let parcel =
+            found.filter(|parcel| parcel.tenant == tenant).ok_or(ErrorCode::ParcelNotFound)?;
         self.up_to_date(parcel).await
     }
 
@@ -87,7 +92,12 @@ impl Service {
         found.ok_or_else(|| ErrorCode::ParcelNotFound.into())
     }
 
-    fn draw(&self, parcel: ParcelRow, order: &OrderRequest, format: LabelFormat) -> Result<LabelFile, Refusal> {
+    fn draw(
+        &self,
+        parcel: ParcelRow,
+        order: &OrderRequest,
+        format: LabelFormat,
+    ) -> Result<LabelFile, Refusal> {
         match parcel.state {
             State::Voided => return Err(ErrorCode::LabelVoided.into()),
             State::Ordered => return Err(ErrorCode::LabelNotFound.into()),

@@ -1,0 +1,38 @@
+# `just` lists these; each is one line that also works without just.
+
+default:
+    @just --list
+
+# The tests that need Rust and a C compiler only.
+test:
+    cargo test
+
+# Format, lints, and the vocabulary without its client.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy -p parcelo --lib --no-default-features -- -D warnings
+
+# The API documentation of the crates.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Durable orders a second over HTTP, beside a static handler.
+bench:
+    cargo bench --workspace
+
+# The tests that take long or need Debian packages (.ci/run installs them).
+oracles:
+    cargo test --workspace --lib --bins --tests -- --ignored
+
+# Licences, banned crates and sources of the whole tree.
+deny:
+    cargo deny --all-features check licenses bans sources
+
+# Accept changed snapshots: look at the diff afterwards.
+bless:
+    INSTA_UPDATE=always cargo test
+
+# Everything that must pass, in the order in which it fails soonest.
+ci:
+    .ci/run

@@ -1,0 +1,13 @@
+//! What the client promises: on a scripted transport in virtual time, and over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
+
+mod labels;
+mod retries;
+mod script;
+mod socket;

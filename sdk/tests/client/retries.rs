@@ -1,0 +1,252 @@
+//! Which calls are tried again, when, and what the caller is told.
+
+use std::time::Duration;
+
+use parcelo::{
+    Client, ErrorCode, ErrorKind, Language, Outcome, Phase, Retry, StopReason, Timeouts,
+};
+use tokio::time::Instant;
+
+use crate::script::{CREATED, Piece, RECORD, Script, Step, answer, key, number, order, refusal};
+
+#[expect(clippy::disallowed_methods, reason = "the paused clock of the test")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retried_creation_is_byte_identical_and_waits_as_asked() {
+    let busy = answer(503, refusal("SERVICE_UNAVAILABLE")).with("retry-after", "2");
+    let (client, script) = Script::client([busy.clone(), busy, answer(201, CREATED)]);
+    let start = now();
+    let created = client.orders().create(&order()).await.unwrap();
+
+    let sent = script.sent();
+    assert_eq!((sent.len(), created.meta().attempts), (3, 3));
+    for request in &sent {
+        assert_eq!(request.body(), sent[0].body());
+        assert_eq!(request.headers(), sent[0].headers());
+        assert_eq!(request.uri(), "http://localhost/api/v1/orders/create");
+    }
+    let body: serde_json::Value = serde_json::from_slice(sent[0].body()).unwrap();
+    assert_eq!(body["idempotencyKey"], "order-0001");
+    let waited = start.elapsed().as_millis();
+    assert!((4000..=4410).contains(&waited), "{waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_answer_is_retried_exactly_when_that_helps() {
+    let table = [
+        (answer(400, refusal("VALIDATION_FAILED")), 1),
+        (answer(401, refusal("AUTH_INVALID_API_KEY")), 1),
+        (answer(404, refusal("PARCEL_NOT_FOUND")), 1),
+        (answer(409, refusal("PARCEL_DUPLICATE_TRACKING")), 1),
+        (answer(409, refusal("IDEMPOTENCY_CONFLICT")), 1),
+        (answer(409, refusal("IDEMPOTENCY_IN_PROGRESS")), 4),
+        (answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "1"), 4),
+        (answer(408, ""), 4),
+        (answer(500, refusal("INTERNAL_ERROR")), 4),
+        (answer(501, ""), 1),
+        (answer(502, "<html>"), 4),
+        (answer(503, ""), 4),
+        (answer(504, ""), 4),
+        (answer(307, "").with("location", "/elsewhere"), 1),
+        (answer(200, "no json"), 1),
+        (Step::Fail(Phase::NotSent), 4),
+        (Step::Fail(Phase::Untrusted), 1),
+        (Step::Fail(Phase::Stale), 4),
+        (Step::Fail(Phase::MaybeSent), 4),
+        (Step::Fail(Phase::Timeout), 4),
+        (Step::Hang, 4),
+        (Step::Answer(201, vec![], vec![Piece::Break]), 4),
+        (Step::Answer(201, vec![("content-length", "9".into())], vec![]), 4),
+        (Step::Answer(400, vec![], vec![Piece::Break]), 1),
+        (Step::Answer(503, vec![], vec![Piece::Silence]), 4),
+    ];
+    for (step, attempts) in table {
+        let (client, script) = Script::client([step.clone()]);
+        let error = client.orders().create(&order()).await.unwrap_err();
+        assert_eq!(script.sent().len(), attempts, "{step:?}");
+        assert_eq!(error.attempts() as usize, attempts, "{step:?}");
+        assert_eq!(error.idempotency_key(), Some(&order().idempotency_key), "{step:?}");
+        let (client, script) = Script::client([step.clone()]);
+        let error = client.tracking().get(&number()).await.unwrap_err();
+        assert_eq!(script.sent().len(), attempts, "{step:?}");
+        assert!(!error.may_have_executed() && error.idempotency_key().is_none(), "{step:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_caller_knows_whether_it_may_have_happened() {
+    let validation = || answer(400, refusal("VALIDATION_FAILED"));
+    let table = [
+        (vec![validation()], false),
+        (vec![answer(429, "")], false),
+        (vec![Step::Fail(Phase::NotSent)], false),
+        (vec![answer(503, "")], true),
+        (vec![Step::Hang], true),
+        (vec![Step::Fail(Phase::MaybeSent)], true),
+        (vec![answer(200, "no json")], true),
+        (vec![Step::Fail(Phase::Timeout), answer(401, "")], true),
+        (vec![Step::Fail(Phase::NotSent), validation()], false),
+    ];
+    for (steps, expected) in table {
+        let (client, _) = Script::client(steps.clone());
+        let error = client.orders().create(&order()).await.unwrap_err();
+        assert_eq!(error.may_have_executed(), expected, "{steps:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_tells_what_happened_and_what_to_quote() {
+    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED"))
+        .with("retry-after", "45")
+        .with("x-request-id", "req_head");
+    let (client, _) = Script::client([limited]);
+    let start = now();
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert_eq!(start.elapsed(), Duration::ZERO, "more patience is asked than there is");
+    assert_eq!(error.kind(), ErrorKind::RateLimited);
+    assert_eq!(error.stop_reason(), Some(StopReason::HintTooLong));
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(45)));
+    assert_eq!(error.known_code(), Some(ErrorCode::RateLimitExceeded));
+    assert_eq!((error.status(), error.request_id()), (Some(429), Some("req_head")));
+    assert_eq!(error.message(Language::Es), "No va.");
+    assert_eq!(error.to_string(), "RATE_LIMIT_EXCEEDED (429): No. [req_head, 1 attempt]");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_body_names_the_request_when_the_head_does_not() {
+    let (client, _) = Script::client([answer(404, refusal("PARCEL_NOT_FOUND"))]);
+    let error = client.tracking().get(&number()).await.unwrap_err();
+    assert_eq!((error.kind(), error.request_id()), (ErrorKind::NotFound, Some("req_body")));
+    assert_eq!(error.stop_reason(), Some(StopReason::Permanent));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_never_answers_costs_a_minute_at_most() {
+    let (client, script) = Script::client([Step::Hang]);
+    let start = now();
+    let error = client.orders().create(&order()).await.unwrap_err();
+    let waited = start.elapsed();
+    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Timeout, 4));
+    assert!(Duration::from_secs(45) < waited && waited <= Duration::from_secs(60), "{waited:?}");
+
+    let timeouts = Timeouts::default().total(Duration::from_secs(3));
+    let script = Script::client([Step::Hang]).1;
+    let client = Client::builder(key()).timeouts(timeouts).transport(script).build().unwrap();
+    let start = now();
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert_eq!(start.elapsed(), Duration::from_secs(3));
+    assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_connection_is_replaced_without_a_pause() {
+    let (client, _) = Script::client([Step::Fail(Phase::Stale), answer(201, CREATED)]);
+    let start = now();
+    let created = client.orders().create(&order()).await.unwrap();
+    assert_eq!((created.meta().attempts, start.elapsed()), (2, Duration::ZERO));
+
+    let (client, _) = Script::client([Step::Fail(Phase::Stale)]);
+    client.health().await.unwrap_err();
+    assert!(start.elapsed() > Duration::ZERO, "only the first is replaced without a pause");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_shall_not_retry_does_not() {
+    let script = Script::client([answer(503, "")]).1;
+    let client =
+        Client::builder(key()).retry(Retry::none()).transport(script.clone()).build().unwrap();
+    let error = client.health().await.unwrap_err();
+    assert_eq!((error.stop_reason(), script.sent().len()), (Some(StopReason::Attempts), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_tells_first_from_repeated_and_carries_key_request_and_limits() {
+    let table = [
+        (answer(201, CREATED), Outcome::Created),
+        (answer(200, CREATED), Outcome::Replayed),
+        (answer(201, CREATED).with("idempotent-replayed", "true"), Outcome::Replayed),
+    ];
+    for (step, outcome) in table {
+        let step = step
+            .with("x-request-id", "req_1")
+            .with("x-ratelimit-limit", "100")
+            .with("x-ratelimit-remaining", "99")
+            .with("x-ratelimit-reset", "1768057503");
+        let (client, _) = Script::client([step]);
+        let reply = client.orders().create(&order()).await.unwrap();
+        assert_eq!(reply.outcome(), outcome);
+        assert_eq!(reply.meta().request_id.as_deref(), Some("req_1"));
+        assert_eq!(reply.meta().idempotency_key, Some(order().idempotency_key));
+        let limit = reply.meta().rate_limit.unwrap();
+        assert_eq!((limit.limit, limit.remaining, limit.reset), (100, 99, 1_768_057_503));
+        assert_eq!(reply.into_inner().parcel.tracking_number, number());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn newer_services_are_understood() {
+    let (client, script) = Script::client([answer(200, RECORD)]);
+    let record = client.tracking().get(&number()).history(true).await.unwrap();
+    assert_eq!(record.status.code(), "LOST_AT_SEA");
+    assert_eq!(
+        script.sent()[0].uri(),
+        "http://localhost/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_is_an_error_and_never_a_panic() {
+    let bodies =
+        ["", "\u{0}", "null", "[]", "{", "\"", "{\"success\":true}", "9".repeat(400).leak()];
+    let heads = ["", "\u{ff}", "-1", "99999999999999999999", "NaN", "; , ="];
+    for status in [200, 201, 204, 299, 302, 400, 404, 418, 429, 500, 503, 599] {
+        for (body, head) in bodies.iter().flat_map(|body| heads.map(|head| (body, head))) {
+            let step =
+                ["retry-after", "date", "x-request-id", "x-ratelimit-limit", "idempotent-replayed"]
+                    .into_iter()
+                    .fold(answer(status, *body), |step, name| step.with(name, head));
+            let (client, _) = Script::client([step]);
+            let error = client.orders().create(&order()).await.unwrap_err();
+            assert!(!error.to_string().contains('\n') && error.status() == Some(status), "{error}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endless_answer_is_cut_off() {
+    let piece = || Piece::Bytes(vec![b' '; 1 << 20].into());
+    let endless = Step::Answer(200, vec![], (0..9).map(|_| piece()).collect());
+    let (client, script) = Script::client([endless]);
+    let error = client.health().await.unwrap_err();
+    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Decode, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_personal_and_no_key_is_shown() {
+    let fault = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"The request is not valid.",
+        "details":{"errors":[{"field":"receiver.nationalId","code":"INVALID_FORMAT","message":"CANARY"}]}}}"#;
+    for step in [answer(400, fault), answer(200, r#"{"success":"CANARY"}"#), Step::Hang] {
+        let (client, script) = Script::client([step]);
+        let error = client.orders().create(&order()).await.unwrap_err();
+        let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
+        let causes: Vec<_> = causes.map(|cause| format!("{cause} {cause:?}")).collect();
+        let shown = format!("{causes:?} {client:?} {:?}", script.sent()[0].headers());
+        assert!(!shown.contains("CANARY") && !shown.contains(key().secret()), "{shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_run_on_other_tasks_and_may_be_dropped() {
+    let (client, script) = Script::client([Step::Hang, answer(201, CREATED)]);
+    let other = client.clone();
+    let dropped = tokio::spawn(async move { other.orders().create(&order()).await });
+    while script.sent().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    dropped.abort();
+    assert!(dropped.await.unwrap_err().is_cancelled());
+    assert!(client.orders().create(&order()).await.is_ok());
+}

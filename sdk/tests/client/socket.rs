@@ -1,0 +1,171 @@
+//! Over real sockets: what is on the wire, and what broken peers look like.
+
+use std::error::Error;
+
+use parcelo::{
+    Client, ClientBuilder, ErrorKind, LabelFormat, Language, Phase, Retry, TransportError,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use wiremock::{
+    Mock, MockServer, ResponseTemplate,
+    matchers::{any, body_partial_json, header, method, path},
+};
+
+use crate::script::{CREATED, RECORD, key, number, order};
+
+fn builder(address: &str) -> ClientBuilder {
+    Client::builder(key()).base_url(address).unwrap()
+}
+
+#[tokio::test]
+async fn a_creation_has_its_path_headers_and_body() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .and(path("/behind/a/proxy/api/v1/orders/create"))
+        .and(header("x-api-key", key().secret()))
+        .and(header("accept-language", "es"))
+        .and(header("content-type", "application/json"))
+        .and(header("user-agent", concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"))))
+        .and(body_partial_json(serde_json::json!({"idempotencyKey": "order-0001"})))
+        .respond_with(ResponseTemplate::new(201).set_body_string(CREATED))
+        .expect(1)
+        .mount(&server)
+        .await;
+    let base = format!("{}/behind/a/proxy/", server.uri());
+    let client = builder(&base).language(Language::Es).build().unwrap();
+    assert!(client.orders().create(&order()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_the_key_stays_home() {
+    let elsewhere = MockServer::start().await;
+    Mock::given(any()).respond_with(ResponseTemplate::new(200)).expect(0).mount(&elsewhere).await;
+    let server = MockServer::start().await;
+    for status in [301, 302, 303, 307, 308] {
+        server.reset().await;
+        let redirect = ResponseTemplate::new(status).insert_header("location", elsewhere.uri());
+        Mock::given(any()).respond_with(redirect).expect(2).mount(&server).await;
+        let client = builder(&server.uri()).build().unwrap();
+        let error = client.health().await.unwrap_err();
+        assert_eq!((error.kind(), error.status()), (ErrorKind::Unexpected, Some(status)));
+        let error = client.orders().create(&order()).await.unwrap_err();
+        assert!(!error.may_have_executed() && error.attempts() == 1);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_was_not_sent_and_is_tried_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let client = builder(&address).retry(Retry::standard().attempts(2)).build().unwrap();
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 2));
+    assert!(!error.may_have_executed());
+}
+
+#[tokio::test]
+async fn each_broken_peer_has_its_phase_and_no_error_shows_the_address() {
+    let (closing, _peer) = peer(async |mut socket| read_request(&mut socket).await).await;
+    let (breaking, _other) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{").await.unwrap();
+    })
+    .await;
+    let (babbling, _third) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        socket.write_all(b"220 smtp.example ESMTP\r\n").await.unwrap();
+    })
+    .await;
+    let encrypted = closing.replace("http", "https");
+    let table = [
+        ("http://127.0.0.1:1", Phase::NotSent),
+        (&encrypted, Phase::NotSent),
+        (&closing, Phase::Stale),
+        (&breaking, Phase::MaybeSent),
+        (&babbling, Phase::MaybeSent),
+    ];
+    for (address, phase) in table {
+        let client = builder(address).retry(Retry::none()).build().unwrap();
+        let error = client.tracking().get(&number()).await.unwrap_err();
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
+        assert_eq!(cause.map(TransportError::phase), Some(phase), "{address}: {error:?}");
+        let causes = std::iter::successors(Some(&error as &dyn Error), |cause| (*cause).source());
+        let shown: Vec<_> = causes.map(|cause| format!("{cause} {cause:?}")).collect();
+        assert!(!format!("{shown:?}").contains("SB-SUCCESS"), "{shown:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_cannot_prove_its_identity_is_not_asked_again() {
+    let (address, _peer) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    })
+    .await;
+    let client = builder(&address.replace("http", "https")).build().unwrap();
+    let error = client.health().await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 1), "{error:?}");
+    assert!(error.to_string().contains("TLS"), "{error}");
+}
+
+#[tokio::test]
+async fn a_connection_that_died_in_the_pool_is_replaced() {
+    // One answer for each connection; the second request on it meets a close.
+    let (address, _peer) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{RECORD}", RECORD.len());
+        socket.write_all(head.as_bytes()).await.unwrap();
+        read_request(&mut socket).await;
+    })
+    .await;
+    let client = builder(&address).build().unwrap();
+    let first = client.tracking().get(&number()).await.unwrap();
+    let second = client.tracking().get(&number()).await.unwrap();
+    assert_eq!((first.meta().attempts, second.meta().attempts), (1, 2));
+}
+
+#[tokio::test]
+async fn a_label_cut_short_on_the_wire_leaves_no_file() {
+    let (address, _peer) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n%PDF").await.unwrap();
+    })
+    .await;
+    let directory = tempfile::tempdir().unwrap();
+    let client = builder(&address).retry(Retry::standard().attempts(2)).build().unwrap();
+    let number = number();
+    let download = client.labels().download(&number, LabelFormat::Pdf);
+    let error = download.save_to(directory.path().join("label.pdf")).await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 2));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    let shown = format!("{error:?}");
+    assert!(!shown.contains("SB-SUCCESS-0001"), "{shown}");
+}
+
+/// A server that treats every connection the same way, until its handle is dropped.
+async fn peer<F>(
+    treat: impl Fn(TcpStream) -> F + Send + Sync + 'static,
+) -> (String, tokio::task::JoinSet<()>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move {
+        let mut connections = tokio::task::JoinSet::new();
+        loop {
+            connections.spawn(treat(listener.accept().await.unwrap().0));
+        }
+    });
+    (address, tasks)
+}
+
+async fn read_request(socket: &mut TcpStream) {
+    let mut buffer = [0; 4096];
+    let _ = socket.read(&mut buffer).await.unwrap();
+}

@@ -1,0 +1,152 @@
+//! `Changes` as SQL: idempotency first, then versions, then the operations. It stops at the first
+//! thing that forbids them; undoing what it did until then is the caller's part.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Commit, parcels, records};
+use crate::core::IdempotencyRecord;
+use crate::{
+    clock::Millis,
+    core::{Changes, Event, NewParcel, Op, ParcelKey, State, Step, Version, idempotency::is_alive},
+};
+
+/// Changes with their orders already written as JSON, so that the writer need not.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) changes: Changes,
+    orders: Vec<String>,
+}
+
+impl Ready {
+    pub(super) fn of(changes: Changes) -> serde_json::Result<Self> {
+        let orders = changes.ops.iter().filter_map(|op| match op {
+            Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
+            Op::Move { .. } | Op::Schedule { .. } | Op::CancelSteps { .. } => None,
+        });
+        let orders = orders.collect::<Result<_, _>>()?;
+        Ok(Self { changes, orders })
+    }
+}
+
+/// Applies all of it, or says what forbids it.
+pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<Commit> {
+    let changes = &ready.changes;
+    #[cfg(test)]
+    super::conformance::panic_if_asked(changes);
+    if let Some(record) = &changes.replay
+        && let Some(taken) = keep_record(db, record, changes.now)?
+    {
+        return Ok(Commit::IdempotencyTaken(taken));
+    }
+    for (parcel, version) in &changes.expect {
+        if version_of(db, *parcel)? != Some(*version) {
+            return Ok(Commit::VersionConflict);
+        }
+    }
+    let mut orders = ready.orders.iter();
+    for op in &changes.ops {
+        if let Some(refusal) = apply_op(db, op, &mut orders)? {
+            return Ok(refusal);
+        }
+    }
+    Ok(Commit::Committed)
+}
+
+/// Keeps the record, or answers the living one that is in its place.
+fn keep_record(
+    db: &Connection,
+    record: &IdempotencyRecord,
+    now: Millis,
+) -> rusqlite::Result<Option<IdempotencyRecord>> {
+    if records::insert(db, record)? {
+        return Ok(None);
+    }
+    if let Some(found) = records::find(db, &record.key)?
+        && is_alive(found.first_seen, now)
+    {
+        return Ok(Some(found));
+    }
+    records::delete(db, &record.key)?;
+    records::insert(db, record)?;
+    Ok(None)
+}
+
+fn version_of(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<Version>> {
+    let mut find = db.prepare_cached("SELECT version FROM parcels WHERE id = ?1")?;
+    find.query_row([parcel.0], |row| row.get(0).map(Version)).optional()
+}
+
+fn apply_op<'a>(
+    db: &Connection,
+    op: &Op,
+    orders: &mut impl Iterator<Item = &'a String>,
+) -> rusqlite::Result<Option<Commit>> {
+    let (done, refusal) = match op {
+        Op::InsertParcel(parcel) => {
+            let order = orders.next().map_or("", String::as_str);
+            (insert_parcel(db, parcel, order)?, Commit::DuplicateTracking)
+        }
+        Op::Move { parcel, event } => (move_to(db, *parcel, event)?, Commit::VersionConflict),
+        Op::Schedule { parcel, step } => {
+            (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
+        }
+        Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
+    };
+    Ok((!done).then_some(refusal))
+}
+
+fn insert_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Result<bool> {
+    let mut insert = db.prepare_cached(
+        "INSERT INTO parcels (version, tenant, environment, number, public_id, state, created_at, \
+         updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
+         step_index, step_due, order_json) \
+         VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, 1, 2, ?11, ?12, ?13) \
+         ON CONFLICT DO NOTHING",
+    )?;
+    let inserted = insert.execute(params![
+        parcel.tenant.number(),
+        parcels::environment(parcel.tenant.environment),
+        parcel.tracking_number.as_str(),
+        parcel.id.to_bytes(),
+        State::LabelGenerated.number(),
+        parcel.created_at.0,
+        parcel.origin,
+        parcel.destination,
+        parcel.country.as_str(),
+        parcel.promised_day,
+        parcel.step.map(|step| step.index),
+        parcel.step.map(|step| step.due.0),
+        order,
+    ])?;
+    Ok(inserted == 1)
+}
+
+fn move_to(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+    let mut update = db.prepare_cached(
+        "UPDATE parcels SET version = version + 1, state = ?2, updated_at = ?3, last_sequence = ?4 \
+         WHERE id = ?1",
+    )?;
+    let (state, at, sequence) = (event.state.number(), event.at.0, event.sequence);
+    let moved = update.execute(params![parcel.0, state, at, sequence])?;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO events (parcel, sequence, state, at, location, description) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+    )?;
+    let written = insert.execute(params![
+        parcel.0,
+        sequence,
+        state,
+        at,
+        event.location,
+        event.description
+    ])?;
+    Ok(moved == 1 && written == 1)
+}
+
+fn schedule(db: &Connection, parcel: ParcelKey, step: Option<Step>) -> rusqlite::Result<bool> {
+    let mut update = db.prepare_cached(
+        "UPDATE parcels SET version = version + 1, step_index = ?2, step_due = ?3 WHERE id = ?1",
+    )?;
+    let (index, due) = (step.map(|step| step.index), step.map(|step| step.due.0));
+    Ok(update.execute(params![parcel.0, index, due])? == 1)
+}

@@ -1,0 +1,123 @@
+//! Opening connections: their settings, the migrations, and the database's secret.
+
+use std::{fs::File, io, path::Path, time::Duration};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use super::StoreError;
+
+const BUSY: Duration = Duration::from_secs(5);
+const STATEMENTS: usize = 64;
+
+/// The schema's history; the file's `user_version` says how many of them it has.
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_init.sql")];
+
+/// A connection that writes to a file, durably.
+pub(super) fn writer(file: &Path) -> Result<Connection, StoreError> {
+    create(file).map_err(|error| StoreError::open(file, error))?;
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(file, flags)?;
+        settle(&db)?;
+        db.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
+             PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000;",
+        )?;
+        Ok(db)
+    };
+    open().map_err(|error| StoreError::of(file, error))
+}
+
+/// A connection that reads a file which a writer has opened before.
+pub(super) fn reader(file: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    settle(&db)?;
+    Ok(db)
+}
+
+/// A database that lives as long as its one connection.
+pub(super) fn memory() -> rusqlite::Result<Connection> {
+    let db = Connection::open_in_memory()?;
+    settle(&db)?;
+    Ok(db)
+}
+
+/// Holds the file for one server; the lock goes with the returned file, or with the process.
+pub(super) fn lock(file: &Path) -> Result<File, StoreError> {
+    create(file).map_err(|error| StoreError::open(file, error))?;
+    // One file has one lock, whatever names lead to it.
+    let real = file.canonicalize().map_err(|error| StoreError::open(file, error))?;
+    let mut name = real.into_os_string();
+    name.push(".lock");
+    let lock = File::options().create(true).truncate(false).write(true).open(name);
+    let lock = lock.map_err(|error| StoreError::open(file, error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse { file: file.to_owned() }),
+        Err(std::fs::TryLockError::Error(error)) => Err(StoreError::open(file, error)),
+    }
+}
+
+/// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new.
+pub(super) fn prepare(
+    db: &mut Connection,
+    file: &Path,
+    fresh: [u8; 32],
+) -> Result<[u8; 32], StoreError> {
+    let found: i64 = schema(db).map_err(|error| StoreError::of(file, error))?;
+    let known = known();
+    if found > known {
+        return Err(StoreError::Newer { file: file.to_owned(), found, known });
+    }
+    migrate(db, fresh).map_err(|error| StoreError::of(file, error))
+}
+
+fn migrate(db: &mut Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
+    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Read again, now that no other process can be migrating.
+    let done = usize::try_from(schema(&tx)?).unwrap_or(0);
+    for sql in MIGRATIONS.iter().skip(done) {
+        tx.execute_batch(sql)?;
+    }
+    if done < MIGRATIONS.len() {
+        tx.pragma_update(None, "user_version", known())?;
+    }
+    let secret = secret(&tx, fresh)?;
+    tx.commit()?;
+    Ok(secret)
+}
+
+fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
+    let find = "SELECT value FROM meta WHERE name = 'secret'";
+    if let Some(secret) = db.query_row(find, [], |row| row.get(0)).optional()? {
+        return Ok(secret);
+    }
+    db.execute("INSERT INTO meta (name, value) VALUES ('secret', ?1)", [fresh])?;
+    Ok(fresh)
+}
+
+/// The newest schema this program knows.
+fn known() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+fn schema(db: &Connection) -> rusqlite::Result<i64> {
+    db.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn settle(db: &Connection) -> rusqlite::Result<()> {
+    db.busy_timeout(BUSY)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Savepoints keep the old pages aside: in memory, not in a file of their own.
+    db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;")
+}
+
+/// Makes the file readable by its owner only, for it holds the secret and people's addresses.
+fn create(file: &Path) -> io::Result<()> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)
+}

@@ -1,0 +1,119 @@
+//! What can go wrong with the database, said so that an operator knows what to do.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::ErrorCode;
+
+/// A failure of the database. No message holds data of a row.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file cannot be opened or created.
+    #[error("cannot open the database {file}: check that its directory exists and can be written", file = .file.display())]
+    Open {
+        /// The database.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another server holds the file.
+    #[error("another server uses the database {file}: stop it, or name another file", file = .file.display())]
+    InUse {
+        /// The database.
+        file: PathBuf,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "the database {file} has schema {found} and this program knows {known}: install the newer program again, or restore a backup",
+        file = .file.display()
+    )]
+    Newer {
+        /// The database.
+        file: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema this program knows.
+        known: i64,
+    },
+    /// A row does not hold what was once written to it.
+    #[error("the database {file} holds a row that cannot be read: check the disk, and restore a backup", file = .file.display())]
+    Damaged {
+        /// The database.
+        file: PathBuf,
+        /// Which column, and how it is wrong.
+        source: rusqlite::Error,
+    },
+    /// `SQLite` refused.
+    #[error("the database {file} failed: check the disk and its free space", file = .file.display())]
+    Sql {
+        /// The database.
+        file: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The write has not come back in 5 s; it may yet be done.
+    #[error("the database {file} is busy: try again", file = .file.display())]
+    Busy {
+        /// The database.
+        file: PathBuf,
+    },
+    /// Too many writes wait; this one was not taken.
+    #[error("too many writes wait for the database {file}: try again", file = .file.display())]
+    Full {
+        /// The database.
+        file: PathBuf,
+    },
+    /// The write was not done, and unless the store was closed no other will be.
+    #[error("the database {file} takes no more writes: see the log for the reason, then start again", file = .file.display())]
+    Broken {
+        /// The database.
+        file: PathBuf,
+    },
+}
+
+impl StoreError {
+    pub(super) fn open(file: &Path, source: io::Error) -> Self {
+        Self::Open { file: file.to_owned(), source }
+    }
+
+    pub(super) fn of(file: &Path, source: rusqlite::Error) -> Self {
+        let file = file.to_owned();
+        match source {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..) => Self::Damaged { file, source },
+            source if is_busy(&source) => Self::Busy { file },
+            source => Self::Sql { file, source },
+        }
+    }
+}
+
+/// Whether somebody else holds the write lock.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether a constraint of a table refused a row.
+pub(super) fn is_constraint(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+}
+
+/// Whether the file can no longer be trusted to keep what is written. An fsync that failed once
+/// may succeed the next time without the data being there, so there is no second try.
+pub(super) fn is_fatal(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::SystemIoFailure
+                | ErrorCode::DiskFull
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+        )
+    )
+}

@@ -1,0 +1,334 @@
+//! The store: one `SQLite` database, in a file or in memory.
+//!
+//! It keeps what the core decided ([`Changes`]) whole or not at all, and answers point reads. It
+//! decides nothing but what only the database can know: whether a key, a version or a number is
+//! taken. A file has one writer thread with group commit and readers beside it; memory is one
+//! connection, used inline, with no thread and no timer.
+
+mod apply;
+mod connection;
+mod error;
+mod group;
+mod keys;
+mod parcels;
+mod readers;
+mod records;
+mod work;
+mod writer;
+
+#[cfg(test)]
+mod conformance;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use parcelo::{Environment, OrderRequest, TrackingNumber};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+pub use self::error::StoreError;
+use self::{
+    group::{Health, Work},
+    readers::Readers,
+    work::{Call, Called, Mutation},
+    writer::{NotTaken, Writer},
+};
+use crate::{
+    clock::Millis,
+    core::{
+        AccountKey, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow, RecordKey,
+    },
+};
+
+/// How long a caller waits for a write.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The database. Clones are the same database.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    file: PathBuf,
+    secret: [u8; 32],
+    health: Arc<Health>,
+    mode: Mode,
+}
+
+enum Mode {
+    /// A server's file.
+    File(Writer, Readers),
+    /// Memory, or a file beside the server that serves it.
+    Inline(Mutex<Connection>),
+}
+
+/// What became of [`Changes`]. Anything but `Committed` changed nothing, except that a `Busy` one
+/// may yet be committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Commit {
+    /// They are in the database, durably.
+    Committed,
+    /// Their idempotency key is taken, by this record.
+    IdempotencyTaken(IdempotencyRecord),
+    /// Their tracking number is taken in its environment.
+    DuplicateTracking,
+    /// A parcel is no longer what they were decided on: load and decide again.
+    VersionConflict,
+    /// They have not come back in 5 s.
+    Busy,
+    /// Too many wait; they were not taken.
+    Full,
+    /// They failed; see [`Store::is_writable`].
+    Broken,
+}
+
+/// How much was written since the store was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stats {
+    /// Transactions.
+    pub commits: u64,
+    /// The writes they held.
+    pub changes: u64,
+}
+
+impl Store {
+    /// Opens a server's database file, and makes it if there is none. `fresh_secret` becomes the
+    /// database's secret if it has none yet.
+    pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
+        let lock = connection::lock(path)?;
+        let mut db = connection::writer(path)?;
+        let secret = connection::prepare(&mut db, path, fresh_secret)?;
+        let health = Arc::new(Health::default());
+        let writer = Writer::start(db, lock, Arc::clone(&health))
+            .map_err(|error| StoreError::open(path, error))?;
+        let mode = Mode::File(writer, Readers::new(path.to_owned()));
+        Ok(Self(Arc::new(Inner { file: path.to_owned(), secret, health, mode })))
+    }
+
+    /// Opens a database file for a command that works beside the server: it waits up to 5 s for
+    /// its turn to write, blocking its thread.
+    pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
+        Self::inline(connection::writer(path)?, path, fresh_secret)
+    }
+
+    /// A database in memory, which ends with the last clone of the store.
+    pub fn memory(fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
+        let name = Path::new(":memory:");
+        let db = connection::memory().map_err(|error| StoreError::of(name, error))?;
+        Self::inline(db, name, fresh_secret)
+    }
+
+    fn inline(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
+        let secret = connection::prepare(&mut db, file, secret)?;
+        let mode = Mode::Inline(Mutex::new(db));
+        let health = Arc::default();
+        Ok(Self(Arc::new(Inner { file: file.to_owned(), secret, health, mode })))
+    }
+
+    /// Whether the database has no account yet.
+    pub fn is_new(&self) -> Result<bool, StoreError> {
+        self.read(keys::any_account).map(|any| !any)
+    }
+
+    /// The 32 bytes from which the database's keyed hashes and signatures derive.
+    pub fn secret(&self) -> [u8; 32] {
+        self.0.secret
+    }
+
+    /// How much was written.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            commits: self.0.health.commits.load(Ordering::Relaxed),
+            changes: self.0.health.changes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// False once the disk has failed: the store is read-only from then on, for a failed fsync
+    /// cannot be tried again, and the process should end.
+    pub fn is_writable(&self) -> bool {
+        self.0.health.is_writable()
+    }
+
+    /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
+    /// future.
+    pub async fn commit(&self, changes: Changes) -> Commit {
+        let Ok(ready) = apply::Ready::of(changes) else {
+            tracing::error!("an order could not be written as JSON");
+            return Commit::Broken;
+        };
+        let (work, answer) = Mutation::new(ready);
+        match self.send(work, answer).await {
+            Ok(commit) => commit,
+            Err(NotDone::Busy) => Commit::Busy,
+            Err(NotDone::Full) => Commit::Full,
+            Err(NotDone::Stopped) => Commit::Broken,
+        }
+    }
+
+    /// The idempotency record under a key; it may be past its 24 h, which the core judges.
+    pub fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
+        self.read(|db| records::find(db, key))
+    }
+
+    /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
+    pub fn parcel(
+        &self,
+        environment: Environment,
+        number: &TrackingNumber,
+    ) -> Result<Option<ParcelRow>, StoreError> {
+        self.read(|db| parcels::find(db, environment, number))
+    }
+
+    /// As [`Store::parcel`], with its order.
+    pub fn parcel_with_order(
+        &self,
+        environment: Environment,
+        number: &TrackingNumber,
+    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+        self.read(|db| parcels::find_with_order(db, environment, number))
+    }
+
+    /// The whole history of a parcel as of its row, by time, then sequence.
+    pub fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
+        self.read(|db| parcels::events(db, parcel))
+    }
+
+    /// Up to `most` parcels whose next step is due at `until`, earliest first.
+    pub fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
+        self.read(|db| parcels::due(db, until, most))
+    }
+
+    /// When the next step of any parcel is due.
+    pub fn next_due(&self) -> Result<Option<Millis>, StoreError> {
+        self.read(parcels::next_due)
+    }
+
+    /// Deletes dead idempotency records, at most 1,000 a commit, and answers how many.
+    pub async fn purge_records(&self, now: Millis) -> Result<usize, StoreError> {
+        let (mut after, mut deleted) = (0, 0);
+        loop {
+            let page = self.call(move |db| records::purge(db, after, now)).await?;
+            deleted += page.deleted;
+            match page.last {
+                Some(last) if page.deleted > 0 => after = last,
+                Some(_) | None => return Ok(deleted),
+            }
+        }
+    }
+
+    /// The account with a name; it is made, as `public_id`, if there is none.
+    pub async fn account(
+        &self,
+        name: &str,
+        public_id: String,
+        now: Millis,
+    ) -> Result<AccountKey, StoreError> {
+        let name = name.to_owned();
+        self.call(move |db| keys::account(db, &name, &public_id, now)).await
+    }
+
+    /// Keeps a new API key.
+    pub async fn insert_key(&self, key: NewKey) -> Result<KeyRecord, StoreError> {
+        self.call(move |db| keys::insert(db, &key)).await
+    }
+
+    /// The API key with a hash, revoked or not.
+    pub fn key_by_hash(&self, hash: &[u8; 32]) -> Result<Option<KeyRecord>, StoreError> {
+        self.read(|db| keys::by_hash(db, hash))
+    }
+
+    /// Every API key, oldest first, revoked or not.
+    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        self.read(keys::all)
+    }
+
+    /// Revokes an API key; a second time changes nothing. None if there is no such key.
+    pub async fn revoke_key(&self, id: &str, now: Millis) -> Result<Option<KeyRecord>, StoreError> {
+        let id = id.to_owned();
+        self.call(move |db| keys::revoke(db, &id, now)).await
+    }
+
+    /// Finishes the writes that wait, and gives the file free. Other clones can still read.
+    pub async fn close(self) {
+        let stop = move || match &self.0.mode {
+            Mode::File(writer, _) => writer.stop(),
+            Mode::Inline(_) => {}
+        };
+        // It waits for a thread, which must not hold up the runtime's own.
+        let _panicked = tokio::task::spawn_blocking(stop).await;
+    }
+
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let answer = match &self.0.mode {
+            Mode::File(_, readers) => readers.read(read),
+            Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
+        };
+        answer.map_err(|error| StoreError::of(&self.0.file, error))
+    }
+
+    async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (work, answer) = Call::new(run);
+        let file = || self.0.file.clone();
+        match self.send(work, answer).await {
+            Ok(Called::Done(made)) => made.map_err(|error| StoreError::of(&self.0.file, error)),
+            Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { file: file() }),
+            Err(NotDone::Full) => Err(StoreError::Full { file: file() }),
+            Ok(Called::Broken) | Err(NotDone::Stopped) => Err(StoreError::Broken { file: file() }),
+        }
+    }
+
+    async fn send<T>(
+        &self,
+        work: Box<dyn Work>,
+        answer: oneshot::Receiver<T>,
+    ) -> Result<T, NotDone> {
+        match &self.0.mode {
+            Mode::File(writer, _) => {
+                writer.push(work)?;
+                let answered = tokio::time::timeout(PATIENCE, answer).await;
+                answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Stopped)
+            }
+            Mode::Inline(db) => {
+                self.commit_inline(db, work);
+                answer.await.map_err(|_unanswered| NotDone::Stopped)
+            }
+        }
+    }
+
+    fn commit_inline(&self, db: &Mutex<Connection>, work: Box<dyn Work>) {
+        let db = db.lock().unwrap_or_else(PoisonError::into_inner);
+        group::commit(&db, &self.0.health, vec![work]);
+    }
+}
+
+/// Why a write has no answer.
+enum NotDone {
+    Busy,
+    Full,
+    Stopped,
+}
+
+impl From<NotTaken> for NotDone {
+    fn from(reason: NotTaken) -> Self {
+        match reason {
+            NotTaken::Full => Self::Full,
+            NotTaken::Stopped => Self::Stopped,
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("file", &self.0.file).finish_non_exhaustive()
+    }
+}

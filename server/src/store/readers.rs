@@ -1,0 +1,40 @@
+//! Connections that only read. Nobody waits for one: when none is free, another is opened.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use rusqlite::Connection;
+
+use super::connection;
+
+/// How many are kept open.
+const KEPT: usize = 16;
+
+/// The free connections of a file.
+pub(super) struct Readers {
+    file: PathBuf,
+    free: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) fn new(file: PathBuf) -> Self {
+        Self { file, free: Mutex::default() }
+    }
+
+    /// Reads with a connection of its own.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let db = free.map_or_else(|| connection::reader(&self.file), Ok)?;
+        let answer = read(&db);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < KEPT {
+            free.push(db);
+        }
+        answer
+    }
+}

@@ -1,0 +1,90 @@
+//! The one thread that writes a database file: it takes all writes that wait, commits them
+//! together, and answers them.
+
+use std::{
+    fs::File,
+    io,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+use rusqlite::Connection;
+
+use super::group::{self, Health, Work};
+
+/// The most writes that wait.
+const QUEUE: usize = 4_096;
+/// The most writes of one commit.
+const GROUP: usize = 256;
+
+/// The way to the writer's thread, which ends with the last of it.
+pub(super) struct Writer {
+    queue: SyncSender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Message {
+    Work(Box<dyn Work>),
+    Stop,
+}
+
+/// Why a write was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    /// Too many wait.
+    Full,
+    /// The thread has ended.
+    Stopped,
+}
+
+impl Writer {
+    /// Starts the thread, which keeps `lock` until its last write is done.
+    pub(super) fn start(db: Connection, lock: File, health: Arc<Health>) -> io::Result<Self> {
+        let (queue, waiting) = sync_channel(QUEUE);
+        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            serve(&waiting, &db, &health);
+            drop(db);
+            drop(lock);
+        })?;
+        Ok(Self { queue, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Hands a write over; from here on it completes, whoever waits for it or not.
+    pub(super) fn push(&self, work: Box<dyn Work>) -> Result<(), NotTaken> {
+        self.queue.try_send(Message::Work(work)).map_err(|refused| match refused {
+            TrySendError::Full(_) => NotTaken::Full,
+            TrySendError::Disconnected(_) => NotTaken::Stopped,
+        })
+    }
+
+    /// Lets the thread finish what waits, and waits for it. Blocks.
+    pub(super) fn stop(&self) {
+        // A thread that has ended already, or by a panic, leaves nothing to wait for.
+        let _ended = self.queue.send(Message::Stop);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ended = thread.map(JoinHandle::join);
+    }
+}
+
+fn serve(waiting: &Receiver<Message>, db: &Connection, health: &Health) {
+    while let Ok(first) = waiting.recv() {
+        let mut works = Vec::new();
+        let mut next = Some(first);
+        while let Some(Message::Work(work)) = next {
+            works.push(work);
+            next = if works.len() < GROUP { waiting.try_recv().ok() } else { None };
+        }
+        if !works.is_empty() {
+            group::commit(db, health, works);
+        }
+        if matches!(next, Some(Message::Stop)) {
+            break;
+        }
+    }
+    if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::warn!(%error, "the last checkpoint failed; the next start makes up for it");
+    }
+}

@@ -1,0 +1,134 @@
+//! Who is let in, and what is said to those who are not; what every answer carries.
+
+use parcelo_server::mock::MockServer;
+
+use crate::api::{Api, order, send};
+
+const HEALTH: &str = "/api/v1/health";
+
+#[tokio::test]
+async fn health_tells_what_the_key_may_do() {
+    let server = MockServer::start().await;
+    let key = server.key().name("Warehouse 1").countries(["EC"]).issue();
+    let answer = Api::with_key(server.url(), &key).get(HEALTH).await;
+    let mut body = answer.json();
+    assert_eq!(answer.status, 200);
+    assert_eq!(body["meta"]["requestId"].take(), answer.header("x-request-id"));
+    let expected = serde_json::json!({
+        "success": true, "status": "ok", "authenticated": true, "keyName": "Warehouse 1",
+        "allowedCountries": ["EC"], "environment": "sandbox", "meta": { "requestId": null }
+    });
+    assert_eq!(body, expected);
+    let all = Api::with_key(server.url(), &server.key().issue()).get(HEALTH).await.json();
+    assert_eq!(all["allowedCountries"], serde_json::json!(["*"]));
+}
+
+#[tokio::test]
+async fn without_a_valid_key_the_answer_is_401() {
+    let server = MockServer::start().await;
+    let key = server.key().issue();
+    let missing = Api::new(server.url()).get(HEALTH).await;
+    assert_eq!(missing.refusal(), (401, "AUTH_MISSING_API_KEY".to_owned()));
+    let typo = key.secret().replace("pk_test_", "pk_test_0");
+    for wrong in ["", "garbage", "pk_live_", &typo, &"x".repeat(10_000)] {
+        let answer = Api::new(server.url()).key(wrong).get(HEALTH).await;
+        assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()), "{wrong}");
+    }
+    let elsewhere = MockServer::builder().seed(7).start().await;
+    let answer = Api::with_key(elsewhere.url(), &key).get(HEALTH).await;
+    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
+}
+
+#[tokio::test]
+async fn an_address_outside_the_list_is_refused_and_named() {
+    let server = MockServer::start().await;
+    let inside = server.key().ip_list(["127.0.0.0/8", "2001:db8::/32"]).issue();
+    assert_eq!(Api::with_key(server.url(), &inside).get(HEALTH).await.status, 200);
+    let outside = server.key().ip_list(["192.0.2.0/24"]).rate_limit(5).issue();
+    for _ in 0..6 {
+        let answer = Api::with_key(server.url(), &outside).get(HEALTH).await;
+        assert_eq!(answer.refusal(), (403, "AUTH_IP_NOT_ALLOWED".to_owned()));
+        assert_eq!(answer.json()["error"]["details"]["clientIp"], "127.0.0.1");
+        assert_eq!(answer.header("x-ratelimit-remaining"), "5", "a refusal consumes nothing");
+    }
+    let api = Api::with_key(server.url(), &outside);
+    let lying = send(api.request("GET", HEALTH).header("X-Forwarded-For", "192.0.2.1")).await;
+    assert_eq!(lying.status, 403, "nobody's word counts but a trusted proxy's");
+}
+
+#[tokio::test]
+async fn under_api_the_key_comes_first_and_elsewhere_the_404() {
+    let server = MockServer::start().await;
+    let (stranger, api) =
+        (Api::new(server.url()), Api::with_key(server.url(), &server.key().issue()));
+    for path in ["/api", "/api/v1/nothing", "/api/v2/health", "/api/v1/health/"] {
+        assert_eq!(stranger.get(path).await.refusal().0, 401, "{path}");
+        assert_eq!(api.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
+    }
+    for path in
+        ["/", "/favicon.ico", "/apiv1", "/%ff", "/files/x", "/files/SB-SUCCESS-0001.pdf?sig=x"]
+    {
+        assert_eq!(stranger.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_an_endpoint_does_not_have_is_405_with_those_it_has() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let table = [
+        ("GET", "/api/v1/orders/create", "POST"),
+        ("DELETE", "/api/v1/orders/create", "POST"),
+        ("POST", HEALTH, "GET,HEAD"),
+        ("BREW", HEALTH, "GET,HEAD"),
+        ("POST", "/healthz", "GET,HEAD"),
+    ];
+    for (method, path, allow) in table {
+        let answer = send(api.request(method, path)).await;
+        assert_eq!(answer.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()), "{method} {path}");
+        assert_eq!(answer.header("allow"), allow, "{method} {path}");
+    }
+    let keyless = send(Api::new(server.url()).request("DELETE", HEALTH)).await;
+    assert_eq!(keyless.refusal().0, 401);
+}
+
+#[tokio::test]
+async fn every_answer_carries_its_id_and_the_three_rate_headers() {
+    let server = MockServer::start().await;
+    let key = server.key().issue();
+    let api = Api::with_key(server.url(), &key);
+    let created = api.create(&order("order-0001")).await;
+    let label = created.json()["parcel"]["labelUrl"].as_str().unwrap().to_owned();
+    let answers = [
+        created,
+        api.get(HEALTH).await,
+        api.get("/api/v1/tracking/SB-NOBODY-0001").await,
+        api.get("/api/v1/nothing").await,
+        api.create_text("{").await,
+        Api::new(server.url()).get(HEALTH).await,
+        Api::new(server.url()).get("/nothing").await,
+        Api::new(server.url()).get("/healthz").await,
+        Api::new(server.url()).get("/readyz").await,
+        Api::new(server.url()).get(&label).await,
+        send(api.request("PUT", HEALTH)).await,
+    ];
+    for answer in &answers {
+        assert!(answer.header("x-request-id").starts_with("req_"), "{}", answer.text());
+        let limit: u32 = answer.header("x-ratelimit-limit").parse().unwrap();
+        let left: u32 = answer.header("x-ratelimit-remaining").parse().unwrap();
+        assert!(left <= limit, "{}", answer.text());
+        assert_eq!(answer.header("x-ratelimit-reset"), "1767600001");
+        assert_eq!(answer.header("date"), "Mon, 05 Jan 2026 08:00:00 GMT");
+        assert_eq!(answer.header("access-control-allow-origin"), "");
+    }
+    let ids: std::collections::HashSet<_> =
+        answers.iter().map(|a| a.header("x-request-id")).collect();
+    assert_eq!(ids.len(), answers.len());
+}
+
+#[tokio::test]
+async fn a_callers_own_request_id_is_not_echoed() {
+    let server = MockServer::start().await;
+    let request = Api::new(server.url()).request("GET", "/healthz").header("X-Request-Id", "mine");
+    assert_ne!(send(request).await.header("x-request-id"), "mine");
+}

@@ -1,0 +1,120 @@
+//! Exactly once, whatever happens: a thousand duplicates on a file, and kill -9 at any moment.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use parcelo::{ApiKey, Operation};
+use tokio::task::JoinSet;
+
+use crate::{
+    api::{Answer, Api, order, try_send},
+    running::{House, Running},
+};
+
+const UNLIMITED: [&str; 2] = ["--sandbox-rate-limit", "1000000"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_thousand_duplicates_on_a_file_one_creates_also_after_a_kill() {
+    let house = House::new();
+    let mut running = house.start(&UNLIMITED);
+    let key = house.new_key("sandbox").1;
+    let answers = duplicates(&running, &key).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
+    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 999);
+    assert!(answers.iter().all(|answer| answer.bytes == answers[0].bytes));
+    running.kill();
+    let restarted = house.start(&UNLIMITED);
+    for answer in duplicates(&restarted, &key).await {
+        assert_eq!((answer.status, &answer.bytes), (200, &answers[0].bytes));
+    }
+}
+
+async fn duplicates(running: &Running, key: &ApiKey) -> Vec<Answer> {
+    let api = running.api(key);
+    let mut tasks = JoinSet::new();
+    for _ in 0..1_000 {
+        let api = api.clone();
+        tasks.spawn(async move { api.create(&order("order-0001")).await });
+    }
+    tasks.join_all().await
+}
+
+/// What the clients were told: idempotency key and tracking number of each acknowledged order.
+type Ledger = Arc<Mutex<BTreeMap<String, String>>>;
+
+/// Cycles of load and kill -9; `PARCELO_KILLS` sets another number.
+fn cycles() -> u32 {
+    std::env::var("PARCELO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: run by .ci/run and `just kills`"]
+async fn kill_9_under_load_loses_no_acknowledged_order_and_doubles_none() {
+    let house = House::new();
+    let ledger = Ledger::default();
+    let mut running = house.start(&UNLIMITED);
+    let key = house.new_key("sandbox").1;
+    let mut random = fastrand::Rng::with_seed(u64::from(std::process::id()));
+    for cycle in 0..cycles() {
+        let load = start_load(&running, &key, cycle, &ledger);
+        tokio::time::sleep(Duration::from_millis(random.u64(20..400))).await;
+        running.kill();
+        let sent = load.join_all().await.into_iter().flatten().collect::<Vec<_>>();
+        running = house.start(&UNLIMITED);
+        check_all(&running.api(&key), &sent, &ledger).await;
+    }
+    let ledger = ledger.lock().unwrap();
+    let numbers: std::collections::BTreeSet<_> = ledger.values().collect();
+    assert_eq!(numbers.len(), ledger.len(), "no two orders share a parcel");
+    println!("{} orders survived {} kills: 0 lost, 0 doubled", ledger.len(), cycles());
+}
+
+/// 16 clients, each of which sends order after order until the server is gone; each answers with
+/// the keys it sent.
+fn start_load(
+    running: &Running,
+    key: &ApiKey,
+    cycle: u32,
+    ledger: &Ledger,
+) -> JoinSet<Vec<String>> {
+    let mut load = JoinSet::new();
+    for client in 0..16 {
+        let (api, ledger) = (running.api(key), Arc::clone(ledger));
+        load.spawn(async move {
+            let mut sent = Vec::new();
+            for count in 0.. {
+                let key = format!("kill-{cycle}-{client}-{count}");
+                sent.push(key.clone());
+                match create(&api, &key).await {
+                    Some(number) => ledger.lock().unwrap().insert(key, number),
+                    None => break,
+                };
+            }
+            sent
+        });
+    }
+    load
+}
+
+/// The tracking number of an order that was acknowledged.
+async fn create(api: &Api, key: &str) -> Option<String> {
+    let request = api.request("POST", Operation::CreateOrder.path());
+    let request = request.header("content-type", "application/json").body(order(key).to_string());
+    let answer = try_send(request).await.ok()?;
+    assert!(matches!(answer.status, 200 | 201), "{}", answer.text());
+    Some(answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned())
+}
+
+/// Sends everything again: what was acknowledged answers as before, and what was not exists once.
+async fn check_all(api: &Api, sent: &[String], ledger: &Ledger) {
+    for key in sent {
+        let number = create(api, key).await.expect("the restarted server answers");
+        let known = ledger.lock().unwrap().insert(key.clone(), number.clone());
+        assert!(known.is_none_or(|known| known == number), "{key} became another parcel");
+        assert_eq!(create(api, key).await, Some(number.clone()), "{key}");
+        assert_eq!(api.track(&number).await.status, 200, "{number}");
+    }
+}

@@ -1,0 +1,77 @@
+//! Label files: by key, and by the link that an order's answer holds.
+
+use parcelo_server::mock::MockServer;
+
+use crate::api::{Api, order};
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
+}
+
+#[tokio::test]
+async fn each_format_is_a_file_to_save() {
+    let (_server, api) = start().await;
+    let number = api.created(&order("order-0001")).await;
+    let table = [
+        ("", "application/pdf", "pdf", &b"%PDF-"[..]),
+        ("?format=PDF", "application/pdf", "pdf", b"%PDF-"),
+        ("?format=png", "image/png", "png", b"\x89PNG"),
+        ("?format=Zpl", "text/plain", "zpl", b"^XA"),
+    ];
+    for (query, kind, extension, magic) in table {
+        let path = format!("/api/v1/labels/{number}/download{query}");
+        let answer = api.get(&path).await;
+        assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), kind);
+        let name = format!("attachment; filename=\"label-{number}.{extension}\"");
+        assert_eq!(answer.header("content-disposition"), name);
+        assert_eq!(answer.header("content-length"), answer.bytes.len().to_string());
+        assert_eq!(answer.header("cache-control"), "private, no-store");
+        assert!(answer.header("etag").len() > 10);
+        assert!(answer.bytes.starts_with(magic), "{query}");
+        let again = api.get(&path).await;
+        assert_eq!((again.header("etag"), &again.bytes), (answer.header("etag"), &answer.bytes));
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_downloaded_is_refused_in_json() {
+    let (server, api) = start().await;
+    let number = api.created(&order("order-0001")).await;
+    let gif = api.get(&format!("/api/v1/labels/{number}/download?format=gif")).await;
+    assert_eq!(gif.faults(), ["format UNKNOWN_VALUE"]);
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    for (api, number) in [(&api, "SB-NOBODY-0001"), (&api, "x"), (&stranger, &number)] {
+        let answer = api.get(&format!("/api/v1/labels/{number}/download")).await;
+        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn the_link_serves_every_format_without_a_key_and_only_with_its_signature() {
+    let (_server, api) = start().await;
+    let created = api.create(&order("order-0001")).await.json();
+    let other = api.create(&order("order-0002")).await.json();
+    let link =
+        |created: &serde_json::Value| created["parcel"]["labelUrl"].as_str().unwrap().to_owned();
+    let (link, other) = (link(&created), link(&other));
+    let anybody = Api::new("");
+    for extension in ["pdf", "png", "zpl", "PNG"] {
+        let file = anybody.get(&link.replace(".pdf?", &format!(".{extension}?"))).await;
+        assert_eq!((file.status, file.header("x-robots-tag")), (200, "noindex"), "{extension}");
+        assert_eq!(file.header("cache-control"), "private, no-store");
+    }
+    let signature = |link: &str| link.split_once("sig=").unwrap().1.to_owned();
+    for wrong in [
+        link.replace("?sig=", "?signature="),
+        link.replace(&signature(&link), &signature(&other)),
+        link.replace(&signature(&link), &signature(&link)[..21]),
+        link.replace(".pdf", ".gif"),
+        link.replace(".pdf", ""),
+        link.split_once('?').unwrap().0.to_owned(),
+    ] {
+        assert_eq!(anybody.get(&wrong).await.refusal(), (404, "NOT_FOUND".to_owned()), "{wrong}");
+    }
+}

@@ -1,0 +1,54 @@
+//! The rate limit: fixed windows of one second.
+
+use std::time::Duration;
+
+use parcelo_server::mock::MockServer;
+
+use crate::api::Api;
+
+const HEALTH: &str = "/api/v1/health";
+
+#[tokio::test]
+async fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().rate_limit(50).issue());
+    for left in (0..50).rev() {
+        let answer = api.get(HEALTH).await;
+        assert_eq!(
+            (answer.status, answer.header("x-ratelimit-remaining")),
+            (200, left.to_string().as_str())
+        );
+        assert_eq!(answer.header("x-ratelimit-limit"), "50");
+    }
+    let refused = api.get(HEALTH).await;
+    assert_eq!(refused.refusal(), (429, "RATE_LIMIT_EXCEEDED".to_owned()));
+    assert_eq!(refused.json()["error"]["retryAfter"].to_string(), "1");
+    assert_eq!(refused.header("retry-after"), "1");
+    assert_eq!(refused.header("x-ratelimit-remaining"), "0");
+    assert_eq!(refused.header("x-ratelimit-reset"), "1767600001");
+    let message = refused.json()["error"]["message"].clone();
+    assert_eq!(message, "Too many requests. Retry after 1 second(s).");
+    server.clock().advance(Duration::from_millis(999)).await;
+    assert_eq!(api.get(HEALTH).await.status, 429);
+    server.clock().advance(Duration::from_millis(1)).await;
+    assert_eq!(api.get(HEALTH).await.header("x-ratelimit-remaining"), "49");
+}
+
+#[tokio::test]
+async fn each_key_has_its_own_window() {
+    let server = MockServer::start().await;
+    let one = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
+    let two = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
+    assert_eq!((one.get(HEALTH).await.status, one.get(HEALTH).await.status), (200, 429));
+    assert_eq!(two.get(HEALTH).await.status, 200);
+}
+
+#[tokio::test]
+async fn on_a_frozen_clock_only_a_limit_of_the_keys_own_holds() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    for _ in 0..150 {
+        let answer = api.get(HEALTH).await;
+        assert_eq!((answer.status, answer.header("x-ratelimit-remaining")), (200, "100"));
+    }
+}

@@ -1,0 +1,306 @@
+//! POST /api/v1/orders/create.
+
+use std::time::Duration;
+
+use parcelo::Operation;
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, numbered, order, send, with};
+
+const CREATE: &str = Operation::CreateOrder.path();
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
+}
+
+#[tokio::test]
+async fn an_order_becomes_a_labelled_parcel() {
+    let (server, api) = start().await;
+    let answer = api.create(&order("order-0001")).await;
+    let body = answer.json();
+    assert_eq!(answer.status, 201, "{body}");
+    assert_eq!((&body["success"], body.get("warnings")), (&json!(true), None), "{body}");
+    let parcel = &body["parcel"];
+    assert_eq!(parcel["status"], "LABEL_GENERATED");
+    assert_eq!(parcel["createdAt"], "2026-01-05T08:00:00.000Z");
+    assert!(parcel["id"].as_str().unwrap().starts_with("par_"));
+    let number = parcel["trackingNumber"].as_str().unwrap();
+    assert!(number.starts_with("SBEC") && number.len() == 17, "{number}");
+    let label = parcel["labelUrl"].as_str().unwrap();
+    assert!(label.starts_with(&format!("{}/files/{number}.pdf?sig=", server.url())), "{label}");
+    assert!(Api::new("").get(label).await.bytes.starts_with(b"%PDF"), "the link needs no key");
+}
+
+#[tokio::test]
+async fn a_given_number_is_kept_and_warnings_come_along() {
+    let (_server, api) = start().await;
+    let order = with(numbered("order-0001", "sb-Mixed-Case-1"), "/reciever", json!({}));
+    let body = api.create(&order).await.json();
+    assert_eq!(body["parcel"]["trackingNumber"], "sb-Mixed-Case-1");
+    assert_eq!(body["warnings"][0]["code"], "UNKNOWN_FIELD");
+    assert_eq!(body["warnings"][0]["field"], "reciever");
+    assert_ne!(body["warnings"][0]["message"], body["warnings"][0]["message_es"]);
+}
+
+#[tokio::test]
+async fn the_same_request_again_gets_the_same_bytes() {
+    let (_server, api) = start().await;
+    let first = api.create(&order("order-0001")).await;
+    let again = api.create(&order("order-0001")).await;
+    assert_eq!((first.status, again.status), (201, 200));
+    assert_eq!(first.bytes, again.bytes);
+    assert_eq!(
+        (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
+        ("", "true")
+    );
+    assert_ne!(first.header("x-request-id"), again.header("x-request-id"));
+}
+
+#[tokio::test]
+async fn spelling_replays_and_any_changed_value_conflicts() {
+    let (_server, api) = start().await;
+    let first = api.create(&order("order-0001")).await;
+    for same in [
+        serde_json::to_string_pretty(&order("order-0001")).unwrap(),
+        order("order-0001").to_string().replace("1.25", "1.250"),
+        order("order-0001").to_string().replace("45.5", "4.55e1"),
+        reversed(&order("order-0001")),
+        with(order("order-0001"), "/externalOrderId", Value::Null).to_string(),
+        with(order("order-0001"), "/receiver/email", Value::Null).to_string(),
+    ] {
+        let answer = api.create_text(&same).await;
+        assert_eq!((answer.status, &answer.bytes), (200, &first.bytes), "{same}");
+    }
+    for (path, value) in [
+        ("/parcelDetails/declaredValue", json!(45.51)),
+        ("/receiver/fullName", json!("Jose Angel Munoz")),
+        ("/externalOrderId", json!("1001")),
+        ("/sender/address/country", json!("CA")),
+        ("/unknown", json!(false)),
+        ("/parcelDetails/weightKg", json!("1.25")),
+    ] {
+        let answer = api.create(&with(order("order-0001"), path, value)).await;
+        assert_eq!(answer.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()), "{path}");
+        let details = &answer.json()["error"]["details"];
+        assert_eq!(details["firstSeenAt"], "2026-01-05T08:00:00.000Z");
+        assert_eq!(details["expiresAt"], "2026-01-06T08:00:00.000Z");
+    }
+}
+
+/// The same object with its members in another order.
+fn reversed(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: Vec<_> =
+                members.iter().rev().map(|(k, v)| format!("{:?}: {}", k, reversed(v))).collect();
+            format!("{{ {} }}", members.join(" ,\n"))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn the_header_is_an_equal_spelling_of_the_key() {
+    let (_server, api) = start().await;
+    let mut keyless = order("order-0001");
+    keyless.as_object_mut().unwrap().remove("idempotencyKey");
+    let post = |body: &Value, key: &'static str| {
+        let request = api.request("POST", CREATE).header("X-Idempotency-Key", key);
+        send(request.header("content-type", "application/json").body(body.to_string()))
+    };
+    let first = post(&keyless, "order-0001").await;
+    assert_eq!(first.status, 201, "{}", first.text());
+    assert_eq!(post(&order("order-0001"), "order-0001").await.bytes, first.bytes);
+    assert_eq!(api.create(&order("order-0001")).await.bytes, first.bytes);
+    assert_eq!(
+        post(&order("order-0001"), "order-0002").await.faults(),
+        ["idempotencyKey MISMATCH"]
+    );
+    assert_eq!(api.create(&keyless).await.faults(), ["idempotencyKey REQUIRED"]);
+    assert_eq!(post(&keyless, "short").await.faults()[0].split(' ').next(), Some("idempotencyKey"));
+}
+
+#[tokio::test]
+async fn a_key_is_forgotten_after_24_hours() {
+    let (server, api) = start().await;
+    let first = api.created(&order("order-0001")).await;
+    server.clock().advance(Duration::from_secs(24 * 3600 - 1)).await;
+    assert_eq!(api.create(&order("order-0001")).await.status, 200);
+    server.clock().advance(Duration::from_secs(1)).await;
+    assert_ne!(api.created(&order("order-0001")).await, first);
+}
+
+#[tokio::test]
+async fn a_key_is_one_key_for_one_api_key_only() {
+    let (server, api) = start().await;
+    let other = Api::with_key(server.url(), &server.key().issue());
+    let (one, two) =
+        (api.created(&order("order-0001")).await, other.created(&order("order-0001")).await);
+    assert_ne!(one, two);
+}
+
+#[tokio::test]
+async fn a_refused_request_leaves_its_key_free() {
+    let (_server, api) = start().await;
+    let wrong = with(order("order-0001"), "/receiver/address/zipCode", json!("090101"));
+    assert_eq!(api.create(&wrong).await.faults(), ["receiver.address.zipCode MISMATCH"]);
+    assert_eq!(api.create(&order("order-0001")).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_64_identical_creates_one_creates() {
+    let (_server, api) = start().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let api = api.clone();
+        tasks.spawn(async move { api.create(&order("order-0001")).await });
+    }
+    let answers: Vec<Answer> = tasks.join_all().await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
+    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 63);
+    assert!(answers.iter().all(|answer| answer.bytes == answers[0].bytes));
+}
+
+#[tokio::test]
+async fn a_tracking_number_is_taken_for_everybody_whatever_its_case() {
+    let (server, api) = start().await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    for api in [api, stranger] {
+        let answer = api.create(&numbered("order-0002", "sb-success-0001")).await;
+        assert_eq!(answer.refusal(), (409, "PARCEL_DUPLICATE_TRACKING".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_country_the_key_may_not_use_is_refused_whatever_else_is_wrong() {
+    let (server, _) = start().await;
+    let api = Api::with_key(server.url(), &server.key().countries(["MX", "CO"]).issue());
+    let hopeless = json!({ "receiver": { "address": { "country": "EC" } } });
+    for body in [order("order-0001"), hopeless] {
+        let answer = api.create(&body).await;
+        assert_eq!(answer.refusal(), (403, "AUTH_COUNTRY_NOT_ALLOWED".to_owned()));
+        let details = answer.json()["error"]["details"].clone();
+        assert_eq!(details, json!({ "country": "EC", "allowedCountries": ["MX", "CO"] }));
+    }
+    let nowhere = with(order("order-0001"), "/receiver/address/country", json!("XX"));
+    assert!(api.create(&nowhere).await.faults()[0].starts_with("receiver.address.country"));
+}
+
+#[tokio::test]
+async fn all_faults_of_a_request_come_at_once_and_in_order() {
+    let (_server, api) = start().await;
+    let mut wrong = numbered("order-0001", "EC7K2M9QX4T8WD0");
+    wrong["sender"]["phone"] = json!("305 555 0100");
+    wrong["receiver"].as_object_mut().unwrap().remove("nationalId");
+    wrong["receiver"]["address"]["zipCode"] = json!("090101");
+    wrong["parcelDetails"] = json!({ "weightKg": -1 });
+    wrong["products"] = json!([{ "quantity": 0, "unitFobValue": 1 }]);
+    let faults = api.create(&wrong).await.faults();
+    let fields: Vec<_> = faults.iter().map(|fault| fault.split(' ').next().unwrap()).collect();
+    assert_eq!(
+        fields,
+        [
+            "trackingNumber",
+            "sender.phone",
+            "receiver.nationalId",
+            "receiver.address.zipCode",
+            "parcelDetails.weightKg",
+            "parcelDetails.declaredValue",
+            "products[0].quantity",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_object_is_told_so() {
+    let (_server, api) = start().await;
+    for body in
+        ["", "{", "[]", "null", "\"text\"", "{\"a\":1,\"a\":2}", "{\"a\":NaN}", "\u{0}", "{}{}"]
+    {
+        assert_eq!(api.create_text(body).await.faults(), ["body MALFORMED_JSON"], "{body}");
+    }
+    let deep = "[".repeat(100_000);
+    assert_eq!(api.create_text(&format!("{{\"a\":{deep}")).await.faults(), ["body MALFORMED_JSON"]);
+    let request = api.request("POST", CREATE).header("content-type", "application/json");
+    assert_eq!(send(request.body(vec![b'{', 0xff, b'}'])).await.faults(), ["body MALFORMED_JSON"]);
+}
+
+#[tokio::test]
+async fn a_body_must_be_json_and_at_most_256_kib() {
+    let (_server, api) = start().await;
+    let post = |kind: &'static str, body: String| {
+        send(api.request("POST", CREATE).header("content-type", kind).body(body))
+    };
+    let text = order("order-0001").to_string();
+    assert_eq!(
+        post("text/plain", text.clone()).await.refusal(),
+        (415, "UNSUPPORTED_MEDIA_TYPE".into())
+    );
+    assert_eq!(post("application/json; charset=utf-8", text).await.status, 201);
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(256 * 1024));
+    assert_eq!(
+        post("text/plain", large.clone()).await.refusal(),
+        (413, "PAYLOAD_TOO_LARGE".into())
+    );
+    let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(large.clone()), Ok(large)]);
+    let request = api.request("POST", CREATE).header("content-type", "application/json");
+    let chunked = send(request.body(reqwest::Body::wrap_stream(chunks))).await;
+    assert_eq!(chunked.refusal(), (413, "PAYLOAD_TOO_LARGE".into()));
+}
+
+#[tokio::test]
+async fn hostile_values_are_faults_and_never_a_5xx() {
+    let (_server, api) = start().await;
+    let values = [
+        json!(null),
+        json!(true),
+        json!(1e308),
+        json!(-1),
+        json!(u64::MAX),
+        json!(""),
+        json!(" "),
+        json!([]),
+        json!({}),
+        json!("\u{202e}\u{0}x"),
+        json!("💥".repeat(5000)),
+        json!([[[[]]]]),
+        json!("' OR 1=1 --"),
+        json!("^XA^FS~JA"),
+    ];
+    let paths = [
+        "/idempotencyKey",
+        "/trackingNumber",
+        "/externalOrderId",
+        "/sender",
+        "/sender/fullName",
+        "/sender/phone",
+        "/sender/address",
+        "/sender/address/country",
+        "/receiver",
+        "/receiver/idType",
+        "/receiver/nationalId",
+        "/receiver/address/city",
+        "/receiver/address/province",
+        "/receiver/address/zipCode",
+        "/parcelDetails",
+        "/parcelDetails/weightKg",
+        "/parcelDetails/declaredValue",
+        "/parcelDetails/currency",
+        "/customsInfo",
+        "/products",
+    ];
+    let mut tried = 0;
+    for path in paths {
+        for value in &values {
+            let answer =
+                api.create(&with(order(&format!("hostile-{tried:06}")), path, value.clone())).await;
+            tried += 1;
+            assert!(matches!(answer.status, 200 | 201 | 400), "{path} {value}: {}", answer.text());
+        }
+    }
+    assert_eq!(tried, paths.len() * values.len());
+}

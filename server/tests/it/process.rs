@@ -1,0 +1,172 @@
+//! The server as operators run it: first start, ready file, admin commands, signals.
+
+use std::process::Command;
+
+use crate::{
+    api::{Api, numbered, order, send},
+    running::{BINARY, House},
+};
+
+#[tokio::test]
+async fn a_first_start_prints_a_curl_line_that_works() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let output = house.output();
+    let (_, after) = output.split_once("  curl ").expect("a curl line");
+    let line = format!("curl {after}");
+    let answer = Command::new("sh").args(["-c", &line]).output().unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&answer.stdout).expect(&line);
+    assert_eq!(body["parcel"]["trackingNumber"], "SB-SUCCESS-0001", "{body}");
+    assert_eq!(body.get("warnings"), None, "{body}");
+    drop(running);
+    let again = house.start(&[]);
+    assert_eq!(
+        house.output().matches("pk_test_").count(),
+        output.matches("pk_test_").count(),
+        "shown once only"
+    );
+    drop(again);
+}
+
+#[tokio::test]
+async fn the_ready_file_names_every_listener_and_the_process() {
+    let house = House::new();
+    let running = house.start(&[]);
+    for listener in ["production", "sandbox", "admin"] {
+        for path in ["/healthz", "/readyz"] {
+            assert_eq!(
+                Api::new(running.url(listener)).get(path).await.status,
+                200,
+                "{listener} {path}"
+            );
+        }
+    }
+    assert!(running.ready["pid"].is_u64());
+    drop(running);
+    let only = house.start(&["--environments", "sandbox"]);
+    assert_eq!(only.ready.get("production"), None);
+}
+
+#[tokio::test]
+async fn keys_are_made_and_revoked_while_the_server_runs() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let (id, key) = house.new_key("sandbox");
+    let api = running.api(&key);
+    assert_eq!(api.get("/api/v1/health").await.status, 200);
+    let listed = house.keys(&["list"]);
+    assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
+    assert!(!listed.to_string().contains(key.secret()));
+    house.keys(&["revoke", &id]);
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(1);
+    while api.get("/api/v1/health").await.status != 401 {
+        assert!(tokio::time::Instant::now() < deadline, "a revocation is in force within a second");
+    }
+    let unknown = Command::new(BINARY)
+        .args(["keys", "revoke", "key_x", "--database", &house.database()])
+        .output();
+    assert!(!unknown.unwrap().status.success());
+}
+
+#[tokio::test]
+async fn environments_are_worlds_of_their_own() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let (live, test) = (house.new_key("production").1, house.new_key("sandbox").1);
+    let production = Api::with_key(running.url("production"), &live);
+    let number = production.created(&order("order-0001")).await;
+    assert!(number.starts_with("EC") && number.len() == 15, "{number}");
+    assert_eq!(production.track(&number).await.header("x-ratelimit-limit"), "50");
+    let sandbox = running.api(&test);
+    assert_eq!(sandbox.track(&number).await.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+    assert_eq!(sandbox.track(&number).await.header("x-ratelimit-limit"), "100");
+    let reserved = production.create(&numbered("order-0002", "SB-SUCCESS-0001")).await;
+    assert!(reserved.faults()[0].starts_with("trackingNumber"), "{}", reserved.text());
+    let astray = Api::with_key(running.url("production"), &test).get("/api/v1/health").await;
+    assert_eq!(astray.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
+    let message = astray.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(running.sandbox()), "{message}");
+}
+
+#[tokio::test]
+async fn two_servers_never_share_a_database() {
+    let house = House::new();
+    let _running = house.start(&[]);
+    let second = house.command().output().unwrap();
+    assert!(!second.status.success());
+    let words = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(words.contains("parcelo.db"), "{words}");
+}
+
+#[tokio::test]
+async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
+    for signal in ["-TERM", "-INT"] {
+        let house = House::new();
+        let mut running = house.start(&[]);
+        let key = house.new_key("sandbox").1;
+        let number = running.api(&key).created(&order("order-0001")).await;
+        running.signal(signal);
+        assert_eq!(running.wait(), Some(0), "{signal}: {}", house.output());
+        let running = house.start(&[]);
+        assert_eq!(running.api(&key).track(&number).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn wrong_arguments_say_what_would_be_right() {
+    let table: [(&[&str], &str); 5] = [
+        (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
+        (
+            &["keys", "create", "--environment", "test", "--name", "x", "--countries", "*"],
+            "sandbox",
+        ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "", "--countries", "*"],
+            "1-100",
+        ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "ec"],
+            "ISO 3166",
+        ),
+        (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),
+    ];
+    for (arguments, hint) in table {
+        let output = Command::new(BINARY).args(arguments).env_clear().output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && words.contains(hint), "{arguments:?}: {words}");
+    }
+}
+
+#[tokio::test]
+async fn logs_hold_no_keys_and_nothing_personal() {
+    let house = House::new();
+    let running = house.start(&["--trusted-proxies", "127.0.0.1"]);
+    let key = house.new_key("sandbox").1;
+    let mut canary = order("order-0001");
+    for path in [
+        "/sender/fullName",
+        "/sender/address/line1",
+        "/receiver/fullName",
+        "/receiver/address/line1",
+    ] {
+        *canary.pointer_mut(path).unwrap() = "CANARY".into();
+    }
+    let api = running.api(&key);
+    let number = api.created(&canary).await;
+    let wrong = crate::api::with(canary, "/receiver/nationalId", "CANARY".into());
+    assert_eq!(
+        api.create(&crate::api::with(wrong, "/idempotencyKey", "order-0002".into())).await.status,
+        400
+    );
+    send(
+        api.request("GET", "/api/v1/CANARY?CANARY=CANARY")
+            .header("X-Forwarded-For", "203.0.113.77"),
+    )
+    .await;
+    drop(running);
+    let logged =
+        house.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
+    for secret in ["CANARY", key.secret(), &number] {
+        assert!(!logged.contains(secret), "{secret}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The real server binary, running on a database file and free ports.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use parcelo::ApiKey;
+use serde_json::Value;
+
+use crate::api::Api;
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
+
+/// A folder with a database, on which servers are started one after the other.
+pub struct House {
+    folder: tempfile::TempDir,
+}
+
+/// A running server; dropping it kills it.
+pub struct Running {
+    child: Child,
+    pub ready: Value,
+}
+
+impl House {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn database(&self) -> String {
+        format!("sqlite:{}", self.path("parcelo.db").display())
+    }
+
+    /// The server's command on this house's database and free ports.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(BINARY);
+        command.args(["serve", "--database", &self.database()]);
+        for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
+            command.args([listener, "127.0.0.1:0"]);
+        }
+        command.env_clear().env("PARCELO_LOG", "warn").stdin(Stdio::null());
+        command
+    }
+
+    /// Starts a server with further arguments and waits until it listens.
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        let ready_file = self.path("ready.json");
+        let _ = fs::remove_file(&ready_file);
+        let output =
+            fs::OpenOptions::new().create(true).append(true).open(self.path("out.txt")).unwrap();
+        let mut command = self.command();
+        command.arg("--ready-file").arg(&ready_file).args(arguments);
+        let mut child = command.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
+        let ready = wait_for(&ready_file, &mut child);
+        Running { child, ready }
+    }
+
+    /// What all its servers have printed and logged.
+    pub fn output(&self) -> String {
+        fs::read_to_string(self.path("out.txt")).unwrap_or_default()
+    }
+
+    /// An admin command on the database, with its JSON answer.
+    pub fn keys(&self, arguments: &[&str]) -> Value {
+        let mut command = Command::new(BINARY);
+        command.env_clear().arg("keys").args(arguments).args([
+            "--database",
+            &self.database(),
+            "--json",
+        ]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    pub fn new_key(&self, environment: &str) -> (String, ApiKey) {
+        let made = self.keys(&[
+            "create",
+            "--environment",
+            environment,
+            "--name",
+            "Test",
+            "--countries",
+            "*",
+        ]);
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        (text("keyId"), ApiKey::parse(&text("key")).unwrap())
+    }
+}
+
+impl Running {
+    pub fn sandbox(&self) -> &str {
+        self.ready["sandbox"].as_str().unwrap()
+    }
+
+    pub fn url(&self, listener: &str) -> &str {
+        self.ready[listener].as_str().unwrap()
+    }
+
+    pub fn api(&self, key: &ApiKey) -> Api {
+        Api::with_key(self.sandbox(), key)
+    }
+
+    /// As a power cut: nothing is said, nothing is finished.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let status =
+            Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The ready file's content; the process is watched meanwhile, so that a failed start fails at once.
+fn wait_for(ready_file: &Path, child: &mut Child) -> Value {
+    loop {
+        if let Ok(content) = fs::read(ready_file) {
+            return serde_json::from_slice(&content).unwrap();
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            panic!("the server ended with {status} before it listened");
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,140 @@
+//! GET /api/v1/tracking/{trackingNumber}, and the sandbox's journeys on a clock that is moved.
+
+use std::time::Duration;
+
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::api::{Api, numbered, order, send};
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
+}
+
+fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(minutes * 60)
+}
+
+/// `STATUS minutes` of each event, from the start of the parcel.
+async fn history(api: &Api, number: &str) -> Vec<String> {
+    let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
+    let events = body["history"].as_array().unwrap();
+    let minutes = |event: &Value| {
+        let time = event["timestamp"].as_str().unwrap();
+        let time = chrono::DateTime::parse_from_rfc3339(time).unwrap();
+        (time.timestamp() - 1_767_600_000) / 60
+    };
+    for (place, event) in events.iter().enumerate() {
+        assert_eq!(event["sequence"], place + 1, "{body}");
+    }
+    assert_eq!(body["status"], events.last().unwrap()["status"], "{body}");
+    events
+        .iter()
+        .map(|event| format!("{} {}", event["status"].as_str().unwrap(), minutes(event)))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_record_and_its_history() {
+    let (_server, api) = start().await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let record = api.track("sb-success-0001").await;
+    assert_eq!(record.status, 200);
+    assert_eq!(
+        record.json(),
+        json!({
+            "trackingNumber": "SB-SUCCESS-0001", "status": "LABEL_GENERATED", "statusName": "Label generated",
+            "estimatedDelivery": "2026-01-13T23:59:59-05:00"
+        })
+    );
+    let with_history = api.get("/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true").await.json();
+    let first = json!({
+        "status": "ORDERED", "statusName": "Order created", "timestamp": "2026-01-05T08:00:00.000Z",
+        "location": "Miami, US", "sequence": 1
+    });
+    assert_eq!(with_history["history"][0], first);
+    assert_eq!(with_history["history"][1]["status"], "LABEL_GENERATED");
+}
+
+#[tokio::test]
+async fn the_language_is_the_callers() {
+    let (_server, api) = start().await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let path = "/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true";
+    let spanish =
+        send(api.request("GET", path).header("Accept-Language", "es-EC, en;q=0.5")).await.json();
+    assert_eq!(spanish["statusName"], "Etiqueta generada");
+    assert_eq!(spanish["history"][0]["statusName"], "Pedido creado");
+}
+
+#[tokio::test]
+async fn what_is_no_number_or_nobodys_is_refused() {
+    let (server, api) = start().await;
+    let number = api.created(&order("order-0001")).await;
+    for path in ["short", &"X".repeat(31)] {
+        assert_eq!(api.track(path).await.faults(), ["trackingNumber INVALID_FORMAT"], "{path}");
+    }
+    for path in
+        ["SB-NOBODY-0001", "not%20a%20number", "ÑÑÑÑÑÑÑÑÑÑ", "%00%00%00%00%00%00%00%00%00%00"]
+    {
+        let answer = api.get(&format!("/api/v1/tracking/{path}")).await;
+        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{path}");
+    }
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    assert_eq!(stranger.track(&number).await.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+    let sibling = Api::with_key(server.url(), &server.key().issue());
+    assert_eq!(sibling.track(&number).await.status, 200, "keys of one account share their parcels");
+    let maybe = api.get(&format!("/api/v1/tracking/{number}?includeHistory=maybe")).await;
+    assert_eq!(maybe.faults(), ["includeHistory INVALID_FORMAT"]);
+}
+
+#[tokio::test]
+async fn each_scenario_takes_its_steps_at_their_times() {
+    let (server, api) = start().await;
+    let table: [(&str, &[&str]); 5] = [
+        (
+            "SB-SUCCESS-0001",
+            &["CUSTOMS_CLEARANCE 5", "IN_TRANSIT 10", "OUT_FOR_DELIVERY 15", "DELIVERED 20"],
+        ),
+        ("SB-FAIL-0001", &["IN_TRANSIT 5", "DELIVERY_ATTEMPTED 10", "DELIVERY_FAILED 15"]),
+        (
+            "SB-CUSTOMS-0001",
+            &["CUSTOMS_CLEARANCE 5", "CUSTOMS_HOLD 10", "CUSTOMS_CLEARANCE 70", "IN_TRANSIT 75"],
+        ),
+        ("sb-rts-00001", &["IN_TRANSIT 5", "DELIVERY_ATTEMPTED 10", "RETURN_TO_SENDER 15"]),
+        ("SB-NOTHING-0001", &[]),
+    ];
+    for (number, _) in table {
+        api.created(&numbered(&format!("order-{number}"), number)).await;
+    }
+    let mut fired = Vec::new();
+    for _ in 0..80 {
+        fired.extend(server.clock().advance(minutes(1)).await);
+    }
+    for (number, steps) in table {
+        let all: Vec<_> = ["ORDERED 0", "LABEL_GENERATED 0"].iter().chain(steps).copied().collect();
+        assert_eq!(history(&api, number).await, all, "{number}");
+    }
+    assert_eq!(fired.len(), 14);
+    assert!(fired.is_sorted_by_key(|step| step.at));
+}
+
+#[tokio::test]
+async fn it_makes_no_difference_whether_the_clock_jumps_or_walks() {
+    let (server, api) = start().await;
+    api.created(&numbered("order-0001", "SB-CUSTOMS-0001")).await;
+    server.clock().advance(minutes(60 * 24 * 30)).await;
+    let expected = [
+        "ORDERED 0",
+        "LABEL_GENERATED 0",
+        "CUSTOMS_CLEARANCE 5",
+        "CUSTOMS_HOLD 10",
+        "CUSTOMS_CLEARANCE 70",
+        "IN_TRANSIT 75",
+    ];
+    assert_eq!(history(&api, "SB-CUSTOMS-0001").await, expected);
+    let body = api.get("/api/v1/tracking/SB-CUSTOMS-0001?includeHistory=true").await.json();
+    assert_eq!(body["history"][2]["location"], "Quito, EC");
+}
