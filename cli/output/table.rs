@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{Attribute, Cell, Table, TableStyle};
+use comfy_table::{Attribute, Cell, Table, presets};
 use parcelo::{Language, ParcelStatus, TrackingRecord};
 
 use super::{errors, plain};
@@ -154,10 +154,13 @@ fn bold(text: &str) -> Cell {
 /// they are not wanted.
 fn bare() -> Table {
     let mut table = Table::new();
-    table.load_style(TableStyle::NOTHING).enforce_styling();
+    table.load_style(presets::NOTHING).enforce_styling();
     table
 }
 
 fn write_table(out: &mut impl Write, table: &Table) -> io::Result<()> {
-    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim()))
+    table.lines().try_for_each(|line| {
+        // Every cell has a blank on both sides.
+        writeln!(out, "{}", line.strip_prefix(' ').unwrap_or(&line).trim_end())
+    })
 }
