@@ -87,7 +87,13 @@ pub(crate) struct Track {
 pub(crate) struct GetLabel {
     #[arg(value_name = "NUMBER", required = true)]
     pub(crate) numbers: Vec<String>,
-    #[arg(long, short, value_name = "FORMAT", default_value = "pdf")]
+    #[arg(
+        id = "label_format",
+        long = "format",
+        short = 'f',
+        value_name = "FORMAT",
+        default_value = "pdf"
+    )]
     pub(crate) format: FileFormat,
     #[arg(long, short, value_name = "DIR|-", default_value = ".")]
     pub(crate) dir: PathBuf,

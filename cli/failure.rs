@@ -1,6 +1,6 @@
 //! Why a run did not do all that it was asked to: what happened, what to do, and the exit code.
 
-use std::fmt::Display;
+use std::{fmt::Display, process::ExitCode};
 
 use parcelo::{Error, ErrorCode, ErrorKind, FieldFault, IdempotencyKey, TrackingNumber};
 
@@ -22,6 +22,12 @@ pub(crate) enum Exit {
     OutcomeUnknown = 9,
     Partly = 10,
     Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
 }
 
 /// A failure; one pointer, so that results stay small.

@@ -44,12 +44,16 @@ fn worded(command: Command, parent: &str, language: Language) -> Command {
 fn explained(argument: Arg, language: Language) -> Arg {
     let heading = if argument.is_positional() { texts::ARGUMENTS } else { texts::OPTIONS };
     let help = find(texts::ARGUMENT_HELP, argument.get_id().as_str());
+    let names: Vec<_> = argument.get_value_names().unwrap_or_default().to_vec();
+    let names = names.iter().map(|name| find(texts::VALUE_NAMES, name).pick(language));
+    let takes_value = argument.get_action().takes_values();
     argument
         .help(help.pick(language))
         .help_heading(heading.pick(language))
-        .hide_default_value(true)
+        .hide_default_value(takes_value)
+        .hide_possible_values(takes_value)
         .hide_env(true)
-        .hide_possible_values(true)
+        .value_names(names)
 }
 
 /// The parser's own usage line has one word that it takes from nowhere.
@@ -78,6 +82,9 @@ mod tests {
         seen(texts::COMMAND_HELP, &path);
         for argument in command.get_arguments() {
             seen(texts::ARGUMENT_HELP, argument.get_id().as_str());
+            for name in argument.get_value_names().into_iter().flatten() {
+                seen(texts::VALUE_NAMES, name);
+            }
         }
         for inner in command.get_subcommands() {
             walk(inner, &format!("{path} "), seen);

@@ -103,7 +103,7 @@ texts! {
     BAD_OPTION = "There is no option {value} here.", "Aquí no existe la opción {value}.";
     BAD_VALUE = "{value} is no value for {option}; use one of: {values}.", "{value} no es un valor para {option}; use uno de: {values}.";
     NO_VALUE = "{option} needs a value.", "{option} necesita un valor.";
-    MISSING = "Missing: {values}.", "Falta: {values}.";
+    MISSING = "Missing: {values}", "Falta: {values}";
     TWICE = "{option} was given twice, or together with what excludes it.", "{option} se indicó dos veces o junto con algo que lo excluye.";
     WRONG_LINE = "The command line cannot be understood.", "No se entiende la línea de comandos.";
     SEE_HELP = "Add --help to the command to see how it is used.", "Añada --help al comando para ver cómo se usa.";
@@ -122,7 +122,7 @@ texts! {
     NO_LABEL_PLACE = "{file} cannot be written: {why}.", "No se puede escribir {file}: {why}.";
     GIVE_PLACE = "Name a file or directory that you may write to; the directory must exist for --label.", "Indique un archivo o directorio en el que pueda escribir; con --label el directorio debe existir.";
     LABEL_TO_STDOUT = "--label takes a file; the order's result goes to standard output.", "--label requiere un archivo; el resultado del pedido va a la salida estándar.";
-    GET_TO_STDOUT = "Run: parcelo label get NUMBER --dir -", "Ejecute: parcelo label get NUMERO --dir -";
+    GET_TO_STDOUT = "Run: parcelo label get NUMBER --dir -", "Ejecute: parcelo label get NÚMERO --dir -";
     ONE_TO_STDOUT = "Only ZPL labels can follow one another on standard output.", "Solo las etiquetas ZPL pueden ir una tras otra por la salida estándar.";
     NOT_TO_TERMINAL = "A {format} file is not for a terminal.", "Un archivo {format} no es para una terminal.";
     REDIRECT = "Send the output into a file or a pipe, or give --dir DIR.", "Envíe la salida a un archivo o una tubería, o indique --dir DIRECTORIO.";
@@ -177,6 +177,7 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("files", Text { en: "One order, an array of orders, or one order a line; - reads standard input", es: "Un pedido, una lista de pedidos o un pedido por línea; - lee la entrada estándar" }),
     ("label", Text { en: "Save the label in this file", es: "Guardar la etiqueta en este archivo" }),
     ("format", Text { en: "The label's format: pdf, zpl or png [default: the file's ending, else pdf]", es: "El formato de la etiqueta: pdf, zpl o png [por defecto: la extensión del archivo; si no, pdf]" }),
+    ("label_format", Text { en: "The label's format: pdf, zpl or png [default: pdf]", es: "El formato de la etiqueta: pdf, zpl o png [por defecto: pdf]" }),
     ("country", Text { en: "Where the sample goes: a country's ISO code [default: EC]", es: "El destino del ejemplo: el código ISO de un país [por defecto: EC]" }),
     ("numbers", Text { en: "Tracking numbers", es: "Números de rastreo" }),
     ("history", Text { en: "Show how each parcel got there", es: "Mostrar el recorrido de cada paquete" }),
@@ -188,6 +189,19 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("verbose", Text { en: "Show attempts and waits", es: "Mostrar intentos y esperas" }),
     ("help", Text { en: "Show this help", es: "Mostrar esta ayuda" }),
     ("version", Text { en: "Show the version", es: "Mostrar la versión" }),
+];
+
+/// The names of values, where Spanish has another.
+#[rustfmt::skip]
+pub(crate) const VALUE_NAMES: &[(&str, Text)] = &[
+    ("FILE", Text { en: "FILE", es: "ARCHIVO" }),
+    ("FILE|-", Text { en: "FILE|-", es: "ARCHIVO|-" }),
+    ("FORMAT", Text { en: "FORMAT", es: "FORMATO" }),
+    ("CODE", Text { en: "CODE", es: "CÓDIGO" }),
+    ("NUMBER", Text { en: "NUMBER", es: "NÚMERO" }),
+    ("DIR|-", Text { en: "DIR|-", es: "DIRECTORIO|-" }),
+    ("LANGUAGE", Text { en: "LANGUAGE", es: "IDIOMA" }),
+    ("URL", Text { en: "URL", es: "URL" }),
 ];
 
 /// What the main help ends with.
@@ -234,8 +248,8 @@ mod tests {
 
     #[test]
     fn both_languages_say_it_with_the_same_places() {
-        let same_word = ["ERROR", "BYTES"];
-        let helps = COMMAND_HELP.iter().chain(ARGUMENT_HELP);
+        let same_word = ["ERROR", "BYTES", "URL"];
+        let helps = COMMAND_HELP.iter().chain(ARGUMENT_HELP).chain(VALUE_NAMES);
         for (name, text) in ALL.iter().chain(helps) {
             assert!(!text.en.is_empty() && !text.es.is_empty(), "{name}");
             assert_eq!(places(text.en), places(text.es), "{name}");

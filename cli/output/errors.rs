@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use parcelo::{FieldFault, Language, Warning};
-use serde_json::{Value, json};
+use parcelo::{FieldFault, IdempotencyKey, Language, TrackingNumber, Warning};
+use serde::Serialize;
 
 use super::plain;
 use crate::{failure::Failure, texts};
@@ -64,25 +64,49 @@ pub(super) fn write_warning(
     writeln!(out, "{YELLOW}{}:{YELLOW:#} {field}: {text}", texts::WARNING.pick(language))
 }
 
-/// Every member is always there; one that has nothing to say is null, false or empty.
-pub(super) fn as_json(failure: &Failure) -> Value {
-    let items = failure.items.iter().map(|(number, item)| {
-        let mut item = as_json(item);
-        item["trackingNumber"] = json!(number);
-        item
-    });
-    json!({
-        "code": failure.code,
-        "message": failure.message.en,
-        "message_es": failure.message.es,
-        "hint": failure.hint.as_ref().map(|hint| &hint.en),
-        "hint_es": failure.hint.as_ref().map(|hint| &hint.es),
-        "status": failure.status,
-        "requestId": failure.request_id,
-        "retryAfter": failure.retry_after,
-        "idempotencyKey": failure.idempotency_key,
-        "mayHaveExecuted": failure.may_have_executed,
-        "fields": failure.fields,
-        "items": items.collect::<Vec<_>>(),
-    })
+/// A failure for programs. Every member but `trackingNumber` is always there; one that has nothing
+/// to say is null, false or empty.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FailureView<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracking_number: Option<&'a TrackingNumber>,
+    code: &'a str,
+    message: &'a str,
+    #[serde(rename = "message_es")]
+    message_es: &'a str,
+    hint: Option<&'a str>,
+    #[serde(rename = "hint_es")]
+    hint_es: Option<&'a str>,
+    status: Option<u16>,
+    request_id: Option<&'a str>,
+    retry_after: Option<u64>,
+    idempotency_key: Option<&'a IdempotencyKey>,
+    may_have_executed: bool,
+    fields: &'a [FieldFault],
+    items: Vec<Self>,
+}
+
+impl<'a> FailureView<'a> {
+    pub(super) fn of(failure: &'a Failure) -> Self {
+        let item = |(number, item): &'a (TrackingNumber, Failure)| Self {
+            tracking_number: Some(number),
+            ..Self::of(item)
+        };
+        Self {
+            tracking_number: None,
+            code: &failure.code,
+            message: &failure.message.en,
+            message_es: &failure.message.es,
+            hint: failure.hint.as_ref().map(|hint| &*hint.en),
+            hint_es: failure.hint.as_ref().map(|hint| &*hint.es),
+            status: failure.status,
+            request_id: failure.request_id.as_deref(),
+            retry_after: failure.retry_after,
+            idempotency_key: failure.idempotency_key.as_ref(),
+            may_have_executed: failure.may_have_executed,
+            fields: &failure.fields,
+            items: failure.items.iter().map(item).collect(),
+        }
+    }
 }

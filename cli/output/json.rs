@@ -1,88 +1,114 @@
-//! Results as JSON: one document, or one document a line.
+//! Results as JSON: one document, or one document a line. The API's own records stand as it spells
+//! them; the shapes of the others are here.
 
 use std::io::{self, Write};
 
-use parcelo::{CreatedOrder, LabelFormat, Outcome};
+use parcelo::{FieldFault, IdempotencyKey, LabelFormat, Outcome, Parcel, TrackingNumber, Warning};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::results::{Created, List, Results, SavedLabel, Verdict};
 
-/// One document: an object for one thing that was asked for, an array for several.
-pub(super) fn write(out: &mut impl Write, results: &Results) -> io::Result<()> {
-    match (results, documents(results)?) {
-        (Results::Verdicts(_), all) => document(out, &all),
-        (Results::Tracked(List { asked, .. }), all) => one_or_all(out, *asked, &all),
-        (Results::Labels(List { asked, .. }), all) => one_or_all(out, *asked, &all),
-        (_, all) => one_or_all(out, 1, &all),
-    }
+/// How documents follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// One document: an object for one thing that was asked for, an array for several.
+    Document,
+    /// One document a line.
+    Lines,
 }
 
-/// One document a line.
-pub(super) fn write_lines(out: &mut impl Write, results: &Results) -> io::Result<()> {
-    documents(results)?.iter().try_for_each(|document| line(out, document))
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedView<'a> {
+    outcome: &'static str,
+    parcel: &'a Parcel,
+    warnings: &'a [Warning],
+    idempotency_key: &'a IdempotencyKey,
+    request_id: Option<&'a str>,
+    label: Option<LabelView<'a>>,
 }
 
-pub(super) fn document(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    writeln!(out)
+#[derive(Serialize)]
+struct VerdictView<'a> {
+    file: &'a str,
+    index: usize,
+    valid: bool,
+    errors: &'a [FieldFault],
+    warnings: &'a [Warning],
 }
 
-pub(super) fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    writeln!(out)
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LabelView<'a> {
+    tracking_number: &'a TrackingNumber,
+    format: LabelFormat,
+    file: String,
+    bytes: u64,
 }
 
-fn one_or_all(out: &mut impl Write, asked: usize, all: &[Value]) -> io::Result<()> {
-    match (asked, all) {
-        (1, [one]) => document(out, one),
-        (1, _) => Ok(()),
-        _ => document(out, &all),
-    }
-}
-
-fn documents(results: &Results) -> serde_json::Result<Vec<Value>> {
+pub(super) fn write(out: &mut impl Write, results: &Results, layout: Layout) -> io::Result<()> {
     match results {
-        Results::Help(_) | Results::File(_) => Ok(Vec::new()),
-        Results::Sample(order) => Ok(vec![serde_json::to_value(order)?]),
-        Results::Created(created) => Ok(vec![created_order(created)?]),
-        Results::Verdicts(verdicts) => Ok(verdicts.iter().map(verdict).collect()),
-        Results::Tracked(list) => list.found.iter().map(serde_json::to_value).collect(),
-        Results::Labels(list) => Ok(list.found.iter().map(label).collect()),
-        Results::Health(health) => Ok(vec![serde_json::to_value(health)?]),
+        Results::Help(_) | Results::File(_) => Ok(()),
+        Results::Sample(order) => one(out, order, layout),
+        Results::Created(created) => one(out, &CreatedView::of(created), layout),
+        Results::Health(health) => one(out, health, layout),
+        Results::Tracked(List { asked: 1, found }) => each(out, found, layout),
+        Results::Tracked(List { found, .. }) => all(out, found, layout),
+        Results::Labels(List { asked, found }) => {
+            let views: Vec<_> = found.iter().map(LabelView::of).collect();
+            if *asked == 1 { each(out, &views, layout) } else { all(out, &views, layout) }
+        }
+        // A file may hold any number of orders, so this is a list whatever was found.
+        Results::Verdicts(verdicts) => {
+            all(out, &verdicts.iter().map(VerdictView::of).collect::<Vec<_>>(), layout)
+        }
     }
 }
 
-fn created_order(created: &Created) -> serde_json::Result<Value> {
-    let Created { order, outcome, idempotency_key, request_id, label } = created;
-    let CreatedOrder { parcel, warnings, .. } = order;
-    Ok(json!({
-        "outcome": word(*outcome),
-        "parcel": serde_json::to_value(parcel)?,
-        "warnings": serde_json::to_value(warnings)?,
-        "idempotencyKey": idempotency_key,
-        "requestId": request_id,
-        "label": label.as_ref().map(self::label),
-    }))
+fn all<T: Serialize>(out: &mut impl Write, all: &[T], layout: Layout) -> io::Result<()> {
+    match layout {
+        Layout::Document => one(out, &all, layout),
+        Layout::Lines => each(out, all, layout),
+    }
 }
 
-fn verdict(verdict: &Verdict) -> Value {
-    json!({
-        "file": verdict.file,
-        "index": verdict.index,
-        "valid": verdict.is_valid(),
-        "errors": verdict.errors,
-        "warnings": verdict.warnings,
-    })
+fn each<T: Serialize>(out: &mut impl Write, all: &[T], layout: Layout) -> io::Result<()> {
+    all.iter().try_for_each(|document| one(out, document, layout))
 }
 
-fn label(label: &SavedLabel) -> Value {
-    json!({
-        "trackingNumber": label.number,
-        "format": LabelFormat::code(label.format),
-        "file": label.file.to_string_lossy(),
-        "bytes": label.bytes,
-    })
+pub(super) fn one(out: &mut impl Write, value: &impl Serialize, layout: Layout) -> io::Result<()> {
+    match layout {
+        Layout::Document => serde_json::to_writer_pretty(&mut *out, value)?,
+        Layout::Lines => serde_json::to_writer(&mut *out, value)?,
+    }
+    writeln!(out)
+}
+
+impl<'a> CreatedView<'a> {
+    fn of(created: &'a Created) -> Self {
+        Self {
+            outcome: word(created.outcome),
+            parcel: &created.order.parcel,
+            warnings: &created.order.warnings,
+            idempotency_key: &created.idempotency_key,
+            request_id: created.request_id.as_deref(),
+            label: created.label.as_ref().map(LabelView::of),
+        }
+    }
+}
+
+impl<'a> VerdictView<'a> {
+    fn of(verdict: &'a Verdict) -> Self {
+        let Verdict { file, index, errors, warnings } = verdict;
+        Self { file, index: *index, valid: verdict.is_valid(), errors, warnings }
+    }
+}
+
+impl<'a> LabelView<'a> {
+    fn of(label: &'a SavedLabel) -> Self {
+        let file = label.file.to_string_lossy().into_owned();
+        Self { tracking_number: &label.number, format: label.format, file, bytes: label.bytes }
+    }
 }
 
 /// The outcome as a word for machines.

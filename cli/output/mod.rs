@@ -13,6 +13,8 @@ use std::{
     process::ExitCode,
 };
 
+use errors::FailureView;
+use json::Layout;
 use parcelo::Environment;
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -39,7 +41,7 @@ pub(crate) fn finish(done: &Done, voice: Voice) -> ExitCode {
     let failure = done.failure.as_ref().or(lost.as_ref());
     // When standard error is closed too, the exit code is all that is left to say it.
     let _ = write_words(done, failure, voice);
-    ExitCode::from(failure.map_or(Exit::Done, |failure| failure.exit) as u8)
+    failure.map_or(Exit::Done, |failure| failure.exit).into()
 }
 
 fn write_results(results: &Results, voice: Voice) -> io::Result<()> {
@@ -52,12 +54,14 @@ fn write_results(results: &Results, voice: Voice) -> io::Result<()> {
             raw.write_all(content)?;
             raw.flush()?;
         }
-        Results::Sample(order) if voice.format == Format::Ndjson => json::line(&mut out, order)?,
-        Results::Sample(order) => json::document(&mut out, order)?,
         results => match voice.format {
+            Format::Ndjson => json::write(&mut out, results, Layout::Lines)?,
+            Format::Json => json::write(&mut out, results, Layout::Document)?,
+            // An order to start from is JSON whatever the rest is.
+            _ if matches!(results, Results::Sample(_)) => {
+                json::write(&mut out, results, Layout::Document)?;
+            }
             Format::Table => table::write(&mut out, results, voice.language)?,
-            Format::Json => json::write(&mut out, results)?,
-            Format::Ndjson => json::write_lines(&mut out, results)?,
             Format::Csv => csv::write(&mut out, results, voice.language)?,
         },
     }
@@ -68,7 +72,7 @@ fn write_words(done: &Done, failure: Option<&Failure>, voice: Voice) -> io::Resu
     let mut err = anstream::stderr().lock();
     if voice.format.is_json() {
         return match failure {
-            Some(failure) => json::line(&mut err, &errors::as_json(failure)),
+            Some(failure) => json::one(&mut err, &FailureView::of(failure), Layout::Lines),
             None => Ok(()),
         };
     }
