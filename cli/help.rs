@@ -82,7 +82,8 @@ mod tests {
         seen(texts::COMMAND_HELP, &path);
         for argument in command.get_arguments() {
             seen(texts::ARGUMENT_HELP, argument.get_id().as_str());
-            for name in argument.get_value_names().into_iter().flatten() {
+            let takes_value = argument.get_action().takes_values();
+            for name in argument.get_value_names().into_iter().flatten().filter(|_| takes_value) {
                 seen(texts::VALUE_NAMES, name);
             }
         }

@@ -1,21 +1,15 @@
 //! The `parcelo` command: parse, resolve, run, tell, exit.
 
 mod args;
-mod create;
+mod commands;
 mod failure;
 mod help;
 mod input;
-mod label;
 mod output;
 mod refusal;
 mod resolve;
 mod results;
-mod run;
-mod sample;
-mod service;
 mod texts;
-mod track;
-mod validate;
 mod voice;
 
 use std::{env, ffi::OsString, panic, process::ExitCode};
@@ -35,7 +29,7 @@ fn main() -> ExitCode {
 fn end_of(arguments: &[OsString], voice: Voice) -> Done {
     let end = args::parse(arguments, voice).and_then(|args| {
         output::tell_attempts(args.global.verbose, voice);
-        resolve::resolve(args, voice).and_then(run::run).map_err(Done::from)
+        resolve::resolve(args, voice).and_then(commands::run).map_err(Done::from)
     });
     end.unwrap_or_else(|stopped| stopped)
 }

@@ -108,7 +108,7 @@ texts! {
     WRONG_LINE = "The command line cannot be understood.", "No se entiende la línea de comandos.";
     SEE_HELP = "Add --help to the command to see how it is used.", "Añada --help al comando para ver cómo se usa.";
     PERHAPS = "Perhaps {value}? Add --help to the command to see how it is used.", "¿Quizá {value}? Añada --help al comando para ver cómo se usa.";
-    SEE_DIR = "-o is the format of the results; where label files go is said with --dir.", "-o es el formato de los resultados; dónde van las etiquetas se indica con --dir.";
+    SEE_DIR = "-o says how results are written; where label files go is said with --dir.", "-o indica cómo se escriben los resultados; dónde van las etiquetas se indica con --dir.";
     KEY_IN_ARGUMENTS = "An API key must not stand on the command line, where other users and the shell's history can read it.", "Una clave de API no debe estar en la línea de comandos, donde otros usuarios y el historial pueden leerla.";
     GIVE_KEY = "Set PARCELO_API_KEY, or give the key on standard input with --api-key-stdin. If the key was seen by others, revoke it.", "Defina PARCELO_API_KEY o pase la clave por la entrada estándar con --api-key-stdin. Si otros vieron la clave, revóquela.";
     NO_KEY = "There is no API key.", "Falta la clave de API.";

@@ -79,7 +79,7 @@ fn write_tracked(
         ]);
     }
     if !records.is_empty() {
-        write_table(out, &table)?;
+        write_table(out, table)?;
     }
     records.iter().try_for_each(|record| write_history(out, record, language))
 }
@@ -101,7 +101,7 @@ fn write_history(
         ]);
     }
     writeln!(out, "\n{}", record.tracking_number)?;
-    write_table(out, &table)
+    write_table(out, table)
 }
 
 fn write_labels(out: &mut impl Write, labels: &[SavedLabel], language: Language) -> io::Result<()> {
@@ -115,7 +115,7 @@ fn write_labels(out: &mut impl Write, labels: &[SavedLabel], language: Language)
             plain(&label.file.to_string_lossy()),
         ]);
     }
-    if labels.is_empty() { Ok(()) } else { write_table(out, &table) }
+    if labels.is_empty() { Ok(()) } else { write_table(out, table) }
 }
 
 const SECOND: &str = "%Y-%m-%d %H:%M:%S";
@@ -137,7 +137,7 @@ fn write_facts(
     for (name, fact) in facts {
         table.add_row([bold(name.pick(language)), Cell::new(plain(fact))]);
     }
-    write_table(out, &table)
+    write_table(out, table)
 }
 
 fn headed(headings: &[Text], language: Language) -> Table {
@@ -150,17 +150,17 @@ fn bold(text: &str) -> Cell {
     Cell::new(text).add_attribute(Attribute::Bold)
 }
 
-/// No frame, so that a number can be copied and a line be searched; colours are taken out where
-/// they are not wanted.
+/// No frame, so that a number can be copied and a line be searched. Styles are taken out where
+/// they are not wanted, when all is written.
 fn bare() -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).enforce_styling();
+    table.load_style(presets::NOTHING).enforce_styling().style_text_only();
     table
 }
 
-fn write_table(out: &mut impl Write, table: &Table) -> io::Result<()> {
-    table.lines().try_for_each(|line| {
-        // Every cell has a blank on both sides.
-        writeln!(out, "{}", line.strip_prefix(' ').unwrap_or(&line).trim_end())
-    })
+fn write_table(out: &mut impl Write, mut table: Table) -> io::Result<()> {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }

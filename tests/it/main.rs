@@ -1,4 +1,4 @@
-//! Whole journeys, and the rules of the repository.
+//! The command line as a process, whole journeys, and the rules of the repository.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -7,4 +7,12 @@
     reason = "a test fails by panicking"
 )]
 
+mod exits;
+mod journey;
+mod labels;
+mod orders;
+mod peer;
+mod shop;
+mod speech;
 mod tidy;
+mod tracking;

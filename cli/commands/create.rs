@@ -5,16 +5,17 @@ use parcelo::{
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 
+use super::service;
+use super::label;
 use crate::{
     failure::Failure,
     input::{self, Source},
-    label,
     resolve::LabelFile,
     results::{Created, Done, Results},
-    service, texts,
+    texts,
 };
 
-pub(crate) async fn create(
+pub(super) async fn create(
     client: &Client,
     order: &Source,
     label: Option<&LabelFile>,

@@ -7,7 +7,7 @@ use parcelo::{Error, IdempotencyKey, TrackingNumber};
 use crate::{failure::Failure, results::List};
 
 /// The answer to a call. `key` is the one under which it writes, to resume with after Ctrl-C.
-pub(crate) async fn answer<T>(
+pub(super) async fn answer<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
     key: Option<&IdempotencyKey>,
 ) -> Result<T, Failure> {
@@ -22,7 +22,7 @@ pub(crate) async fn answer<T>(
 }
 
 /// Asks about one parcel after the other; one that fails by itself does not stop the others.
-pub(crate) async fn each<T>(
+pub(super) async fn each<T>(
     numbers: &[TrackingNumber],
     mut ask: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,
 ) -> (List<T>, Option<Failure>) {

@@ -4,14 +4,14 @@ use std::{fs, path::Path};
 
 use parcelo::{Client, LabelFormat, TrackingNumber};
 
+use super::service;
 use crate::{
     failure::Failure,
     resolve::Place,
     results::{Done, Results, SavedLabel},
-    service,
 };
 
-pub(crate) async fn get(
+pub(super) async fn get(
     client: &Client,
     numbers: &[TrackingNumber],
     format: LabelFormat,
@@ -40,7 +40,7 @@ pub(crate) async fn get(
 }
 
 /// Saves one label.
-pub(crate) async fn save(
+pub(super) async fn save(
     client: &Client,
     number: &TrackingNumber,
     format: LabelFormat,

@@ -2,13 +2,13 @@
 
 use parcelo::{Client, TrackingNumber};
 
+use super::service;
 use crate::{
     failure::Failure,
     results::{Done, Results},
-    service,
 };
 
-pub(crate) async fn track(
+pub(super) async fn track(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,

@@ -1,16 +1,21 @@
-//! Doing a job: each command's own module, on one runtime.
+//! Doing a job: each command has its own module.
+
+mod create;
+mod label;
+mod sample;
+mod service;
+mod track;
+mod validate;
 
 use parcelo::Client;
 
 use crate::{
-    create,
     failure::Failure,
-    label,
     resolve::Job,
     results::{Done, Results},
-    sample, service, track, validate,
 };
 
+/// Does a job.
 pub(crate) fn run(job: Job) -> Result<Done, Failure> {
     match job {
         Job::Validate { sources } => validate::validate(&sources),

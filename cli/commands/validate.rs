@@ -12,7 +12,7 @@ use crate::{
     texts,
 };
 
-pub(crate) fn validate(sources: &[Source]) -> Result<Done, Failure> {
+pub(super) fn validate(sources: &[Source]) -> Result<Done, Failure> {
     let mut verdicts = Vec::new();
     for source in sources {
         let content = source.read()?;

@@ -45,7 +45,7 @@ const ELSEWHERE: Sample = Sample {
     zip_code: None,
 };
 
-pub(crate) fn show(country: CountryCode) -> Done {
+pub(super) fn show(country: CountryCode) -> Done {
     let name = |language: Language| country.name(language).to_owned();
     let about = Said {
         en: texts::SAMPLE.with(&[("country", &name(Language::En))]).en,

@@ -1,0 +1,198 @@
+//! Every exit code that a run can end with, and what is said with it.
+
+use std::{process::Stdio, time::Duration};
+
+use serde_json::json;
+
+use crate::{
+    peer,
+    shop::{Desk, Shop},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_is_0_and_tells_about_the_key() {
+    let shop = Shop::open().await;
+    let key = shop.server.key().name("Warehouse 1").countries(["EC", "CO"]).issue();
+    let desk = shop.with_key(&key);
+    let ran = desk.run("health");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    insta::assert_snapshot!("health", ran.text());
+    let expected = json!(["EC", "CO"]);
+    assert_eq!(desk.run("health -o json").json()["allowedCountries"], expected);
+    assert_eq!(desk.run("health -o ndjson").lines()[0]["allowedCountries"], expected);
+    let csv = "status,keyName,environment,allowedCountries\nok,Warehouse 1,sandbox,EC CO\n";
+    assert_eq!(desk.run("health -o csv").text(), csv);
+    assert!(shop.run("health").text().contains("every supported country"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_command_line_is_2() {
+    let shop = Shop::open().await;
+    for line in [
+        "",
+        "order",
+        "trak SB-SUCCESS-0001",
+        "track",
+        "track SB-SUCCESS-0001 --histroy",
+        "order create",
+        "order create missing.json",
+        "order create order.json --format zpl",
+        "health -o yaml",
+        "health --lang fr",
+        "health --base-url ftp://example.com",
+        "health --base-url http://user:secret@127.0.0.1",
+        "order create - --api-key-stdin",
+    ] {
+        let ran = shop.run(line);
+        assert_eq!(ran.code, 2, "{line}: {ran:?}");
+        assert!(ran.stderr.contains("what to do:") || line.contains("missing"), "{line}: {ran:?}");
+        let json = shop.run(&format!("{line} -o json"));
+        assert!(line.contains("-o") || json.error()["code"].is_string(), "{line}: {json:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_address_is_2_and_a_flag_stronger_than_the_environment() {
+    let shop = Shop::open().await;
+    let nowhere = Desk::new(shop.key.secret(), "");
+    let ran = nowhere.run("health");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("PARCELO_BASE_URL"), "{ran:?}");
+    let url = shop.server.url();
+    assert_eq!(nowhere.run(&format!("health --base-url {url}")).code, 0);
+    let dead = peer::nobody().await;
+    assert_eq!(shop.run(&format!("health --base-url {dead}")).code, 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_mistyped_or_foreign_key_is_4() {
+    let shop = Shop::open().await;
+    let elsewhere = Shop::open().await.server.key().name("Other").issue();
+    let typo = shop.key.secret().replace("pk_test_", "pk_test_x");
+    let table = [
+        ("", "AUTH_MISSING_API_KEY"),
+        (&*typo, "AUTH_INVALID_API_KEY"),
+        ("nonsense", "AUTH_INVALID_API_KEY"),
+        (elsewhere.secret(), "AUTH_INVALID_API_KEY"),
+    ];
+    for (key, code) in table {
+        let desk = Desk::new(key, shop.server.url());
+        let ran = desk.run("health -o json");
+        assert_eq!((ran.code, &ran.error()["code"]), (4, &json!(code)), "{ran:?}");
+        assert!(ran.error()["hint"].as_str().unwrap().contains("PARCELO_API_KEY"), "{ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_country_that_the_key_may_not_ship_to_is_4() {
+    let shop = Shop::open().await;
+    let desk = shop.with_key(&shop.server.key().countries(["CO"]).issue());
+    let ran = desk.run("order create order.json -o json");
+    assert_eq!((ran.code, &ran.error()["code"]), (4, &json!("AUTH_COUNTRY_NOT_ALLOWED")));
+    assert_eq!(ran.error()["mayHaveExecuted"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_comes_from_the_environment_or_standard_input_never_from_an_argument() {
+    let shop = Shop::open().await;
+    let keyless = Desk::new("", shop.server.url());
+    let secret = shop.key.secret();
+    let ran = keyless.run_with("health --api-key-stdin", &[], &format!("{secret}\n"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(keyless.run("health --api-key-stdin").code, 4);
+    for line in ["health --api-key=", "health ", "track ", "health --key=", "--api-key "] {
+        let ran = shop.run(&format!("{line}{secret}"));
+        assert!(ran.code == 2 || line == "track ", "{line}: {ran:?}");
+    }
+    let told = shop.run(&format!("health --api-key={secret}"));
+    assert!(told.stderr.contains("--api-key-stdin"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_requests_is_7_and_says_how_long_to_wait() {
+    let url = peer::saying(
+        "429 Too Many Requests\r\nretry-after: 3600",
+        r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#,
+    )
+    .await;
+    let desk = Desk::new(Shop::open().await.key.secret(), &url);
+    let ran = desk.run("track SB-SUCCESS-0001");
+    assert_eq!(ran.code, 7, "{ran:?}");
+    assert!(ran.stderr.contains("Wait 3600 second(s)"), "{ran:?}");
+    let json = desk.run("order create order.json -o json");
+    assert_eq!((json.code, &json.error()["retryAfter"]), (7, &json!(3600)));
+    assert_eq!(json.error()["mayHaveExecuted"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_there_is_8_for_reads_and_writes() {
+    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody().await);
+    for line in ["health", "track SB-SUCCESS-0001", "order create order.json"] {
+        let ran = desk.run(&format!("{line} -o json"));
+        assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{line}: {ran:?}");
+        assert_eq!(ran.error()["mayHaveExecuted"], false, "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_is_cut_off_is_8_and_a_write_9_with_the_key_to_resume_with() {
+    let desk = Desk::new(Shop::open().await.key.secret(), &peer::cutting().await);
+    assert_eq!(desk.run("track SB-SUCCESS-0001").code, 8);
+    let people = desk.run("order create order.json --lang es");
+    assert_eq!(people.code, 9, "{people:?}");
+    assert!(people.stderr.contains("clave de idempotencia order-SB-SUCCESS-0001"), "{people:?}");
+    let error = desk.run("order create order.json -o json");
+    assert_eq!(error.code, 9);
+    assert_eq!(error.error()["mayHaveExecuted"], true);
+    assert_eq!(error.error()["idempotencyKey"], "order-SB-SUCCESS-0001");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_answer_is_8_for_reads() {
+    let secret = Shop::open().await.key;
+    for (head, body) in [("200 OK", "<html>"), ("302 Found\r\nlocation: /", ""), ("501 No", "")] {
+        let desk = Desk::new(secret.secret(), &peer::saying(head, body).await);
+        assert_eq!(desk.run("health").code, 8, "{head}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
+    let (url, taken) = peer::silent().await;
+    let desk = Desk::new(Shop::open().await.key.secret(), &url);
+    let line = "order create order.json -o json";
+    let child = desk.start(line, Stdio::piped());
+    tokio::time::timeout(Duration::from_secs(10), taken.notified()).await.unwrap();
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let ran = desk.ended(child.wait_with_output().unwrap(), line);
+    assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
+    assert_eq!(ran.error()["idempotencyKey"], "order-SB-SUCCESS-0001");
+    assert_eq!(ran.error()["mayHaveExecuted"], true);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let desk = Desk::new("", "");
+    for line in ["order template", "--help", "order validate order.json -o csv"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let child = desk.start(line, writer.into());
+        let ran = desk.ended(child.wait_with_output().unwrap(), line);
+        assert_eq!(ran.code, 0, "{line}: {ran:?}");
+        assert!(!ran.stderr.contains("error"), "{line}: {ran:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_written_are_1() {
+    let desk = Desk::new("", "");
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let child = desk.start("order template", full.into());
+    let ran = desk.ended(child.wait_with_output().unwrap(), "order template");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+}

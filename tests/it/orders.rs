@@ -1,0 +1,272 @@
+//! `order create`, `order validate`, `order template`: each right and wrong.
+
+use std::fs;
+
+use parcelo::CountryCode;
+use serde_json::{Value, json};
+
+use crate::shop::{Desk, Shop, order, order_but};
+
+/// A folder without key and address: enough for what works offline.
+fn offline() -> Desk {
+    Desk::new("", "")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_prints_the_number_and_saves_the_label() {
+    let shop = Shop::open().await;
+    let ran = shop.run("order create order.json --label label.pdf");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert!(ran.text().contains("SB-SUCCESS-0001"), "{ran:?}");
+    assert!(ran.text().contains("Label generated (LABEL_GENERATED)"), "{ran:?}");
+    assert!(shop.desk.read("label.pdf").starts_with(b"%PDF-"));
+    let text = ran.text().replace(shop.server.url(), "http://server");
+    insta::assert_snapshot!("create", text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_label_has_the_format_asked_for_or_that_of_its_ending() {
+    let shop = Shop::open().await;
+    let table: [(&str, &[u8]); 6] = [
+        ("--label label.pdf", b"%PDF-"),
+        ("--label label.png", b"\x89PNG\r\n\x1a\n"),
+        ("--label label.ZPL", b"^XA"),
+        ("--label label", b"%PDF-"),
+        ("--label label.pdf --format zpl", b"^XA"),
+        ("--label label.txt -f PNG", b"\x89PNG\r\n\x1a\n"),
+    ];
+    for (label, magic) in table {
+        let ran = shop.run(&format!("order create order.json {label} -o json"));
+        assert_eq!(ran.code, 0, "{label}: {ran:?}");
+        let file = ran.json()["label"]["file"].as_str().unwrap().to_owned();
+        let content = shop.desk.read(&file);
+        assert!(content.starts_with(magic), "{label}");
+        assert_eq!(ran.json()["label"]["bytes"], content.len(), "{label}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_comes_from_standard_input_too() {
+    let shop = Shop::open().await;
+    let input = order("SB-STDIN-0001").to_string();
+    let ran = shop.desk.run_with("order create - -o json", &[], &input);
+    assert_eq!((ran.code, &ran.json()["parcel"]["trackingNumber"]), (0, &json!("SB-STDIN-0001")));
+    let bom = format!("\u{feff}{}", order("SB-STDIN-0002"));
+    assert_eq!(shop.desk.run_with("order create -", &[], &bom).code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_speaks_every_format() {
+    let shop = Shop::open().await;
+    let first = shop.run("order create order.json -o json");
+    let created = first.json();
+    assert_eq!(created["outcome"], "created");
+    assert_eq!(created["parcel"]["status"], "LABEL_GENERATED");
+    assert_eq!(created["idempotencyKey"], "order-SB-SUCCESS-0001");
+    assert_eq!(created["warnings"], json!([]));
+    assert_eq!(created["label"], Value::Null);
+    assert!(created["requestId"].as_str().unwrap().starts_with("req_"));
+    assert_eq!(first.stderr, "");
+
+    let line = shop.run("order create order.json -o ndjson");
+    assert_eq!(line.lines().len(), 1);
+    assert_eq!(line.lines()[0]["outcome"], "replayed");
+
+    let csv = shop.run("order create order.json -o csv");
+    let rows: Vec<_> = csv.text().lines().collect();
+    let heading = "trackingNumber,status,labelUrl,createdAt,id,outcome,idempotencyKey,labelFile";
+    assert_eq!(rows[0], heading);
+    assert!(rows[1].starts_with("SB-SUCCESS-0001,LABEL_GENERATED,http"), "{csv:?}");
+    assert_eq!(rows.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn creating_again_says_that_nothing_new_was_made() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.run("order create order.json").stderr, "");
+    let again = shop.run("order create order.json");
+    assert_eq!(again.code, 0);
+    assert!(again.stderr.contains("existed already"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warning_is_told_and_the_order_created() {
+    let shop = Shop::open().await;
+    let mut odd = order("SB-ODD-000001");
+    odd["reciever"] = json!({});
+    shop.desk.write("odd.json", &odd);
+    let told = shop.run("order create odd.json");
+    assert_eq!(told.code, 0);
+    assert!(told.stderr.contains("warning: reciever:"), "{told:?}");
+    let silent = shop.run("order create odd.json -o json");
+    assert_eq!((silent.code, &*silent.stderr), (0, ""));
+    assert_eq!(silent.json()["warnings"][0]["code"], "UNKNOWN_FIELD");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_refuses_with_the_code_of_the_reason() {
+    let shop = Shop::open().await;
+    shop.create("SB-TAKEN-0001");
+    let no_zip = order_but("SB-FAULTY-001", "/receiver/address/zipCode", json!("090101"));
+    let taken = order_but("SB-TAKEN-0001", "/idempotencyKey", json!("another-key-0001"));
+    let changed = order_but("SB-TAKEN-0001", "/parcelDetails/declaredValue", json!(99));
+    let foreign = order("EC7K2M9QX4T8WD0");
+    let table = [
+        (no_zip.to_string(), 3, "VALIDATION_FAILED", "receiver.address.zipCode"),
+        (foreign.to_string(), 3, "VALIDATION_FAILED", "trackingNumber"),
+        ("{".to_owned(), 3, "VALIDATION_FAILED", "body"),
+        ("[]".to_owned(), 3, "VALIDATION_FAILED", "body"),
+        (String::new(), 3, "VALIDATION_FAILED", "body"),
+        (taken.to_string(), 6, "PARCEL_DUPLICATE_TRACKING", ""),
+        (changed.to_string(), 6, "IDEMPOTENCY_CONFLICT", ""),
+    ];
+    for (content, code, word, field) in table {
+        fs::write(shop.desk.path("bad.json"), content).unwrap();
+        let people = shop.run("order create bad.json");
+        assert_eq!((people.code, &*people.stdout), (code, &b""[..]), "{people:?}");
+        assert!(
+            people.stderr.contains(word) && people.stderr.contains("what to do:"),
+            "{people:?}"
+        );
+        assert!(people.stderr.contains(&format!("  {field}")), "{people:?}");
+        let machine = shop.run("order create bad.json -o json");
+        assert_eq!((machine.code, &*machine.stdout), (code, &b""[..]), "{machine:?}");
+        assert_eq!(machine.error()["code"], word);
+        assert_eq!(machine.error()["fields"][0]["field"].as_str().unwrap_or_default(), field);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_was_refused_goes_through_with_its_key_once_corrected() {
+    let shop = Shop::open().await;
+    let faulty = order_but("SB-FAULTY-001", "/receiver/address/zipCode", json!("1705"));
+    shop.desk.write("order.json", &faulty);
+    assert_eq!(shop.run("order create order.json").code, 3);
+    shop.desk.write("order.json", &order("SB-FAULTY-001"));
+    assert_eq!(shop.run("order create order.json -o json").json()["outcome"], "created");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_created_when_the_label_has_no_place() {
+    let shop = Shop::open().await;
+    fs::create_dir(shop.desk.path("folder")).unwrap();
+    for label in ["nowhere/label.pdf", "folder", "order.json/label.pdf", "-"] {
+        let ran = shop.run(&format!("order create order.json --label {label}"));
+        assert_eq!(ran.code, 2, "{label}: {ran:?}");
+    }
+    assert_eq!(shop.run("track SB-SUCCESS-0001").code, 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_whose_label_cannot_be_saved_exists_and_says_how_to_get_it() {
+    let shop = Shop::open().await;
+    let name = "x".repeat(300);
+    let ran = shop.run(&format!("order create order.json --label {name} -o json"));
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert_eq!(ran.json()["parcel"]["trackingNumber"], "SB-SUCCESS-0001");
+    let hint = ran.error()["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("parcelo label get SB-SUCCESS-0001"), "{hint}");
+    assert_eq!(shop.run("label get SB-SUCCESS-0001").code, 0);
+}
+
+#[test]
+fn validate_tells_the_verdict_on_each_order_line_by_line() {
+    let desk = offline();
+    let bad = order_but("SB-SUCCESS-0002", "/receiver/address/zipCode", json!("090101"));
+    let lines = format!("{}\n\n{bad}\n{{\n", order("SB-SUCCESS-0001"));
+    fs::write(desk.path("orders.ndjson"), lines).unwrap();
+    let ran = desk.run("order validate orders.ndjson -o ndjson");
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let verdicts = ran.lines();
+    assert_eq!(verdicts.len(), 3);
+    let expected =
+        json!({"file": "orders.ndjson", "index": 0, "valid": true, "errors": [], "warnings": []});
+    assert_eq!(verdicts[0], expected);
+    let fault = &verdicts[1]["errors"][0];
+    assert_eq!((&verdicts[1]["index"], &verdicts[1]["valid"]), (&json!(1), &json!(false)));
+    assert_eq!(
+        (&fault["field"], &fault["code"]),
+        (&json!("receiver.address.zipCode"), &json!("MISMATCH"))
+    );
+    assert!(fault["message"].is_string() && fault["message_es"].is_string());
+    assert_eq!(verdicts[2]["errors"][0]["code"], "MALFORMED_JSON");
+    assert_eq!(ran.error()["message"], "2 of 3 order(s) are not valid.");
+}
+
+#[test]
+fn validate_reads_arrays_several_files_and_standard_input() {
+    let desk = offline();
+    desk.write("two.json", &json!([order("SB-SUCCESS-0001"), order("SB-SUCCESS-0002")]));
+    let input = order("SB-SUCCESS-0003").to_string();
+    let ran = desk.run_with("order validate two.json - order.json -o json", &[], &input);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let verdicts = ran.json();
+    let places: Vec<_> =
+        verdicts.as_array().unwrap().iter().map(|v| (&v["file"], &v["index"])).collect();
+    let expected = json!([["two.json", 0], ["two.json", 1], ["-", 0], ["order.json", 0]]);
+    assert_eq!(json!(places), expected);
+    assert!(verdicts.as_array().unwrap().iter().all(|v| v["valid"] == true));
+}
+
+#[test]
+fn validate_speaks_to_people_and_in_csv() {
+    let desk = offline();
+    let mut bad = order("SB-SUCCESS-0002");
+    bad["receiver"]["address"]["province"] = Value::Null;
+    bad["colour"] = json!("red");
+    desk.write("bad.json", &bad);
+    let people = desk.run("order validate order.json bad.json");
+    assert_eq!(people.code, 3);
+    insta::assert_snapshot!("validate", format!("{}---\n{}", people.text(), people.stderr));
+    let csv = desk.run("order validate order.json bad.json -o csv");
+    let rows: Vec<_> = csv.text().lines().collect();
+    assert_eq!(rows[0], "file,index,valid,severity,field,code,message,suggestion");
+    assert_eq!(rows[1], "order.json,0,true,,,,,");
+    assert!(rows[2].starts_with("bad.json,0,false,error,receiver.address.province,REQUIRED,"));
+    assert!(rows[3].starts_with("bad.json,0,false,warning,colour,UNKNOWN_FIELD,"));
+}
+
+#[test]
+fn validate_refuses_what_it_cannot_read() {
+    let desk = offline();
+    fs::write(desk.path("empty.json"), " \n").unwrap();
+    for (line, code) in [
+        ("order validate missing.json", 2),
+        ("order validate order.json missing.json", 2),
+        ("order validate .", 2),
+        ("order validate - -", 2),
+        ("order validate", 2),
+        ("order validate empty.json", 3),
+    ] {
+        let ran = desk.run(line);
+        assert_eq!(ran.code, code, "{line}: {ran:?}");
+        assert!(!ran.stderr.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn every_template_passes_validation_as_it_is() {
+    let desk = offline();
+    for country in ["EC", "MX", "CO", "PE", "US", "CA", "ES", "JP", "GB"] {
+        let sample = desk.run(&format!("order template --country {country}"));
+        assert_eq!(sample.code, 0, "{sample:?}");
+        assert_eq!(sample.json()["receiver"]["address"]["country"], country);
+        let verdict = desk.run_with("order validate - -o json", &[], sample.text());
+        assert_eq!(verdict.code, 0, "{country}: {verdict:?}");
+    }
+    assert_eq!(desk.run("order template").json()["receiver"]["address"]["country"], "EC");
+}
+
+#[test]
+fn a_template_has_a_fresh_key_and_explains_itself_beside_the_json() {
+    let desk = offline();
+    let (one, other) = (desk.run("order template"), desk.run("order template --lang es"));
+    assert_ne!(one.json()["idempotencyKey"], other.json()["idempotencyKey"]);
+    let name = |language| CountryCode::EC.name(language);
+    assert!(one.stderr.contains(&format!("sample order to {}", name(parcelo::Language::En))));
+    assert!(other.stderr.contains("pedido de ejemplo"), "{other:?}");
+    assert_eq!(desk.run("order template -o json").stderr, "");
+    for line in ["order template --country ec", "order template --country XX"] {
+        assert_eq!(desk.run(line).code, 2, "{line}");
+    }
+}

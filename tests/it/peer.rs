@@ -1,0 +1,78 @@
+//! Peers that no real server would be: they cut, keep silent, or say one thing only.
+
+use std::sync::Arc;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
+
+/// The address of a port on which nobody listens.
+pub(crate) async fn nobody() -> String {
+    let (listener, url) = listen().await;
+    drop(listener);
+    url
+}
+
+/// Takes every request and closes the connection.
+pub(crate) async fn cutting() -> String {
+    let (listener, url) = listen().await;
+    tokio::spawn(async move {
+        loop {
+            let mut stream = listener.accept().await.unwrap().0;
+            take_request(&mut stream).await;
+        }
+    });
+    url
+}
+
+/// Takes one request, says so, and never answers.
+pub(crate) async fn silent() -> (String, Arc<Notify>) {
+    let (listener, url) = listen().await;
+    let taken = Arc::new(Notify::new());
+    let tell = Arc::clone(&taken);
+    tokio::spawn(async move {
+        let mut stream = listener.accept().await.unwrap().0;
+        take_request(&mut stream).await;
+        tell.notify_one();
+        std::future::pending::<()>().await;
+    });
+    (url, taken)
+}
+
+/// Answers every request with the same head and body.
+pub(crate) async fn saying(head: &'static str, body: &'static str) -> String {
+    let (listener, url) = listen().await;
+    tokio::spawn(async move {
+        loop {
+            let mut stream = listener.accept().await.unwrap().0;
+            take_request(&mut stream).await;
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    url
+}
+
+async fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+/// Reads the head and as much body as it promises, so that closing is no reset.
+async fn take_request(stream: &mut TcpStream) {
+    let mut request = Vec::new();
+    while stream.read_buf(&mut request).await.unwrap_or(0) > 0 {
+        let text = String::from_utf8_lossy(&request).to_ascii_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+        if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A shop that ships with Parcelo: the real binary, in a folder of its own, against an embedded
+//! server. The one place of these tests that starts the process.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Stdio},
+};
+
+use assert_cmd::Command;
+use parcelo::ApiKey;
+use parcelo_server::mock::{Clock, MockServer};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A server, a key for every country, and a folder with an order to Ecuador in it.
+pub(crate) struct Shop {
+    pub(crate) server: MockServer,
+    pub(crate) key: ApiKey,
+    pub(crate) desk: Desk,
+}
+
+/// A folder from which the command is run, with a key and an address in the environment.
+pub(crate) struct Desk {
+    folder: TempDir,
+    key: String,
+    url: String,
+}
+
+/// How a run of the command ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Shop {
+    pub(crate) async fn open() -> Self {
+        let clock = Clock::frozen("2026-01-05T08:00:00Z");
+        let server = MockServer::builder().clock(clock).seed(42).start().await;
+        let key = server.key().issue();
+        let desk = Desk::new(key.secret(), server.url());
+        Self { server, key, desk }
+    }
+
+    /// The same server with another key.
+    pub(crate) fn with_key(&self, key: &ApiKey) -> Desk {
+        Desk::new(key.secret(), self.server.url())
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        self.desk.run(line)
+    }
+
+    /// Creates an order under a tracking number.
+    pub(crate) fn create(&self, number: &str) {
+        self.desk.write("new.json", &order(number));
+        assert_eq!(self.run("order create new.json").code, 0, "{number}");
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(key: &str, url: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let desk = Self { folder, key: key.to_owned(), url: url.to_owned() };
+        desk.write("order.json", &order("SB-SUCCESS-0001"));
+        desk
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: &Value) {
+        fs::write(self.path(name), content.to_string()).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// Runs the command; the words of the line are separated by blanks.
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        self.run_with(line, &[], "")
+    }
+
+    pub(crate) fn run_with(&self, line: &str, variables: &[(&str, &str)], input: &str) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parcelo"));
+        command.args(line.split_whitespace()).current_dir(self.folder.path()).env_clear();
+        command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
+        command.envs(variables.iter().copied()).write_stdin(input);
+        self.ended(command.output().unwrap(), line)
+    }
+
+    /// Starts the command and does not wait for it; [`Desk::ended`] reads what it said.
+    pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
+        std::process::Command::new(env!("CARGO_BIN_EXE_parcelo"))
+            .args(line.split_whitespace())
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PARCELO_API_KEY", &self.key)
+            .env("PARCELO_BASE_URL", &self.url)
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// What a run said; whatever it was, the key is not in it.
+    pub(crate) fn ended(&self, output: std::process::Output, line: &str) -> Ran {
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let said = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
+        assert!(self.key.is_empty() || !said.contains(&self.key), "{line} showed the key");
+        Ran { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
+    }
+}
+
+impl Ran {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+
+    /// Each line as a document.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Standard error as the one object that it must be.
+    pub(crate) fn error(&self) -> Value {
+        serde_json::from_str(&self.stderr).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+}
+
+/// An order to Ecuador that keeps the rules without a warning.
+pub(crate) fn order(number: &str) -> Value {
+    json!({
+        "idempotencyKey": format!("order-{number}"),
+        "trackingNumber": number,
+        "sender": {"fullName": "Ana Ruiz", "phone": "+13055550100", "address":
+            {"line1": "8400 NW 25th St", "city": "Miami", "state": "FL", "zipCode": "33122", "country": "US"}},
+        "receiver": {"fullName": "Luis Paredes", "phone": "+593991234567", "nationalId": "1714307103",
+            "idType": "cedula", "address": {"line1": "Av. Amazonas N34-451", "city": "Quito",
+            "province": "Pichincha", "zipCode": "170515", "country": "EC"}},
+        "parcelDetails": {"weightKg": 1.25, "declaredValue": 45.5},
+        "customsInfo": {"description": "Cotton shirts", "hsCode": "610910"},
+    })
+}
+
+/// The order with one member replaced; the path is a JSON pointer to a member that is there.
+pub(crate) fn order_but(number: &str, pointer: &str, value: Value) -> Value {
+    let mut order = order(number);
+    *order.pointer_mut(pointer).unwrap() = value;
+    order
+}

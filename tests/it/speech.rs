@@ -1,0 +1,114 @@
+//! How the command speaks: help and errors in both languages, colours, attempts.
+
+use serde_json::json;
+
+use crate::{
+    peer,
+    shop::{Desk, Shop},
+};
+
+const COMMANDS: [&str; 9] = [
+    "",
+    "order",
+    "order create",
+    "order validate",
+    "order template",
+    "track",
+    "label",
+    "label get",
+    "health",
+];
+
+#[test]
+fn help_is_there_for_every_command_in_both_languages() {
+    let desk = Desk::new("", "");
+    for command in COMMANDS {
+        for language in ["en", "es"] {
+            let ran = desk.run(&format!("{command} --help --lang {language}"));
+            assert_eq!((ran.code, &*ran.stderr), (0, ""), "{command}");
+            let name = format!("help {command} {language}").replace("  ", " ").replace(' ', "-");
+            insta::assert_snapshot!(name, ran.text());
+        }
+    }
+}
+
+#[test]
+fn the_version_is_the_package_s() {
+    for line in ["--version", "-V"] {
+        let expected = format!("parcelo {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!(Desk::new("", "").run(line).text(), expected);
+    }
+}
+
+#[test]
+fn the_language_is_the_flag_s_or_the_locale_s() {
+    let desk = Desk::new("", "");
+    let table: [(&str, &[(&str, &str)], &str); 5] = [
+        ("track short", &[], "what to do:"),
+        ("track short", &[("LANG", "es_EC.UTF-8")], "qué hacer:"),
+        ("track short --lang es", &[], "qué hacer:"),
+        ("track short --lang en", &[("LC_ALL", "es_MX")], "what to do:"),
+        ("trak --lang es", &[], "No existe el comando trak."),
+    ];
+    for (line, variables, expected) in table {
+        let ran = desk.run_with(line, variables, "");
+        assert!(ran.stderr.contains(expected), "{line}: {ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_speaks_the_language_and_names_field_and_remedy() {
+    let shop = Shop::open().await;
+    let mut bad = crate::shop::order("SB-SUCCESS-0001");
+    bad["receiver"]["address"]["zipCode"] = json!("090101");
+    bad["receiver"]["nationalId"] = json!("12");
+    shop.desk.write("bad.json", &bad);
+    let said = ["en", "es"]
+        .map(|language| shop.run(&format!("order create bad.json --lang {language}")).stderr);
+    insta::assert_snapshot!("faults", said.join("---\n"));
+    let usage = ["en", "es"].map(|language| {
+        shop.run(&format!("order create order.json --format tiff --lang {language}")).stderr
+    });
+    insta::assert_snapshot!("usage", usage.join("---\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verbose_tells_attempts_and_waits_and_the_answer() {
+    let shop = Shop::open().await;
+    let ran = shop.run("health -v");
+    assert_eq!(ran.stderr, "GET /api/v1/health: answer 200 at attempt 1\n");
+    let desk = Desk::new(shop.key.secret(), &peer::nobody().await);
+    let ran = desk.run("health --verbose --lang es");
+    assert!(ran.stderr.contains("GET /api/v1/health: el intento 1 falló (NotSent)"), "{ran:?}");
+    assert!(ran.stderr.contains("sin respuesta tras 4 intento(s)"), "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn colours_are_for_those_who_want_them() {
+    let shop = Shop::open().await;
+    let table: [(&[(&str, &str)], bool); 3] = [
+        (&[], false),
+        (&[("CLICOLOR_FORCE", "1")], true),
+        (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+    ];
+    for (variables, coloured) in table {
+        for line in ["health", "--help", "track short"] {
+            let ran = shop.desk.run_with(line, variables, "");
+            let said = format!("{}{}", ran.text(), ran.stderr);
+            assert_eq!(said.contains('\u{1b}'), coloured, "{line} {variables:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_says_cannot_command_the_terminal() {
+    let url = peer::saying(
+        "404 Not Found",
+        "{\"success\":false,\"error\":{\"code\":\"PARCEL_NOT_FOUND\",\"message\":\"\\u001b[2Jgone\"}}",
+    )
+    .await;
+    let desk = Desk::new(Shop::open().await.key.secret(), &url);
+    let ran = desk.run("track SB-SUCCESS-0001");
+    assert_eq!(ran.code, 5);
+    assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.contains("gone"), "{ran:?}");
+}

@@ -1,0 +1,84 @@
+//! `track`: one parcel, several, with and without history, and those that are not there.
+
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+
+async fn shop_with_two() -> Shop {
+    let shop = Shop::open().await;
+    shop.create("SB-SUCCESS-0001");
+    shop.create("SB-SUCCESS-0002");
+    shop
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn track_shows_where_a_parcel_stands_in_every_format() {
+    let shop = shop_with_two().await;
+    let people = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --history");
+    assert_eq!((people.code, &*people.stderr), (0, ""));
+    insta::assert_snapshot!("track", people.text());
+
+    let one = shop.run("track SB-SUCCESS-0001 -o json").json();
+    assert_eq!(
+        (&one["status"], &one["statusName"]),
+        (&json!("LABEL_GENERATED"), &json!("Label generated"))
+    );
+    assert_eq!(one["history"], Value::Null);
+    let told = shop.run("track SB-SUCCESS-0001 --history -o json").json();
+    assert_eq!(told["history"].as_array().unwrap().len(), 2);
+
+    let several = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 -o json").json();
+    assert_eq!(several[1]["trackingNumber"], "SB-SUCCESS-0002");
+    let lines = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 -o ndjson").lines();
+    assert_eq!(json!(lines), several);
+
+    let csv = shop.run("track SB-SUCCESS-0001 -o csv");
+    let expected = "trackingNumber,status,statusName,estimatedDelivery\n\
+        SB-SUCCESS-0001,LABEL_GENERATED,Label generated,2026-01-13T23:59:59-05:00\n";
+    assert_eq!(csv.text(), expected);
+    let events = shop.run("track SB-SUCCESS-0001 --history -o csv");
+    assert_eq!(events.text().lines().count(), 3);
+    let first = "SB-SUCCESS-0001,1,2026-01-05T08:00:00.000Z,ORDERED,Order created,\"Miami, US\"";
+    assert!(events.text().lines().nth(1).unwrap().starts_with(first), "{events:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_statuses_come_in_the_language_asked_for() {
+    let shop = shop_with_two().await;
+    let ran = shop.run("track SB-SUCCESS-0001 --lang es");
+    assert!(ran.text().contains("Etiqueta generada (LABEL_GENERATED)"), "{ran:?}");
+    assert!(ran.text().contains("Número de rastreo"), "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_nobody_has_is_not_found_and_one_that_is_none_not_sent() {
+    let shop = shop_with_two().await;
+    let unknown = shop.run("track SB-UNKNOWN-01 -o json");
+    assert_eq!((unknown.code, &*unknown.stdout), (5, &b""[..]));
+    assert_eq!(unknown.error()["code"], "PARCEL_NOT_FOUND");
+    assert_eq!(unknown.error()["status"], 404);
+    assert!(unknown.error()["requestId"].as_str().unwrap().starts_with("req_"));
+
+    let wrong = shop.run("track SB-SUCCESS-0001 short -o json");
+    assert_eq!(wrong.code, 3);
+    assert_eq!(wrong.error()["fields"][0]["field"], "trackingNumbers[1]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_the_found_are_shown_and_the_others_named() {
+    let shop = shop_with_two().await;
+    let ran = shop.run("track SB-SUCCESS-0001 SB-UNKNOWN-01 SB-SUCCESS-0002 -o json");
+    assert_eq!(ran.code, 10);
+    assert_eq!(ran.json().as_array().unwrap().len(), 2);
+    let error = ran.error();
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!("PARTLY_FAILED"), &json!("2 of 3 done; the others failed."))
+    );
+    assert_eq!(error["items"][0]["trackingNumber"], "SB-UNKNOWN-01");
+    assert_eq!(error["items"][0]["code"], "PARCEL_NOT_FOUND");
+
+    let none = shop.run("track SB-UNKNOWN-01 SB-UNKNOWN-02");
+    assert_eq!(none.code, 5);
+    assert!(none.stderr.contains("SB-UNKNOWN-02: No parcel"), "{none:?}");
+}
