@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::{
     Failure,
     args::{CountryOrAll, CreateKey, Database, DatabaseArg, Keys, ListKeys, RevokeKey},
-    print,
+    print, secrets,
 };
 use crate::{
     clock::{Clock, SystemClock},
     core::keys::{Countries, KeyRecord},
     ids::Ids,
-    service::{NewKeyRequest, issue_key},
+    service::{KeyIssuer, NewKeyRequest},
     store::{Store, StoreError},
 };
 
@@ -35,7 +35,9 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
         ip_list: options.ip_list,
         rate_limit: None,
     };
-    let (key, record) = issue_key(&store, &ids, request, SystemClock.now()).await?;
+    let secrets = secrets(&store)?;
+    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let (key, record) = issuer.issue(request, SystemClock.now()).await?;
     if options.json {
         print::json(&created(&key, &record));
     } else {
