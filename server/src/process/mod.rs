@@ -54,6 +54,17 @@ pub enum Failure {
         "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
     )]
     Secret,
+    /// There is no database to look into.
+    #[error("there is no database {}; name it with --database, or make a key in it first", .0.display())]
+    NoDatabase(PathBuf),
+    /// A key's list of addresses is too long.
+    #[error("a key has at most {most} addresses or networks, and {given} were given")]
+    TooManyAddresses {
+        /// How many there may be.
+        most: usize,
+        /// How many there were.
+        given: usize,
+    },
     /// No key has this id.
     #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]
     NoSuchKey(String),

@@ -50,13 +50,19 @@ impl House {
 
     /// Starts a server with further arguments and waits until it listens.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        self.start_with(&[], arguments)
+    }
+
+    /// The same with environment variables.
+    pub(crate) fn start_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Running {
         let ready_file = self.path("ready.json");
         let _ = fs::remove_file(&ready_file);
         let output =
             fs::OpenOptions::new().create(true).append(true).open(self.path("out.txt")).unwrap();
         let mut command = self.command();
-        command.arg("--ready-file").arg(&ready_file).args(arguments);
-        let mut child = command.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
+        command.envs(variables.iter().copied()).arg("--ready-file").arg(&ready_file);
+        let (stdout, stderr) = (output.try_clone().unwrap(), output);
+        let mut child = command.args(arguments).stdout(stdout).stderr(stderr).spawn().unwrap();
         let ready = wait_for(&ready_file, &mut child);
         Running { child, ready }
     }
@@ -68,13 +74,14 @@ impl House {
 
     /// An admin command on the database, with its JSON answer.
     pub(crate) fn keys(&self, arguments: &[&str]) -> Value {
+        self.keys_with(&[], arguments)
+    }
+
+    /// The same with environment variables.
+    pub(crate) fn keys_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Value {
         let mut command = Command::new(BINARY);
-        command.env_clear().arg("keys").args(arguments).args([
-            "--database",
-            &self.database(),
-            "--json",
-        ]);
-        let output = command.output().unwrap();
+        command.env_clear().envs(variables.iter().copied()).arg("keys").args(arguments);
+        let output = command.args(["--database", &self.database(), "--json"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
