@@ -1,0 +1,50 @@
+//! The rules: from the bytes of a request to an order that keeps them, or every fault at once.
+//!
+//! One validator for the server, the client and the command line, so that all three give the same
+//! paths, codes and texts. It is pure: no clock, no randomness, no I/O. What the spec states and what
+//! is wrong in a value's structure refuses a request; what only looks unlikely is a warning.
+//!
+//! ```
+//! use parcelo::rules::{Destinations, OrderContext, check_order, parse_body};
+//! let body = parse_body(br#"{"idempotencyKey": "order-0001", "reciever": {}}"#)?;
+//! let context =
+//!     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+//! let rejected = check_order(&body, &context).unwrap_err();
+//! assert_eq!(rejected.faults[0].field, "sender");
+//! assert!(rejected.warnings[0].message.contains("did you mean `receiver`?"));
+//! # Ok::<(), parcelo::FieldFault>(())
+//! ```
+
+mod body;
+mod builder;
+mod colombia;
+mod destinations;
+mod ecuador;
+mod fields;
+mod folding;
+mod goods;
+mod key;
+mod mexico;
+mod municipalities;
+mod order;
+mod path;
+mod phone;
+mod places;
+mod postal;
+mod printable;
+mod reader;
+mod receiver;
+mod regions;
+mod sender;
+mod texts;
+
+#[cfg(test)]
+mod tests;
+
+pub use body::parse_body;
+pub use builder::OrderBuilder;
+pub use destinations::Destinations;
+pub use key::{KeyReading, read_key};
+pub use order::{Accepted, OrderContext, Rejected, check_order};
+pub use printable::{PRINTABLE, is_invisible, is_printable};
+pub use receiver::destination;
