@@ -5,8 +5,8 @@ use parcelo::{
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 
-use super::service;
 use super::label;
+use super::service;
 use crate::{
     failure::Failure,
     input::{self, Source},

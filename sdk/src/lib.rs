@@ -8,6 +8,7 @@ pub mod rules;
 #[cfg(feature = "client")]
 pub use client::*;
 pub use model::*;
+pub use rules::{OrderBuilder, Rejected};
 pub use rust_decimal::Decimal;
 #[cfg(feature = "client")]
 pub use url::Url;

@@ -133,10 +133,10 @@ fn wait_for(file: &Path) -> String {
 }
 
 async fn serve_static(ready: &Path) {
-    let answer = || async { (axum::http::StatusCode::CREATED, ANSWER) };
     let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     std::fs::write(ready, socket.local_addr().unwrap().to_string()).unwrap();
-    let routes = Router::new().route(PATH, post(|_: Bytes| answer()));
+    let routes =
+        Router::new().route(PATH, post(async |_: Bytes| (axum::http::StatusCode::CREATED, ANSWER)));
     let listener = parcelo_server::http::Listener::start(
         socket,
         routes,

@@ -13,7 +13,7 @@ impl CountryCode {
     pub const MX: Self = Self("MX");
     /// Colombia, whose cities and ids have rules of their own.
     pub const CO: Self = Self("CO");
-    /// The United States, where many parcels come from.
+    /// The United States, from where most parcels come.
     pub const US: Self = Self("US");
 
     /// Reads a code: two upper-case letters that ISO has assigned.

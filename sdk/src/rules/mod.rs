@@ -1,79 +1,50 @@
-//! stub
-#![allow(
-    missing_docs,
-    missing_debug_implementations,
-    clippy::all,
-    clippy::pedantic,
-    reason = "stub"
-)]
-use crate::*;
-use serde_json::Value;
-use std::collections::BTreeSet;
-#[derive(Debug, Clone)]
-pub enum Destinations {
-    All,
-    Only(BTreeSet<CountryCode>),
-}
-impl Destinations {
-    pub fn supports(&self, c: CountryCode) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(s) => s.contains(&c),
-        }
-    }
-}
-pub enum KeyReading {
-    Missing,
-    Key(IdempotencyKey),
-    Faulty(FieldFault),
-}
-pub fn parse_body(b: &[u8]) -> Result<Value, FieldFault> {
-    match serde_json::from_slice::<Value>(b) {
-        Ok(v) if v.is_object() => Ok(v),
-        _ => Err(FieldFault {
-            field: "body".into(),
-            code: FaultCode::MalformedJson,
-            message: "x".into(),
-            message_es: "y".into(),
-            suggestion: None,
-        }),
-    }
-}
-pub fn read_key(b: &Value, h: Option<&str>) -> KeyReading {
-    match b["idempotencyKey"].as_str().or(h).and_then(|k| IdempotencyKey::parse(k).ok()) {
-        Some(k) => KeyReading::Key(k),
-        None => KeyReading::Missing,
-    }
-}
-pub struct OrderContext<'a> {
-    pub environment: Option<Environment>,
-    pub destinations: &'a Destinations,
-    pub header_key: Option<&'a str>,
-}
-#[derive(Debug)]
-pub struct Accepted<T> {
-    pub value: T,
-    pub warnings: Vec<Warning>,
-}
-#[derive(Debug)]
-pub struct Rejected {
-    pub faults: Vec<FieldFault>,
-    pub warnings: Vec<Warning>,
-}
-pub fn check_order(b: &Value, _c: &OrderContext<'_>) -> Result<Accepted<OrderRequest>, Rejected> {
-    serde_json::from_value(b.clone()).map(|value| Accepted { value, warnings: vec![] }).map_err(
-        |e| Rejected {
-            faults: vec![FieldFault {
-                field: "stub".into(),
-                code: FaultCode::Required,
-                message: e.to_string(),
-                message_es: "y".into(),
-                suggestion: None,
-            }],
-            warnings: vec![],
-        },
-    )
-}
-pub fn destination(b: &Value) -> Option<CountryCode> {
-    CountryCode::parse(b["receiver"]["address"]["country"].as_str()?).ok()
-}
+//! The rules: from the bytes of a request to an order that keeps them, or every fault at once.
+//!
+//! One validator for the server, the client and the command line, so that all three give the same
+//! paths, codes and texts. It is pure: no clock, no randomness, no I/O. What the spec states and what
+//! is wrong in a value's structure refuses a request; what only looks unlikely is a warning.
+//!
+//! ```
+//! use parcelo::rules::{Destinations, OrderContext, check_order, parse_body};
+//! let body = parse_body(br#"{"idempotencyKey": "order-0001", "reciever": {}}"#)?;
+//! let context =
+//!     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+//! let rejected = check_order(&body, &context).unwrap_err();
+//! assert_eq!(rejected.faults[0].field, "sender");
+//! assert!(rejected.warnings[0].message.contains("did you mean `receiver`?"));
+//! # Ok::<(), parcelo::FieldFault>(())
+//! ```
+
+mod body;
+mod builder;
+mod colombia;
+mod destinations;
+mod ecuador;
+mod fields;
+mod folding;
+mod goods;
+mod key;
+mod mexico;
+mod municipalities;
+mod order;
+mod path;
+mod phone;
+mod places;
+mod postal;
+mod printable;
+mod reader;
+mod receiver;
+mod regions;
+mod sender;
+mod texts;
+
+#[cfg(test)]
+mod tests;
+
+pub use body::parse_body;
+pub use builder::OrderBuilder;
+pub use destinations::Destinations;
+pub use key::{KeyReading, read_key};
+pub use order::{Accepted, OrderContext, Rejected, check_order};
+pub use printable::{PRINTABLE, is_invisible, is_printable};
+pub use receiver::destination;

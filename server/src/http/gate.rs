@@ -145,3 +145,36 @@ async fn guarded(handler: impl Future<Output = Response>) -> Response {
 fn httpdate(now: Millis) -> String {
     now.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, body::Body, http::Request, routing::get};
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    use crate::{http::gated, mock::MockServer};
+
+    /// What a handler did not see coming.
+    async fn faulty() -> &'static str {
+        panic!("a handler's own fault")
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_handler_is_a_json_500_and_the_server_lives_on() {
+        let server = MockServer::start().await;
+        let routes = Router::new().route("/faulty", get(faulty)).route("/fine", get(|| async {}));
+        let routes = gated(routes, server.api());
+        let call = |path| routes.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
+        for _ in 0..3 {
+            let answer = call("/faulty").await.unwrap();
+            assert_eq!(answer.status().as_u16(), 500);
+            assert!(answer.headers().contains_key("x-ratelimit-limit"));
+            let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["error"]["code"], "INTERNAL_ERROR");
+            assert_eq!(body["error"]["requestId"], id);
+            assert_eq!(call("/fine").await.unwrap().status().as_u16(), 200);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use super::MockServer;
 use crate::{
     clock::Clock as _,
     core::keys::Countries,
-    service::{NewKeyRequest, issue_key},
+    service::{KeyIssuer, NewKeyRequest},
 };
 
 /// A key that is to be made; [`KeyBuilder::issue`] makes it.
@@ -81,13 +81,18 @@ impl<'a> KeyBuilder<'a> {
     /// Never: a store in memory answers at once and does not fail.
     pub fn issue(self) -> ApiKey {
         let Self { server, request } = self;
-        let issued = issue_key(server.service.store(), &server.ids, request, server.clock.now());
+        let issuer = KeyIssuer {
+            store: server.service.store(),
+            secrets: &server.service.settings().secrets,
+            ids: &server.ids,
+        };
+        let made = issuer.issue(request, server.clock.now());
         #[expect(
             clippy::expect_used,
             reason = "a store in memory answers at once and does not fail"
         )]
         let (key, _) =
-            issued.now_or_never().expect("a store in memory answers at once").expect("a key");
+            made.now_or_never().expect("a store in memory answers at once").expect("a key");
         key
     }
 }

@@ -7,7 +7,11 @@ mod client;
 mod clock;
 mod key;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use parcelo::{Environment, rules::Destinations};
 
@@ -16,7 +20,7 @@ pub use key::KeyBuilder;
 
 pub use crate::service::Fired;
 use crate::{
-    core::Site,
+    core::{Secrets, Site},
     http::{Api, Listener, Stop, router},
     ids::Ids,
     service::{Limits, Service, Settings},
@@ -67,6 +71,12 @@ impl MockServer {
         Self::builder().start().await
     }
 
+    /// What the HTTP shell serves.
+    pub(crate) fn api(&self) -> Api {
+        let ready = Arc::new(AtomicBool::new(true));
+        Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
+    }
+
     /// The address of its API.
     pub fn url(&self) -> &str {
         &self.url
@@ -109,10 +119,7 @@ impl Builder {
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.on(url);
-        let environment = Environment::Sandbox;
-        let api = Api { service: Arc::clone(&server.service), environment, ready: Arc::default() };
-        api.ready.store(true, std::sync::atomic::Ordering::Relaxed);
-        drop(Listener::start(socket, router(api), server.stop.clone()));
+        drop(Listener::start(socket, router(server.api()), server.stop.clone()));
         if server.clock.runs() {
             tokio::spawn(tick(Arc::clone(&server.service), server.stop.clone()));
         }
@@ -127,15 +134,16 @@ impl Builder {
             base_url: url.clone(),
             labels_host: format!("{url}/files"),
         };
+        #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]
+        let store = Store::memory(ids.array()).expect("a store in memory");
         let settings = Settings {
             production: site(Environment::Production),
             sandbox: site(Environment::Sandbox),
             destinations: Destinations::All,
             limits: Limits { enforced: clock.runs(), ..Limits::default() },
+            secrets: Secrets::derive(&store.secret()),
             trusted_proxies: Vec::new(),
         };
-        #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]
-        let store = Store::memory(ids.array()).expect("a store in memory");
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         MockServer { service, ids, clock, url, stop: Stop::default() }

@@ -6,15 +6,18 @@ use serde_json::{Value, json};
 use super::{
     Failure,
     args::{CountryOrAll, CreateKey, Database, DatabaseArg, Keys, ListKeys, RevokeKey},
-    print,
+    print, secrets,
 };
 use crate::{
     clock::{Clock, SystemClock},
     core::keys::{Countries, KeyRecord},
     ids::Ids,
-    service::{NewKeyRequest, issue_key},
+    service::{KeyIssuer, NewKeyRequest},
     store::{Store, StoreError},
 };
+
+/// The most addresses and networks that a key may be tied to.
+const MOST_ADDRESSES: usize = 50;
 
 pub(super) async fn run(command: Keys) -> Result<(), Failure> {
     match command {
@@ -25,6 +28,10 @@ pub(super) async fn run(command: Keys) -> Result<(), Failure> {
 }
 
 async fn create(options: CreateKey) -> Result<(), Failure> {
+    let given = options.ip_list.len();
+    if given > MOST_ADDRESSES {
+        return Err(Failure::TooManyAddresses { most: MOST_ADDRESSES, given });
+    }
     let ids = Ids::random();
     let store = open(&options.database, &ids)?;
     let request = NewKeyRequest {
@@ -35,7 +42,9 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
         ip_list: options.ip_list,
         rate_limit: None,
     };
-    let (key, record) = issue_key(&store, &ids, request, SystemClock.now()).await?;
+    let secrets = secrets(&store)?;
+    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let (key, record) = issuer.issue(request, SystemClock.now()).await?;
     if options.json {
         print::json(&created(&key, &record));
     } else {
@@ -45,7 +54,7 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
 }
 
 fn list(options: &ListKeys) -> Result<(), Failure> {
-    let records = open(&options.database, &Ids::random())?.keys()?;
+    let records = open_existing(&options.database)?.keys()?;
     if options.json {
         print::json(&records.iter().map(shown).collect());
     } else {
@@ -55,7 +64,7 @@ fn list(options: &ListKeys) -> Result<(), Failure> {
 }
 
 async fn revoke(options: RevokeKey) -> Result<(), Failure> {
-    let store = open(&options.database, &Ids::random())?;
+    let store = open_existing(&options.database)?;
     let revoked = store.revoke_key(&options.id, SystemClock.now()).await?;
     let record = revoked.ok_or(Failure::NoSuchKey(options.id))?;
     if options.json {
@@ -70,6 +79,14 @@ fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, StoreError> {
     match &database.database {
         Database::Memory => Store::memory(ids.array()),
         Database::File(path) => Store::open_for_admin(path, ids.array()),
+    }
+}
+
+/// A database that is there: looking into one must not make it.
+fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
+    match &database.database {
+        Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
+        Database::File(_) | Database::Memory => Ok(open(database, &Ids::random())?),
     }
 }
 

@@ -10,7 +10,13 @@ use std::{io, net::SocketAddr, path::PathBuf, process::ExitCode};
 pub use args::Args;
 use args::Command;
 
-use crate::store::StoreError;
+use crate::{
+    core::Secrets,
+    store::{Store, StoreError},
+};
+
+/// An environment variable and no flag: arguments can be seen by others.
+const SECRET: &str = "PARCELO_SECRET";
 
 /// Why the process ends with a failure.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +49,22 @@ pub enum Failure {
         "the database can no longer be written; nothing unacknowledged was kept. Check the disk and start again"
     )]
     DatabaseLost,
+    /// The secret of the environment is none.
+    #[error(
+        "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
+    )]
+    Secret,
+    /// There is no database to look into.
+    #[error("there is no database {}; name it with --database, or make a key in it first", .0.display())]
+    NoDatabase(PathBuf),
+    /// A key's list of addresses is too long.
+    #[error("a key has at most {most} addresses or networks, and {given} were given")]
+    TooManyAddresses {
+        /// How many there may be.
+        most: usize,
+        /// How many there were.
+        given: usize,
+    },
     /// No key has this id.
     #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]
     NoSuchKey(String),
@@ -54,6 +76,20 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Serve(options) => serve::serve(options).await,
         Command::Keys(command) => keys::run(command).await,
     }
+}
+
+/// What keys are hashed and links are signed with: `PARCELO_SECRET`, else the database's own.
+fn secrets(store: &Store) -> Result<Secrets, Failure> {
+    let Ok(text) = std::env::var(SECRET) else { return Ok(Secrets::derive(&store.secret())) };
+    let mut secret = [0; 32];
+    if text.len() != secret.len() * 2 {
+        return Err(Failure::Secret);
+    }
+    for (byte, digits) in secret.iter_mut().zip(text.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).map_err(|_| Failure::Secret)?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| Failure::Secret)?;
+    }
+    Ok(Secrets::derive(&secret))
 }
 
 /// Tells people what went wrong.

@@ -21,14 +21,14 @@ use url::Url;
 use super::{
     Failure,
     args::{Database, EnvironmentArg, Serve},
-    print,
+    print, secrets,
 };
 use crate::{
     clock::{Clock, Millis, SystemClock},
-    core::{Site, keys::Countries},
+    core::{Secrets, Site, keys::Countries},
     http::{Api, Listener, Stop, admin_router, router},
     ids::Ids,
-    service::{NewKeyRequest, Service, Settings, issue_key},
+    service::{KeyIssuer, NewKeyRequest, Service, Settings},
     store::Store,
 };
 
@@ -52,7 +52,8 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
         Database::File(path) => Store::open(path, ids.array())?,
     };
     let sockets = bind(&options).await?;
-    let settings = settings(&options, &sockets)?;
+    let secrets = secrets(&store)?;
+    let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
     let is_new = store.is_new()?;
     let service =
@@ -62,7 +63,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let listeners = listen(sockets, &service, &ready, &stop);
     print::listening(&addresses);
     if is_new {
-        greet(&store, &ids, &addresses).await?;
+        greet(&service, &ids, &addresses).await?;
     }
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
     let outcome = run_until_told(&service).await;
@@ -71,8 +72,9 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     for listener in listeners {
         listener.finish().await;
     }
-    drop(service);
-    store.close().await;
+    store.clone().close().await;
+    let stats = store.stats();
+    tracing::info!(commits = stats.commits, changes = stats.changes, "stopped");
     outcome
 }
 
@@ -124,7 +126,7 @@ fn url_of(socket: &TcpListener) -> Result<String, Failure> {
     Ok(format!("http://{address}"))
 }
 
-fn settings(options: &Serve, sockets: &Sockets) -> Result<Settings, Failure> {
+fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Settings, Failure> {
     let production =
         (sockets.production.as_ref(), options.base_url.as_ref(), options.labels_host.as_ref());
     let sandbox = (
@@ -138,6 +140,7 @@ fn settings(options: &Serve, sockets: &Sockets) -> Result<Settings, Failure> {
         destinations: options.destinations(),
         limits: options.limits.into(),
         trusted_proxies: options.trusted_proxies.clone(),
+        secrets,
     })
 }
 
@@ -182,7 +185,7 @@ fn listen(
 }
 
 /// A new database gets an account, and a sandbox key that is shown this once.
-async fn greet(store: &Store, ids: &Ids, addresses: &[(&str, String)]) -> Result<(), Failure> {
+async fn greet(service: &Service, ids: &Ids, addresses: &[(&str, String)]) -> Result<(), Failure> {
     let request = NewKeyRequest {
         account: "default".to_owned(),
         environment: Environment::Sandbox,
@@ -191,7 +194,9 @@ async fn greet(store: &Store, ids: &Ids, addresses: &[(&str, String)]) -> Result
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let (key, _) = issue_key(store, ids, request, SystemClock.now()).await?;
+    let secrets = &service.settings().secrets;
+    let issuer = KeyIssuer { store: service.store(), secrets, ids };
+    let (key, _) = issuer.issue(request, SystemClock.now()).await?;
     let sandbox = addresses.iter().find(|(what, _)| *what == "sandbox");
     print::first_key(&key, sandbox.map(|(_, url)| url.as_str()));
     Ok(())

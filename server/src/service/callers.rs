@@ -84,7 +84,7 @@ impl Service {
     }
 
     fn key_record(&self, key: &ApiKey) -> Result<Option<Arc<KeyRecord>>, Refusal> {
-        let hash = self.secrets.hash_of(key);
+        let hash = self.secrets().hash_of(key);
         if let Some(known) = self.callers.get(&hash) {
             return Ok(Some(known));
         }

@@ -30,27 +30,40 @@ pub struct NewKeyRequest {
     pub rate_limit: Option<u32>,
 }
 
-/// Makes a key. The whole key is in the answer and nowhere else: it is not stored.
-pub async fn issue_key(
-    store: &Store,
-    ids: &Ids,
-    request: NewKeyRequest,
-    now: Millis,
-) -> Result<(ApiKey, KeyRecord), StoreError> {
-    let account = store.account(&request.account, named("acc", ids.ulid(now)), now).await?;
-    let key = ApiKey::from_random(request.environment, &ids.key_bytes());
-    let shown = key.secret();
-    let record = NewKey {
-        id: named("key", ids.ulid(now)),
-        tenant: Tenant { account, environment: request.environment },
-        name: request.name,
-        countries: request.countries,
-        ip_list: request.ip_list,
-        rate_limit: request.rate_limit,
-        hash: Secrets::derive(&store.secret()).hash_of(&key),
-        last4: shown.get(shown.len().saturating_sub(4)..).unwrap_or_default().to_owned(),
-        created_at: now,
-    };
-    let record = store.insert_key(record).await?;
-    Ok((key, record))
+/// Makes API keys.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyIssuer<'a> {
+    /// Where they are kept.
+    pub store: &'a Store,
+    /// What they are hashed with.
+    pub secrets: &'a Secrets,
+    /// What they are made of.
+    pub ids: &'a Ids,
+}
+
+impl KeyIssuer<'_> {
+    /// Makes a key. The whole key is in the answer and nowhere else: it is not stored.
+    pub async fn issue(
+        &self,
+        request: NewKeyRequest,
+        now: Millis,
+    ) -> Result<(ApiKey, KeyRecord), StoreError> {
+        let Self { store, secrets, ids } = self;
+        let account = store.account(&request.account, named("acc", ids.ulid(now)), now).await?;
+        let key = ApiKey::from_random(request.environment, &ids.key_bytes());
+        let shown = key.secret();
+        let record = NewKey {
+            id: named("key", ids.ulid(now)),
+            tenant: Tenant { account, environment: request.environment },
+            name: request.name,
+            countries: request.countries,
+            ip_list: request.ip_list,
+            rate_limit: request.rate_limit,
+            hash: secrets.hash_of(&key),
+            last4: shown.get(shown.len().saturating_sub(4)..).unwrap_or_default().to_owned(),
+            created_at: now,
+        };
+        let record = store.insert_key(record).await?;
+        Ok((key, record))
+    }
 }

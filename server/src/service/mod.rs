@@ -22,7 +22,7 @@ use crate::{
     store::{Commit, Store, StoreError},
 };
 pub use callers::{Caller, Visitor};
-pub use keys::{NewKeyRequest, issue_key};
+pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
 pub use settings::{Limits, Settings};
@@ -34,7 +34,6 @@ pub struct Service {
     store: Store,
     clock: Arc<dyn Clock>,
     ids: Arc<Ids>,
-    secrets: Secrets,
     settings: Settings,
     limiter: limiter::Limiter,
     callers: callers::Cache,
@@ -52,9 +51,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let secrets = Secrets::derive(&store.secret());
         let (limiter, callers) = Default::default();
-        Self { store, clock, ids, secrets, settings, limiter, callers }
+        Self { store, clock, ids, settings, limiter, callers }
     }
 
     /// The present moment.
@@ -75,6 +73,10 @@ impl Service {
     /// The store, for the process that runs the service.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    fn secrets(&self) -> &Secrets {
+        &self.settings.secrets
     }
 
     fn site(&self, environment: Environment) -> &Site {

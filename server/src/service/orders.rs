@@ -101,7 +101,7 @@ impl Service {
                 warnings: warnings.clone(),
                 replay: (key, said),
                 site: self.site(caller.key.tenant.environment),
-                secrets: &self.secrets,
+                secrets: self.secrets(),
             };
             let (body, changes) =
                 create::create(creation, self.ids.ulid(now), &self.ids.tracking_tail(), now);

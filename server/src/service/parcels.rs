@@ -64,7 +64,7 @@ impl Service {
         let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
         let found = self.store.parcel_with_order(environment, &number)?;
         let (parcel, order) = found.ok_or(ErrorCode::NotFound)?;
-        let expected = self.secrets.link_signature(environment, &number, parcel.id);
+        let expected = self.secrets().link_signature(environment, &number, parcel.id);
         if !Secrets::is_same(&expected, signature) {
             return Err(ErrorCode::NotFound.into());
         }

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
 
-use crate::core::Site;
+use crate::core::{Secrets, Site};
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub struct Settings {
     pub destinations: Destinations,
     /// Requests a second.
     pub limits: Limits,
+    /// What keys are hashed and label links are signed with.
+    pub secrets: Secrets,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
 }

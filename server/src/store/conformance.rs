@@ -1,5 +1,546 @@
-//! What every store must do, run over each of them.
+//! What every store must do, run over each of them: a promise takes a way to open an empty store.
 
-use crate::core::Changes;
+use std::{collections::HashSet, future::Future};
 
-pub(super) fn panic_if_asked(_changes: &Changes) {}
+use futures_util::future::join_all;
+use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
+use rusqlite::Connection;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use ulid::Ulid;
+
+use super::{Commit, Store, StoreError, apply::Ready, connection, group, work::Mutation};
+use crate::{
+    clock::Millis,
+    core::{
+        AccountKey, Changes, Countries, Event, IdempotencyRecord, NewKey, NewParcel, Op, ParcelKey,
+        ParcelRow, RecordKey, State, Step, Tenant, Version, idempotency::LIFETIME,
+    },
+};
+
+pub(super) const NOW: Millis = Millis(1_768_057_500_000);
+pub(super) const SECRET: [u8; 32] = [9; 32];
+const PANIC: Millis = Millis(i64::MIN);
+
+/// The hook by which a test makes `apply` panic.
+pub(super) fn panic_if_asked(changes: &Changes) {
+    assert!(changes.now != PANIC, "a test asked for it");
+}
+
+/// Makes each promise a test of each store.
+macro_rules! promises {
+    ($($promise:ident),+ $(,)?) => {
+        mod file {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $promise() {
+                let dir = super::TempDir::new().unwrap();
+                let file = dir.path().join("parcelo.db");
+                super::$promise(super::Store::open(&file, super::SECRET).unwrap()).await;
+            })+
+        }
+        mod memory {
+            $(#[tokio::test]
+            async fn $promise() {
+                super::$promise(super::Store::memory(super::SECRET).unwrap()).await;
+            })+
+        }
+    };
+}
+
+promises!(
+    sixty_four_identical_creates_make_one_parcel,
+    an_answer_comes_back_byte_for_byte,
+    a_key_is_free_again_after_24_hours,
+    a_stale_version_changes_nothing,
+    a_taken_number_changes_nothing,
+    a_number_is_free_in_the_other_environment,
+    no_history_crosses_tenants,
+    an_order_comes_back_as_it_was_accepted,
+    steps_come_when_they_are_due,
+    a_history_is_told_by_time_then_sequence,
+    a_row_and_its_history_are_of_one_moment,
+    an_impossible_operation_changes_nothing,
+    keys_are_found_listed_and_revoked,
+    a_key_that_exists_is_refused,
+    an_account_is_made_once,
+    dead_records_are_purged_and_living_ones_kept,
+    a_panic_takes_nothing_with_it,
+);
+
+async fn sixty_four_identical_creates_make_one_parcel(store: Store) {
+    let mut tasks = JoinSet::new();
+    for _ in 0..64 {
+        let store = store.clone();
+        tasks.spawn(async move { store.commit(create(sandbox(1), "SB-SUCCESS-0001", 1)).await });
+    }
+    let answers = tasks.join_all().await;
+    let first = |answer: &&Commit| **answer == Commit::Committed;
+    let replay = |answer: &&Commit| **answer == Commit::IdempotencyTaken(record(sandbox(1), 1));
+    assert_eq!(answers.iter().filter(first).count(), 1);
+    assert_eq!(answers.iter().filter(replay).count(), 63);
+    assert_eq!(store.stats().changes, 1);
+}
+
+async fn an_answer_comes_back_byte_for_byte(store: Store) {
+    let mut kept = record(sandbox(1), 1);
+    kept.body = (0..=u8::MAX).collect();
+    kept.fingerprint = std::array::from_fn(|place| u8::try_from(place).unwrap());
+    let changes = Changes { replay: Some(kept.clone()), ..nothing() };
+    assert_eq!(store.record(&kept.key).unwrap(), None);
+    assert_eq!(store.commit(changes).await, Commit::Committed);
+    assert_eq!(store.record(&kept.key).unwrap(), Some(kept));
+}
+
+async fn a_key_is_free_again_after_24_hours(store: Store) {
+    let at = |millis, number| {
+        let mut changes = create(sandbox(1), number, 1);
+        changes.now = NOW.plus(millis);
+        let renewed = changes.replay.as_mut().unwrap();
+        renewed.first_seen = changes.now;
+        renewed.body = number.into();
+        changes
+    };
+    let first = at(0, "SB-FIRST-0001");
+    let kept = first.replay.clone().unwrap();
+    assert_eq!(store.commit(first).await, Commit::Committed);
+    let last_moment = store.commit(at(LIFETIME - 1, "SB-SECOND-0001")).await;
+    assert_eq!(last_moment, Commit::IdempotencyTaken(kept.clone()));
+    let renewed = at(LIFETIME, "SB-THIRD-0001");
+    let new = renewed.replay.clone();
+    assert_eq!(store.commit(renewed).await, Commit::Committed);
+    assert_eq!(store.record(&kept.key).unwrap(), new);
+    assert!(row(&store, "SB-FIRST-0001").is_some());
+    assert!(row(&store, "SB-SECOND-0001").is_none());
+}
+
+async fn a_stale_version_changes_nothing(store: Store) {
+    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    assert_eq!(before.version, Version(1));
+    for expect in [(before.key, Version(2)), (before.key, Version(0)), (UNKNOWN, Version(1))] {
+        let mut changes = create(sandbox(1), "SB-SECOND-0001", 7);
+        changes.ops.push(moved(&before, State::InTransit, 0));
+        changes.expect = vec![(before.key, before.version), expect];
+        assert_eq!(store.commit(changes).await, Commit::VersionConflict, "{expect:?}");
+        assert_nothing_but(&store, &before);
+    }
+    let changes = Changes {
+        expect: vec![(before.key, before.version)],
+        ops: vec![moved(&before, State::InTransit, 5)],
+        ..nothing()
+    };
+    assert_eq!(store.commit(changes.clone()).await, Commit::Committed);
+    assert_eq!(store.commit(changes).await, Commit::VersionConflict);
+    let after = row(&store, "SB-SUCCESS-0001").unwrap();
+    let expected = ParcelRow {
+        version: Version(2),
+        state: State::InTransit,
+        updated_at: NOW.plus(5),
+        last_sequence: 3,
+        ..before
+    };
+    assert_eq!(after, expected);
+}
+
+async fn a_taken_number_changes_nothing(store: Store) {
+    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    for (tenant, number) in [
+        (sandbox(1), "SB-SUCCESS-0001"),
+        (sandbox(1), "sb-success-0001"),
+        (sandbox(2), "SB-SUCCESS-0001"),
+        (sandbox(2), "Sb-Success-0001"),
+    ] {
+        let mut changes = create(tenant, "SB-SECOND-0001", 7);
+        changes.ops.push(moved(&before, State::InTransit, 0));
+        changes.ops.extend(create(tenant, number, 7).ops);
+        assert_eq!(store.commit(changes).await, Commit::DuplicateTracking, "{number}");
+        assert_nothing_but(&store, &before);
+    }
+}
+
+async fn a_number_is_free_in_the_other_environment(store: Store) {
+    let theirs = made(&store, sandbox(1), "EC7K2M9QX4T8WD0").await;
+    let ours = made(&store, production(1), "ec7k2m9qx4t8wd0").await;
+    assert_eq!((theirs.tenant, ours.tenant), (sandbox(1), production(1)));
+    assert_eq!(ours.tracking_number.as_str(), "ec7k2m9qx4t8wd0");
+    let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
+    assert_eq!(store.parcel(Environment::Production, &number).unwrap(), Some(ours));
+    assert_eq!(store.parcel(Environment::Sandbox, &number).unwrap(), Some(theirs));
+}
+
+async fn no_history_crosses_tenants(store: Store) {
+    let tenants = [sandbox(1), production(1), sandbox(2), production(2)];
+    for (place, tenant) in tenants.into_iter().enumerate() {
+        let parcel = made(&store, tenant, &format!("PARCEL-000{}", place / 2)).await;
+        let mut event = event(&parcel, State::InTransit, 5);
+        event.location = format!("{tenant:?}");
+        let ops = vec![Op::Move { parcel: parcel.key, event }];
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+        let parcel = find(&store, tenant.environment, parcel.tracking_number.as_str()).unwrap();
+        assert_eq!(parcel.tenant, tenant);
+        let places: Vec<_> = store.events(&parcel).unwrap().into_iter().skip(2).collect();
+        assert_eq!(places.len(), 1);
+        assert_eq!(places[0].location, format!("{tenant:?}"));
+    }
+}
+
+async fn an_order_comes_back_as_it_was_accepted(store: Store) {
+    let row = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let number = TrackingNumber::parse("sb-success-0001").unwrap();
+    let (same, kept) = store.parcel_with_order(Environment::Sandbox, &number).unwrap().unwrap();
+    assert_eq!(same, row);
+    assert!(kept == order("key-1"));
+    let expected = ParcelRow {
+        key: row.key,
+        version: Version(1),
+        id: ulid("SB-SUCCESS-0001"),
+        tenant: sandbox(1),
+        tracking_number: TrackingNumber::parse("SB-SUCCESS-0001").unwrap(),
+        state: State::LabelGenerated,
+        created_at: NOW,
+        updated_at: NOW,
+        origin: "Miami, US".to_owned(),
+        destination: "Quito, EC".to_owned(),
+        country: CountryCode::EC,
+        promised_day: 20_473,
+        label_version: 1,
+        last_sequence: 2,
+        step: None,
+    };
+    assert_eq!(row, expected);
+}
+
+async fn steps_come_when_they_are_due(store: Store) {
+    assert_eq!(store.next_due().unwrap(), None);
+    let due = |until| -> Vec<_> {
+        let rows = store.due(NOW.plus(until), 2).unwrap();
+        rows.into_iter().map(|row| row.tracking_number.to_string()).collect()
+    };
+    let mut keys = Vec::new();
+    for (number, minutes) in [("SB-LATE-0001", 30), ("SB-EARLY-001", 10), ("SB-MIDDLE-01", 20)] {
+        let parcel = made(&store, sandbox(1), number).await;
+        let step = Step { index: 0, due: NOW.plus(minutes) };
+        let ops = vec![Op::Schedule { parcel: parcel.key, step }];
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+        let scheduled = row(&store, number).unwrap();
+        assert_eq!((scheduled.step, scheduled.version), (Some(step), Version(2)));
+        keys.push(parcel.key);
+    }
+    made(&store, sandbox(1), "SB-NEVER-0001").await;
+    assert_eq!(store.next_due().unwrap(), Some(NOW.plus(10)));
+    assert_eq!(due(9), [""; 0]);
+    assert_eq!(due(10), ["SB-EARLY-001"]);
+    assert_eq!(due(100), ["SB-EARLY-001", "SB-MIDDLE-01"]);
+    let ops = vec![Op::CancelSteps { parcel: keys[1] }];
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+    assert_eq!(due(100), ["SB-MIDDLE-01", "SB-LATE-0001"]);
+    assert_eq!(store.next_due().unwrap(), Some(NOW.plus(20)));
+}
+
+async fn a_history_is_told_by_time_then_sequence(store: Store) {
+    let mut parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let happened = [(State::PickedUp, 50), (State::InTransit, 20), (State::CustomsHold, 20)];
+    for (state, after) in happened {
+        let mut changes = Changes { ops: vec![moved(&parcel, state, after)], ..nothing() };
+        if let Op::Move { event, .. } = &mut changes.ops[0] {
+            event.description = (state == State::CustomsHold).then(|| "Documents".to_owned());
+        }
+        assert_eq!(store.commit(changes).await, Commit::Committed);
+        parcel = row(&store, "SB-SUCCESS-0001").unwrap();
+    }
+    let events = store.events(&parcel).unwrap();
+    let told: Vec<_> = events.iter().map(|event| (event.sequence, event.state)).collect();
+    let expected = [
+        (1, State::Ordered),
+        (2, State::LabelGenerated),
+        (4, State::InTransit),
+        (5, State::CustomsHold),
+        (3, State::PickedUp),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((events[0].location.as_str(), events[1].at), ("Miami, US", NOW));
+    assert_eq!(events[3].description.as_deref(), Some("Documents"));
+}
+
+async fn a_row_and_its_history_are_of_one_moment(store: Store) {
+    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let ops = vec![moved(&before, State::InTransit, 5)];
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+    assert_eq!(store.events(&before).unwrap().len(), 2);
+    assert_eq!(store.events(&row(&store, "SB-SUCCESS-0001").unwrap()).unwrap().len(), 3);
+}
+
+async fn an_impossible_operation_changes_nothing(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let unknown = ParcelRow { key: UNKNOWN, ..parcel.clone() };
+    let twice = moved(&parcel, State::InTransit, 0);
+    for ops in [
+        vec![twice.clone(), twice],
+        vec![moved(&unknown, State::InTransit, 0)],
+        vec![Op::Schedule { parcel: UNKNOWN, step: Step { index: 0, due: NOW } }],
+        vec![Op::CancelSteps { parcel: UNKNOWN }],
+    ] {
+        let changes = Changes { replay: Some(record(sandbox(1), 7)), ops, ..nothing() };
+        assert_eq!(store.commit(changes).await, Commit::VersionConflict);
+        assert_nothing_but(&store, &parcel);
+    }
+}
+
+async fn keys_are_found_listed_and_revoked(store: Store) {
+    assert!(store.is_new().unwrap());
+    let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    assert!(!store.is_new().unwrap());
+    let limited = NewKey {
+        countries: Countries::Only(vec![CountryCode::EC, CountryCode::MX]),
+        ip_list: vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::1/128".parse().unwrap()],
+        rate_limit: Some(7),
+        ..key(account, 1)
+    };
+    let one = store.insert_key(limited.clone()).await.unwrap();
+    let two = store.insert_key(key(account, 2)).await.unwrap();
+    assert_ne!(one.row, two.row);
+    assert_eq!(one.countries, limited.countries);
+    assert_eq!(one.ip_list, limited.ip_list);
+    assert_eq!((one.id.as_str(), one.account.as_str()), ("key_1", "default"));
+    assert_eq!((one.name.as_str(), one.last4.as_str()), ("Warehouse", "wXyZ"));
+    assert_eq!((one.tenant, one.rate_limit, one.hash), (limited.tenant, Some(7), [1; 32]));
+    assert_eq!((one.created_at, one.revoked_at), (NOW, None));
+    assert_eq!((&two.countries, two.rate_limit), (&Countries::All, None));
+    assert_eq!(store.key_by_hash(&[1; 32]).unwrap(), Some(one.clone()));
+    assert_eq!(store.key_by_hash(&[3; 32]).unwrap(), None);
+
+    let gone = store.revoke_key("key_1", NOW.plus(5)).await.unwrap();
+    assert_eq!(gone.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
+    assert_eq!(store.revoke_key("key_1", NOW.plus(9)).await.unwrap(), gone);
+    assert_eq!(store.key_by_hash(&[1; 32]).unwrap(), gone);
+    assert_eq!(store.keys().unwrap(), [gone.unwrap(), two]);
+    assert_eq!(store.revoke_key("key_9", NOW).await.unwrap(), None);
+}
+
+async fn a_key_that_exists_is_refused(store: Store) {
+    let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    store.insert_key(key(account, 1)).await.unwrap();
+    let again = store.insert_key(key(account, 1)).await;
+    assert!(matches!(again, Err(StoreError::Sql { .. })), "{again:?}");
+    assert!(store.is_writable());
+    assert_eq!(store.keys().unwrap().len(), 1);
+}
+
+async fn an_account_is_made_once(store: Store) {
+    let one = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    assert_eq!(store.account("default", "acc_2".to_owned(), NOW).await.unwrap(), one);
+    assert_ne!(store.account("other", "acc_3".to_owned(), NOW).await.unwrap(), one);
+    assert_eq!(store.secret(), SECRET);
+}
+
+async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
+    let all = (0..2_010).map(|number| {
+        let mut kept = record(sandbox(1), number);
+        kept.first_seen = NOW.plus(i64::from(number >= 2_000));
+        store.commit(Changes { replay: Some(kept), ..nothing() })
+    });
+    assert!(join_all(all).await.iter().all(|answer| *answer == Commit::Committed));
+    let before = store.stats().commits;
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME - 1)).await.unwrap(), 0);
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 2_000);
+    assert!(store.stats().commits - before >= 3, "at most 1,000 a commit");
+    for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
+        let found = store.record(&record(sandbox(1), number).key).unwrap();
+        assert_eq!(found.is_some(), lives, "{number}");
+    }
+}
+
+async fn a_panic_takes_nothing_with_it(store: Store) {
+    let mut tasks = JoinSet::new();
+    for number in 0..50 {
+        let store = store.clone();
+        tasks.spawn(async move {
+            let mut changes = create(sandbox(1), &format!("SB-PANIC-{number:04}"), number);
+            if number % 10 == 0 {
+                changes.now = PANIC;
+            }
+            (number, store.commit(changes).await)
+        });
+    }
+    for (number, commit) in tasks.join_all().await {
+        let survives = number % 10 != 0;
+        let expected = if survives { Commit::Committed } else { Commit::Broken };
+        assert_eq!(commit, expected, "{number}");
+        assert_eq!(row(&store, &format!("SB-PANIC-{number:04}")).is_some(), survives);
+    }
+    assert!(store.is_writable());
+}
+
+#[tokio::test]
+async fn a_refusal_may_point_at_a_row_of_its_own_group() {
+    let mut db = connection::memory().unwrap();
+    connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
+    let answers = commit_as_group(
+        &db,
+        vec![
+            create(sandbox(1), "SB-SUCCESS-0001", 1),
+            create(sandbox(1), "SB-SUCCESS-0001", 1),
+            create(sandbox(1), "SB-SUCCESS-0001", 2),
+        ],
+    );
+    let taken = Commit::IdempotencyTaken(record(sandbox(1), 1));
+    assert_eq!(answers, [Commit::Committed, taken, Commit::DuplicateTracking]);
+}
+
+#[test]
+fn memory_needs_no_runtime() {
+    let store = Store::memory(SECRET).unwrap();
+    let mut commit = std::pin::pin!(store.commit(create(sandbox(1), "SB-SUCCESS-0001", 1)));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let ready = std::task::Poll::Ready(Commit::Committed);
+    assert_eq!(commit.as_mut().poll(&mut context), ready);
+}
+
+#[test]
+fn every_read_has_its_index() {
+    let mut db = connection::memory().unwrap();
+    connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
+    let reads = [
+        ("SELECT * FROM parcels WHERE environment = 1 AND number = 'x'", "parcels_number"),
+        ("SELECT * FROM parcels WHERE step_due <= 1 ORDER BY step_due LIMIT 9", "parcels_due"),
+        (
+            "SELECT step_due FROM parcels WHERE step_due IS NOT NULL ORDER BY step_due LIMIT 1",
+            "parcels_due",
+        ),
+        ("SELECT * FROM idempotency WHERE key = x'00'", "idempotency_key"),
+        ("SELECT * FROM events WHERE parcel = 1 AND sequence <= 2 ORDER BY sequence", "PRIMARY"),
+    ];
+    for (sql, index) in reads {
+        let plan = format!("EXPLAIN QUERY PLAN {sql}");
+        let plan: String = db.query_row(&plan, [], |row| row.get(3)).unwrap();
+        assert!(plan.contains(index) && !plan.contains("TEMP"), "{sql}: {plan}");
+    }
+}
+
+#[test]
+fn no_error_and_no_debug_shows_a_row() {
+    let store = Store::memory(SECRET).unwrap();
+    assert_eq!(format!("{store:?}"), "Store { file: \":memory:\", .. }");
+}
+
+pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit> {
+    let works = all.into_iter().map(|changes| Mutation::new(Ready::of(changes).unwrap()));
+    let (works, answers): (Vec<_>, Vec<_>) =
+        works.map(|(work, answer)| (work as Box<dyn group::Work>, answer)).unzip();
+    group::commit(db, &group::Health::default(), works);
+    answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
+}
+
+const UNKNOWN: ParcelKey = ParcelKey(4_711);
+
+pub(super) fn sandbox(account: i64) -> Tenant {
+    Tenant { account: AccountKey(account), environment: Environment::Sandbox }
+}
+
+fn production(account: i64) -> Tenant {
+    Tenant { account: AccountKey(account), environment: Environment::Production }
+}
+
+pub(super) fn nothing() -> Changes {
+    Changes { now: NOW, replay: None, expect: Vec::new(), ops: Vec::new() }
+}
+
+fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
+    let mut key = [0; 16];
+    key[..4].copy_from_slice(&number.to_be_bytes());
+    IdempotencyRecord {
+        key: RecordKey(key),
+        tenant,
+        fingerprint: [7; 32],
+        first_seen: NOW,
+        body: br#"{"success":true}"#.to_vec(),
+    }
+}
+
+/// The creation of an order under the key that `number` stands for.
+pub(super) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
+    let parcel = NewParcel {
+        id: ulid(tracking_number),
+        tenant,
+        tracking_number: TrackingNumber::parse(tracking_number).unwrap(),
+        created_at: NOW,
+        origin: "Miami, US".to_owned(),
+        destination: "Quito, EC".to_owned(),
+        country: CountryCode::EC,
+        promised_day: 20_473,
+        step: None,
+        order: order("key-1"),
+    };
+    let ops = vec![Op::InsertParcel(Box::new(parcel))];
+    Changes { replay: Some(record(tenant, number)), ops, ..nothing() }
+}
+
+fn ulid(number: &str) -> Ulid {
+    let tail = number.bytes().fold(7, |hash: u128, byte| hash * 31 + u128::from(byte));
+    Ulid::from_parts(u64::try_from(NOW.0).unwrap(), tail)
+}
+
+fn order(key: &str) -> OrderRequest {
+    let order = serde_json::json!({
+        "idempotencyKey": format!("{key}-of-an-order"),
+        "sender": { "fullName": "Ana Pérez", "phone": "+1 305 555 0100",
+            "address": { "line1": "1 Main St", "city": "Miami", "state": "FL", "country": "US" } },
+        "receiver": { "fullName": "Luis Ñandú", "phone": "+593 99 123 4567",
+            "address": { "line1": "Av. Amazonas", "city": "Quito", "country": "EC" } },
+        "parcelDetails": { "weightKg": 1.361, "declaredValue": 19.99, "currency": "USD" },
+    });
+    serde_json::from_value(order).unwrap()
+}
+
+fn key(account: AccountKey, number: u8) -> NewKey {
+    NewKey {
+        id: format!("key_{number}"),
+        tenant: Tenant { account, environment: Environment::Sandbox },
+        name: "Warehouse".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
+        hash: [number; 32],
+        last4: "wXyZ".to_owned(),
+        created_at: NOW,
+    }
+}
+
+fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
+    Event {
+        sequence: parcel.last_sequence + 1,
+        state,
+        at: NOW.plus(after),
+        location: "Quito, EC".to_owned(),
+        description: None,
+    }
+}
+
+fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
+    Op::Move { parcel: parcel.key, event: event(parcel, state, after) }
+}
+
+/// Creates a parcel without an idempotency key.
+async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
+    let changes = Changes { replay: None, ..create(tenant, number, 0) };
+    assert_eq!(store.commit(changes).await, Commit::Committed);
+    find(store, tenant.environment, number).unwrap()
+}
+
+fn find(store: &Store, environment: Environment, number: &str) -> Option<ParcelRow> {
+    store.parcel(environment, &TrackingNumber::parse(number).unwrap()).unwrap()
+}
+
+/// The sandbox parcel with a number.
+pub(super) fn row(store: &Store, number: &str) -> Option<ParcelRow> {
+    find(store, Environment::Sandbox, number)
+}
+
+/// Nothing of a refused mutation is there: not its record 7, not its second parcel, no event.
+fn assert_nothing_but(store: &Store, before: &ParcelRow) {
+    assert_eq!(row(store, before.tracking_number.as_str()).as_ref(), Some(before));
+    assert_eq!(row(store, "SB-SECOND-0001"), None);
+    assert_eq!(store.record(&record(before.tenant, 7).key).unwrap(), None);
+    let all = ParcelRow { last_sequence: u32::MAX, ..before.clone() };
+    let sequences: HashSet<_> = store.events(&all).unwrap().iter().map(|e| e.sequence).collect();
+    assert_eq!(sequences, HashSet::from([1, 2]));
+}

@@ -18,6 +18,8 @@ mod writer;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod durability;
 
 use std::{
     fmt,

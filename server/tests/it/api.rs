@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// An HTTP client of one server, with or without a key.
 #[derive(Debug, Clone)]
-pub struct Api {
+pub(crate) struct Api {
     http: reqwest::Client,
     url: String,
     key: Option<String>,
@@ -14,27 +14,27 @@ pub struct Api {
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: HeaderMap,
-    pub bytes: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {:?}", self.text()))
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
     /// The status and the code of an error envelope that has all it must have.
-    pub fn refusal(&self) -> (u16, String) {
+    pub(crate) fn refusal(&self) -> (u16, String) {
         let body = self.json();
         let error = &body["error"];
         assert_eq!(body["success"], false, "{body}");
@@ -46,7 +46,7 @@ impl Answer {
     }
 
     /// `field code` of each fault.
-    pub fn faults(&self) -> Vec<String> {
+    pub(crate) fn faults(&self) -> Vec<String> {
         assert_eq!(self.refusal(), (400, "VALIDATION_FAILED".to_owned()));
         let body = self.json();
         let faults = body["error"]["details"]["errors"].as_array().unwrap().clone();
@@ -59,19 +59,19 @@ impl Answer {
 }
 
 impl Api {
-    pub fn new(url: &str) -> Self {
+    pub(crate) fn new(url: &str) -> Self {
         Self { http: reqwest::Client::new(), url: url.to_owned(), key: None }
     }
 
-    pub fn with_key(url: &str, key: &ApiKey) -> Self {
+    pub(crate) fn with_key(url: &str, key: &ApiKey) -> Self {
         Self::new(url).key(key.secret())
     }
 
-    pub fn key(self, key: &str) -> Self {
+    pub(crate) fn key(self, key: &str) -> Self {
         Self { key: Some(key.to_owned()), ..self }
     }
 
-    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let url =
             if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url) };
         let request = self.http.request(Method::from_bytes(method.as_bytes()).unwrap(), url);
@@ -81,43 +81,43 @@ impl Api {
         }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         send(self.request("GET", path)).await
     }
 
-    pub async fn create(&self, order: &Value) -> Answer {
+    pub(crate) async fn create(&self, order: &Value) -> Answer {
         self.create_text(&order.to_string()).await
     }
 
-    pub async fn create_text(&self, body: &str) -> Answer {
+    pub(crate) async fn create_text(&self, body: &str) -> Answer {
         let request = self.request("POST", Operation::CreateOrder.path());
         send(request.header("content-type", "application/json").body(body.to_owned())).await
     }
 
     /// Creates an order that must succeed, and answers with its tracking number.
-    pub async fn created(&self, order: &Value) -> String {
+    pub(crate) async fn created(&self, order: &Value) -> String {
         let answer = self.create(order).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
         answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned()
     }
 
-    pub async fn track(&self, number: &str) -> Answer {
+    pub(crate) async fn track(&self, number: &str) -> Answer {
         self.get(&Operation::GetTracking.path_of(number)).await
     }
 }
 
-pub async fn send(request: reqwest::RequestBuilder) -> Answer {
+pub(crate) async fn send(request: reqwest::RequestBuilder) -> Answer {
     try_send(request).await.unwrap()
 }
 
-pub async fn try_send(request: reqwest::RequestBuilder) -> reqwest::Result<Answer> {
+pub(crate) async fn try_send(request: reqwest::RequestBuilder) -> reqwest::Result<Answer> {
     let response = request.send().await?;
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     Ok(Answer { status, headers, bytes: response.bytes().await?.to_vec() })
 }
 
 /// An order to Ecuador that keeps every rule, under a key.
-pub fn order(key: &str) -> Value {
+pub(crate) fn order(key: &str) -> Value {
     json!({
         "idempotencyKey": key,
         "sender": {
@@ -134,12 +134,12 @@ pub fn order(key: &str) -> Value {
 }
 
 /// The same with a tracking number of the caller's own.
-pub fn numbered(key: &str, number: &str) -> Value {
+pub(crate) fn numbered(key: &str, number: &str) -> Value {
     with(order(key), "/trackingNumber", json!(number))
 }
 
 /// The order with one member changed; `path` is a JSON pointer whose last part may be new.
-pub fn with(mut order: Value, path: &str, value: Value) -> Value {
+pub(crate) fn with(mut order: Value, path: &str, value: Value) -> Value {
     let (parent, name) = path.rsplit_once('/').unwrap();
     order.pointer_mut(parent).unwrap()[name] = value;
     order

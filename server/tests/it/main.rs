@@ -5,8 +5,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::missing_panics_doc,
-    reason = "a test fails loudly"
+    clippy::disallowed_methods,
+    reason = "a test fails loudly, and watches real processes in real time"
 )]
 
 mod access;

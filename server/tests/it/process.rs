@@ -114,7 +114,9 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 5] = [
+    let table: [(&[&str], &str); 7] = [
+        (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
+        (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
         (
             &["keys", "create", "--environment", "test", "--name", "x", "--countries", "*"],
@@ -136,6 +138,40 @@ async fn wrong_arguments_say_what_would_be_right() {
         assert!(!output.status.success() && words.contains(hint), "{arguments:?}: {words}");
     }
 }
+
+#[test]
+fn a_key_is_tied_to_at_most_50_addresses() {
+    let house = House::new();
+    let mut command = Command::new(BINARY);
+    command.env_clear().args(["keys", "create", "--database", &house.database()]);
+    command.args(["--environment", "sandbox", "--name", "x", "--countries", "*"]);
+    for _ in 0..51 {
+        command.args(["--ip", "10.0.0.0/8"]);
+    }
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && words.contains("at most 50"), "{words}");
+}
+
+#[tokio::test]
+async fn a_secret_of_the_operators_own_replaces_the_databases() {
+    let house = House::new();
+    let secret = "0123456789abcdef".repeat(4);
+    let key = house.keys_with(&[("PARCELO_SECRET", &secret)], &NEW_KEY);
+    let key = parcelo::ApiKey::parse(key["key"].as_str().unwrap()).unwrap();
+    let without = house.start(&[]);
+    assert_eq!(without.api(&key).get("/api/v1/health").await.status, 401);
+    drop(without);
+    let with = house.start_with(&[("PARCELO_SECRET", &secret)], &[]);
+    assert_eq!(with.api(&key).get("/api/v1/health").await.status, 200);
+    drop(with);
+    let output = house.command().env("PARCELO_SECRET", "short").output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && words.contains("64 hexadecimal"), "{words}");
+}
+
+const NEW_KEY: [&str; 7] =
+    ["create", "--environment", "sandbox", "--name", "Test", "--countries", "*"];
 
 #[tokio::test]
 async fn logs_hold_no_keys_and_nothing_personal() {

@@ -11,34 +11,34 @@ use serde_json::Value;
 
 use crate::api::Api;
 
-pub const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 
 /// A folder with a database, on which servers are started one after the other.
-pub struct House {
+pub(crate) struct House {
     folder: tempfile::TempDir,
 }
 
 /// A running server; dropping it kills it.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
-    pub ready: Value,
+    pub(crate) ready: Value,
 }
 
 impl House {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn database(&self) -> String {
+    pub(crate) fn database(&self) -> String {
         format!("sqlite:{}", self.path("parcelo.db").display())
     }
 
     /// The server's command on this house's database and free ports.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(BINARY);
         command.args(["serve", "--database", &self.database()]);
         for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
@@ -49,37 +49,44 @@ impl House {
     }
 
     /// Starts a server with further arguments and waits until it listens.
-    pub fn start(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        self.start_with(&[], arguments)
+    }
+
+    /// The same with environment variables.
+    pub(crate) fn start_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Running {
         let ready_file = self.path("ready.json");
         let _ = fs::remove_file(&ready_file);
         let output =
             fs::OpenOptions::new().create(true).append(true).open(self.path("out.txt")).unwrap();
         let mut command = self.command();
-        command.arg("--ready-file").arg(&ready_file).args(arguments);
-        let mut child = command.stdout(output.try_clone().unwrap()).stderr(output).spawn().unwrap();
+        command.envs(variables.iter().copied()).arg("--ready-file").arg(&ready_file);
+        let (stdout, stderr) = (output.try_clone().unwrap(), output);
+        let mut child = command.args(arguments).stdout(stdout).stderr(stderr).spawn().unwrap();
         let ready = wait_for(&ready_file, &mut child);
         Running { child, ready }
     }
 
     /// What all its servers have printed and logged.
-    pub fn output(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         fs::read_to_string(self.path("out.txt")).unwrap_or_default()
     }
 
     /// An admin command on the database, with its JSON answer.
-    pub fn keys(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn keys(&self, arguments: &[&str]) -> Value {
+        self.keys_with(&[], arguments)
+    }
+
+    /// The same with environment variables.
+    pub(crate) fn keys_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Value {
         let mut command = Command::new(BINARY);
-        command.env_clear().arg("keys").args(arguments).args([
-            "--database",
-            &self.database(),
-            "--json",
-        ]);
-        let output = command.output().unwrap();
+        command.env_clear().envs(variables.iter().copied()).arg("keys").args(arguments);
+        let output = command.args(["--database", &self.database(), "--json"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    pub fn new_key(&self, environment: &str) -> (String, ApiKey) {
+    pub(crate) fn new_key(&self, environment: &str) -> (String, ApiKey) {
         let made = self.keys(&[
             "create",
             "--environment",
@@ -95,31 +102,31 @@ impl House {
 }
 
 impl Running {
-    pub fn sandbox(&self) -> &str {
+    pub(crate) fn sandbox(&self) -> &str {
         self.ready["sandbox"].as_str().unwrap()
     }
 
-    pub fn url(&self, listener: &str) -> &str {
+    pub(crate) fn url(&self, listener: &str) -> &str {
         self.ready[listener].as_str().unwrap()
     }
 
-    pub fn api(&self, key: &ApiKey) -> Api {
+    pub(crate) fn api(&self, key: &ApiKey) -> Api {
         Api::with_key(self.sandbox(), key)
     }
 
     /// As a power cut: nothing is said, nothing is finished.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    pub fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let status =
             Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
     }
 
-    pub fn wait(&mut self) -> Option<i32> {
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 }

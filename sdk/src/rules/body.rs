@@ -1,0 +1,186 @@
+//! From bytes to one JSON object, strictly: the same member twice is no JSON here, because two
+//! readers of such a body could see two different orders.
+
+use std::{cell::RefCell, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Number, Value};
+
+use super::{
+    path,
+    texts::{Wrong, faults},
+};
+use crate::model::FieldFault;
+
+/// The member under which `serde_json` hands over a number when some crate of the build turns its
+/// feature `arbitrary_precision` on.
+const NUMBER: &str = "$serde_json::private::Number";
+
+/// Reads a body. It must be one JSON object in UTF-8, at most 128 deep, with no member twice; all
+/// else is one fault of the field `body`.
+///
+/// ```
+/// use parcelo::{FaultCode, rules::parse_body};
+/// let fault = parse_body(br#"{"a": 1, "a": 2}"#).unwrap_err();
+/// assert_eq!((fault.field.as_str(), fault.code), ("body", FaultCode::MalformedJson));
+/// assert!(parse_body(br#"{"a": 1}"#).is_ok());
+/// ```
+pub fn parse_body(bytes: &[u8]) -> Result<Value, FieldFault> {
+    let twice = RefCell::new(None);
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let read = Json { twice: &twice }.deserialize(&mut reader);
+    let wrong = match read.and_then(|value| reader.end().map(|()| value)) {
+        Ok(value) if value.is_object() => return Ok(value),
+        Ok(_) => faults::body_no_object(),
+        Err(error) => malformed(&error, twice.into_inner()),
+    };
+    Err(wrong.at("body"))
+}
+
+fn malformed(error: &serde_json::Error, twice: Option<String>) -> Wrong {
+    match twice {
+        Some(name) => faults::body_duplicate(path::shown(&name)),
+        None => faults::body_malformed(error.line(), error.column()),
+    }
+}
+
+/// Builds a value and remembers the member that stood twice.
+#[derive(Clone, Copy)]
+struct Json<'a> {
+    twice: &'a RefCell<Option<String>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Json<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Json<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("no finite number"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if name == NUMBER && object.is_empty() {
+                return members.next_value::<WrittenNumber>().map(|number| number.0);
+            }
+            if object.contains_key(&name) {
+                self.twice.replace(Some(name));
+                return Err(de::Error::custom("a member stands twice"));
+            }
+            let value = members.next_value_seed(self)?;
+            object.insert(name, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// A number that comes as the text it was written with.
+struct WrittenNumber(Value);
+
+impl<'de> Deserialize<'de> for WrittenNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(|number| Self(Value::Number(number))).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::FaultCode;
+
+    #[test]
+    fn a_body_reads_as_it_was_written() {
+        let text = r#"{"a":[1,-2,2.5,1e2,true,false,null,"\u00e9",{}],"b":{"c":{"a":1}}}"#;
+        let expected: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(parse_body(text.as_bytes()), Ok(expected));
+    }
+
+    #[test]
+    fn everything_else_is_one_fault_of_the_body() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+        let table: &[&[u8]] = &[
+            b"",
+            b"   ",
+            b"null",
+            b"[]",
+            b"\"text\"",
+            b"17",
+            b"{",
+            b"{}{}",
+            b"{} x",
+            b"{'a':1}",
+            b"{\"a\":NaN}",
+            b"{\"a\":01}",
+            b"{\"a\":1,}",
+            b"{\"a\":\"\xff\"}",
+            b"{\"a\":\"\\ud800\"}",
+            b"{\"a\":\"\x01\"}",
+            b"\xef\xbb\xbf{}",
+            b"{\"a\":1,\"a\":1}",
+            b"{\"a\":{\"b\":[{\"c\":1,\"c\":2}]}}",
+            b"{\"\\u0061\":1,\"a\":1}",
+            b"{\"$serde_json::private::Number\":\"x\"}",
+            deep.as_bytes(),
+        ];
+        for bytes in table {
+            let shown = String::from_utf8_lossy(bytes);
+            let fault = parse_body(bytes).unwrap_err();
+            assert_eq!((fault.field.as_str(), fault.code), ("body", FaultCode::MalformedJson));
+            assert_ne!(fault.message, fault.message_es, "{shown}");
+        }
+    }
+
+    #[test]
+    fn the_fault_says_where_and_which() {
+        assert!(parse_body(b"{\n \"a\": x}").unwrap_err().message.contains("line 2, column 7"));
+        assert!(parse_body(br#"{"ab":1,"ab":2}"#).unwrap_err().message.contains("`ab`"));
+    }
+}

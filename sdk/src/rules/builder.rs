@@ -1,0 +1,300 @@
+//! Orders written in Rust: the pieces' short constructors, and a builder that ends in the same
+//! check as every other order.
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Accepted, Destinations, OrderContext, Rejected, check_order, key};
+use crate::model::{
+    CountryCode, CurrencyCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, Product,
+    Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber, decimal,
+};
+
+/// Collects an order piece by piece; [`build`](Self::build) checks it as the server will.
+///
+/// ```
+/// use parcelo::*;
+/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
+/// let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC)
+///     .province("Pichincha")
+///     .zip_code("170150");
+/// let order = OrderRequest::builder()
+///     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
+///     .external_order_id("1001")
+///     .sender(Sender::new("Ana Ruiz", "+13055550100", from))
+///     .receiver(
+///         Receiver::new("Luis Paz", "+593991234567", to).national_id(IdType::Cedula, "1714307103"),
+///     )
+///     .weight_kg("1.2".parse()?)
+///     .declared_value("39.98".parse()?)
+///     .product(Product::new("Shirt", 2, "19.99".parse()?).hs_code("610910"))
+///     .build()?;
+/// assert_eq!(order.receiver.address.country, CountryCode::EC);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+#[must_use = "an order is made by `build`"]
+pub struct OrderBuilder {
+    body: Map<String, Value>,
+    details: Map<String, Value>,
+    products: Vec<Value>,
+}
+
+impl OrderRequest {
+    /// Starts an order.
+    pub fn builder() -> OrderBuilder {
+        OrderBuilder::default()
+    }
+}
+
+impl OrderBuilder {
+    /// The caller's name for this write; required.
+    pub fn idempotency_key(self, key: IdempotencyKey) -> Self {
+        self.with(key::FIELD, key)
+    }
+
+    /// A tracking number of the caller's own.
+    pub fn tracking_number(self, number: TrackingNumber) -> Self {
+        self.with("trackingNumber", number)
+    }
+
+    /// The order's id in the caller's system, at most 100 characters.
+    pub fn external_order_id(self, id: impl AsRef<str>) -> Self {
+        self.with("externalOrderId", id.as_ref())
+    }
+
+    /// The customer's reference, at most 100 characters.
+    pub fn customer_reference(self, reference: impl AsRef<str>) -> Self {
+        self.with("customerReference", reference.as_ref())
+    }
+
+    /// Who sends the parcel; required.
+    pub fn sender(self, sender: Sender) -> Self {
+        self.with("sender", sender)
+    }
+
+    /// Who receives it; required.
+    pub fn receiver(self, receiver: Receiver) -> Self {
+        self.with("receiver", receiver)
+    }
+
+    /// The weight in kilograms; this or pounds is required.
+    pub fn weight_kg(self, kilograms: Decimal) -> Self {
+        self.detail("weightKg", kilograms)
+    }
+
+    /// The weight in pounds; this or kilograms is required.
+    pub fn weight_lbs(self, pounds: Decimal) -> Self {
+        self.detail("weightLbs", pounds)
+    }
+
+    /// Length, width and height in centimetres.
+    pub fn size_cm(self, length: Decimal, width: Decimal, height: Decimal) -> Self {
+        self.detail("lengthCm", length).detail("widthCm", width).detail("heightCm", height)
+    }
+
+    /// The value declared to customs; required.
+    pub fn declared_value(self, value: Decimal) -> Self {
+        self.detail("declaredValue", value)
+    }
+
+    /// The currency of all money in the order; USD otherwise.
+    pub fn currency(mut self, currency: CurrencyCode) -> Self {
+        self.details.insert("currency".to_owned(), currency.as_str().into());
+        self
+    }
+
+    /// What customs is told about the goods as a whole.
+    pub fn customs_info(self, customs: CustomsInfo) -> Self {
+        self.with("customsInfo", customs)
+    }
+
+    /// One more line item.
+    pub fn product(mut self, product: Product) -> Self {
+        self.products.extend(serde_json::to_value(product));
+        self
+    }
+
+    /// More line items.
+    pub fn products(self, products: impl IntoIterator<Item = Product>) -> Self {
+        products.into_iter().fold(self, Self::product)
+    }
+
+    /// The order, or every rule that it breaks.
+    pub fn build(self) -> Result<OrderRequest, Rejected> {
+        self.check().map(|accepted| accepted.value)
+    }
+
+    /// The order with its warnings, or every rule that it breaks.
+    pub fn check(self) -> Result<Accepted<OrderRequest>, Rejected> {
+        let Self { mut body, details, products } = self;
+        body.insert("parcelDetails".to_owned(), details.into());
+        if !products.is_empty() {
+            body.insert("products".to_owned(), products.into());
+        }
+        let context =
+            OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+        check_order(&body.into(), &context)
+    }
+
+    fn with(mut self, name: &str, piece: impl Serialize) -> Self {
+        // Every piece is plain text and numbers, so writing it as JSON does not fail.
+        self.body.extend(serde_json::to_value(piece).map(|value| (name.to_owned(), value)));
+        self
+    }
+
+    fn detail(mut self, name: &str, number: Decimal) -> Self {
+        self.details.extend(decimal::to_number(number).map(|n| (name.to_owned(), n.into())));
+        self
+    }
+}
+
+/// Shows which parts are there and nothing of what they say.
+impl std::fmt::Debug for OrderBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OrderBuilder")
+            .field("parts", &self.body.keys().collect::<Vec<_>>())
+            .field("products", &self.products.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sender {
+    /// A sender by name and telephone.
+    pub fn new(
+        full_name: impl Into<String>,
+        phone: impl Into<String>,
+        address: SenderAddress,
+    ) -> Self {
+        let (full_name, phone) = (full_name.into(), phone.into());
+        Self { full_name, company_name: None, phone, email: None, address }
+    }
+
+    /// The same with a company.
+    #[must_use]
+    pub fn company_name(self, name: impl Into<String>) -> Self {
+        Self { company_name: Some(name.into()), ..self }
+    }
+
+    /// The same with an e-mail address for notifications.
+    #[must_use]
+    pub fn email(self, email: impl Into<String>) -> Self {
+        Self { email: Some(email.into()), ..self }
+    }
+}
+
+impl SenderAddress {
+    /// An address by street and city.
+    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
+        let (line1, city) = (line1.into(), city.into());
+        Self { line1, line2: None, city, state: None, zip_code: None, country }
+    }
+
+    /// The same with a second line, such as a suite.
+    #[must_use]
+    pub fn line2(self, line2: impl Into<String>) -> Self {
+        Self { line2: Some(line2.into()), ..self }
+    }
+
+    /// The same with a state, for US and CA.
+    #[must_use]
+    pub fn state(self, state: impl Into<String>) -> Self {
+        Self { state: Some(state.into()), ..self }
+    }
+
+    /// The same with a postal code.
+    #[must_use]
+    pub fn zip_code(self, zip_code: impl Into<String>) -> Self {
+        Self { zip_code: Some(zip_code.into()), ..self }
+    }
+}
+
+impl Receiver {
+    /// A receiver by name and telephone.
+    pub fn new(
+        full_name: impl Into<String>,
+        phone: impl Into<String>,
+        address: ReceiverAddress,
+    ) -> Self {
+        let (full_name, phone) = (full_name.into(), phone.into());
+        Self { full_name, phone, email: None, national_id: None, id_type: None, address }
+    }
+
+    /// The same with an e-mail address for tracking notifications.
+    #[must_use]
+    pub fn email(self, email: impl Into<String>) -> Self {
+        Self { email: Some(email.into()), ..self }
+    }
+
+    /// The same with a national id; Ecuador and Colombia need one.
+    #[must_use]
+    pub fn national_id(self, kind: IdType, number: impl Into<String>) -> Self {
+        Self { id_type: Some(kind), national_id: Some(number.into()), ..self }
+    }
+
+    /// The same with a Mexican RFC, which has no kind.
+    #[must_use]
+    pub fn rfc(self, number: impl Into<String>) -> Self {
+        Self { id_type: None, national_id: Some(number.into()), ..self }
+    }
+}
+
+impl ReceiverAddress {
+    /// An address by street and city.
+    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
+        let (line1, city) = (line1.into(), city.into());
+        Self { line1, city, province: None, zip_code: None, country, delivery_instructions: None }
+    }
+
+    /// The same with a province, state or department.
+    #[must_use]
+    pub fn province(self, province: impl Into<String>) -> Self {
+        Self { province: Some(province.into()), ..self }
+    }
+
+    /// The same with a postal code.
+    #[must_use]
+    pub fn zip_code(self, zip_code: impl Into<String>) -> Self {
+        Self { zip_code: Some(zip_code.into()), ..self }
+    }
+
+    /// The same with a word to the driver, at most 500 characters.
+    #[must_use]
+    pub fn delivery_instructions(self, instructions: impl Into<String>) -> Self {
+        Self { delivery_instructions: Some(instructions.into()), ..self }
+    }
+}
+
+impl CustomsInfo {
+    /// What the goods are.
+    pub fn new(description: impl Into<String>) -> Self {
+        Self { description: Some(description.into()), hs_code: None }
+    }
+
+    /// The same with a Harmonized System code.
+    #[must_use]
+    pub fn hs_code(self, code: impl Into<String>) -> Self {
+        Self { hs_code: Some(code.into()), ..self }
+    }
+}
+
+impl Product {
+    /// So many of a thing, at the free-on-board value of one.
+    pub fn new(description: impl Into<String>, quantity: u32, unit_fob_value: Decimal) -> Self {
+        let description = Some(description.into());
+        Self { description, quantity, unit_fob_value, hs_code: None, sku: None }
+    }
+
+    /// The same with a Harmonized System code.
+    #[must_use]
+    pub fn hs_code(self, code: impl Into<String>) -> Self {
+        Self { hs_code: Some(code.into()), ..self }
+    }
+
+    /// The same with a stock-keeping unit.
+    #[must_use]
+    pub fn sku(self, sku: impl Into<String>) -> Self {
+        Self { sku: Some(sku.into()), ..self }
+    }
+}

@@ -1,0 +1,95 @@
+//! Colombia: the city of DIVIPOLA, its department, the cédula (spec: country rules).
+
+use super::{
+    folding::{first_two, is_digits, without},
+    municipalities::{Found, Municipalities},
+    reader::Entry,
+    receiver::Destination,
+    regions::{Region, Regions},
+    texts::{faults, warnings},
+};
+use crate::model::{CountryCode, IdType};
+
+/// Checks what Colombia asks of a receiver.
+pub(crate) fn check(to: &Destination<'_>) {
+    to.national_id.demand(faults::colombia_id_required);
+    check_id(to);
+    let given = department(&to.province);
+    let found = city(&to.city, given);
+    let department = match &found {
+        Some(found) => check_department(to, found, given),
+        None => given,
+    };
+    check_zip(&to.zip, found.as_ref(), department);
+}
+
+fn check_id(to: &Destination<'_>) {
+    if to.id_type.value().is_some_and(|kind| *kind != IdType::Cedula) {
+        to.id_type.fault(faults::colombia_id_type());
+        return;
+    }
+    let Some(id) = to.national_id.value() else { return };
+    let digits = without(id, &['.', ',', '-']);
+    let fits = (6..=10).contains(&digits.len()) && is_digits(&digits);
+    if !fits || digits.bytes().all(|digit| digit == b'0') {
+        to.national_id.fault(faults::colombia_id_form());
+    }
+}
+
+fn department(province: &Entry<'_, &str>) -> Option<&'static Region> {
+    let name = province.value()?;
+    let found = Regions::of(CountryCode::CO).find(name);
+    if found.is_none() {
+        province.warn(warnings::department_unknown());
+    }
+    found
+}
+
+fn city(city: &Entry<'_, &str>, department: Option<&Region>) -> Option<Found> {
+    let name = city.value()?;
+    let found = Municipalities::all().find(name);
+    if found.is_none() {
+        let suggestion = Municipalities::all().suggest(name, department.map(|region| region.code));
+        city.fault(faults::colombia_city().suggest(suggestion));
+    }
+    found
+}
+
+/// The department in which the city is, when there is one answer to that.
+fn check_department(
+    to: &Destination<'_>,
+    found: &Found,
+    given: Option<&'static Region>,
+) -> Option<&'static Region> {
+    match given.or(found.department) {
+        Some(region) if found.is_in(region.code) => Some(region),
+        Some(region) => {
+            to.city.warn(warnings::city_of_other_department(region.name));
+            None
+        }
+        None => None,
+    }
+}
+
+fn check_zip(zip: &Entry<'_, &str>, found: Option<&Found>, department: Option<&Region>) {
+    if zip.is_absent() {
+        zip.warn(warnings::postal_code_missing());
+    }
+    let Some(code) = zip.value() else { return };
+    if code.len() != 6 || !is_digits(code) {
+        zip.fault(faults::six_digit_zip(CountryCode::CO));
+        return;
+    }
+    let Some(prefix) = first_two(code) else { return };
+    let departments = Regions::of(CountryCode::CO);
+    let owner = departments.of_postal(prefix).map(|region| region.name);
+    match (department, found) {
+        (Some(region), _) if !region.has_postal(prefix) => {
+            zip.warn(warnings::postal_state(owner, region.name));
+        }
+        (None, Some(found)) if !found.is_in(code.get(..2).unwrap_or_default()) => {
+            zip.warn(warnings::postal_state(owner, found.name));
+        }
+        _ => {}
+    }
+}

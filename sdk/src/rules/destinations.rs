@@ -1,0 +1,32 @@
+//! Where parcels can go: everywhere unless the operator says otherwise.
+
+use std::collections::BTreeSet;
+
+use crate::model::CountryCode;
+
+/// The countries that a service ships to.
+///
+/// ```
+/// use parcelo::{CountryCode, rules::Destinations};
+/// let andes = Destinations::Only([CountryCode::EC, CountryCode::CO].into());
+/// assert!(andes.supports(CountryCode::EC) && !andes.supports(CountryCode::MX));
+/// assert!(Destinations::All.supports(CountryCode::MX));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Destinations {
+    /// Every assigned ISO 3166-1 code.
+    #[default]
+    All,
+    /// These.
+    Only(BTreeSet<CountryCode>),
+}
+
+impl Destinations {
+    /// True when parcels can be shipped there.
+    pub fn supports(&self, country: CountryCode) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(countries) => countries.contains(&country),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Ecuador: the province, its postal codes, the cédula and the RUC (spec: country rules).
+//!
+//! Check digits only warn: the tax office issues company numbers that follow no algorithm.
+
+use super::{
+    folding::{first_two, is_digits, without},
+    reader::Entry,
+    receiver::Destination,
+    regions::{Region, Regions},
+    texts::{Odd, Wrong, faults, warnings},
+};
+use crate::model::{CountryCode, IdType};
+
+/// Checks what Ecuador asks of a receiver.
+pub(crate) fn check(to: &Destination<'_>) {
+    to.national_id.demand(faults::ecuador_id_required);
+    to.province.demand(faults::ecuador_province_required);
+    check_id(to);
+    let province = province(&to.province);
+    check_zip(&to.zip, province);
+}
+
+fn province(given: &Entry<'_, &str>) -> Option<&'static Region> {
+    let name = given.value()?;
+    let provinces = Regions::of(CountryCode::EC);
+    let province = provinces.find(name);
+    if province.is_none() {
+        given.fault(faults::ecuador_province().suggest(provinces.suggest(name)));
+    }
+    province
+}
+
+fn check_zip(zip: &Entry<'_, &str>, province: Option<&Region>) {
+    let Some(code) = zip.value() else { return };
+    if code.len() != 6 || !is_digits(code) {
+        zip.fault(faults::six_digit_zip(CountryCode::EC));
+        return;
+    }
+    let (Some(province), Some(prefix)) = (province, first_two(code)) else { return };
+    if !province.has_postal(prefix) {
+        let owner = Regions::of(CountryCode::EC).of_postal(prefix).map(|owner| owner.name);
+        zip.fault(faults::zip_of_other_province(code, owner, province.name));
+    }
+}
+
+/// What a number claims to be.
+#[derive(Clone, Copy)]
+enum Kind {
+    Cedula,
+    Ruc,
+}
+
+fn check_id(to: &Destination<'_>) {
+    let id = to.national_id.value().map(|id| without(id, &['-']));
+    let kind = match to.id_type.value() {
+        Some(IdType::Cedula) => Some(Kind::Cedula),
+        Some(IdType::Ruc) => Some(Kind::Ruc),
+        Some(IdType::Passport | IdType::Dni | IdType::Unknown(_)) => {
+            to.id_type.fault(faults::ecuador_id_type());
+            None
+        }
+        None if to.id_type.is_absent() => id.as_deref().and_then(|id| guess(to, id)),
+        None => None,
+    };
+    let (Some(id), Some(kind)) = (id, kind) else { return };
+    match judge(&id, kind) {
+        Ok(None) => {}
+        Ok(Some(odd)) => to.national_id.warn(odd),
+        Err(wrong) => to.national_id.fault(wrong),
+    }
+}
+
+fn guess(to: &Destination<'_>, id: &str) -> Option<Kind> {
+    let kind = match id.len() {
+        10 if is_digits(id) => Kind::Cedula,
+        13 if is_digits(id) => Kind::Ruc,
+        _ => {
+            to.national_id.fault(faults::ecuador_id_form());
+            return None;
+        }
+    };
+    to.id_type.warn(warnings::id_type_guessed());
+    Some(kind)
+}
+
+/// What is wrong with a number, or else what is odd about it.
+fn judge(id: &str, kind: Kind) -> Result<Option<Odd>, Wrong> {
+    let (length, form): (_, fn() -> Wrong) = match kind {
+        Kind::Cedula => (10, faults::ecuador_cedula_form),
+        Kind::Ruc => (13, faults::ecuador_ruc_form),
+    };
+    if id.len() != length || !is_digits(id) {
+        return Err(form());
+    }
+    let digits: Vec<u32> = id.bytes().map(|digit| u32::from(digit - b'0')).collect();
+    let prefix = first_two(id).filter(|prefix| matches!(prefix, 1..=24 | 30 | 50));
+    let (Some(prefix), Some(third)) = (prefix, digits.get(2).copied()) else {
+        return Err(faults::ecuador_id_province());
+    };
+    match kind {
+        Kind::Cedula => Ok(odd_cedula(&digits, prefix, third)),
+        Kind::Ruc => judge_ruc(id, &digits, prefix, third),
+    }
+}
+
+fn judge_ruc(id: &str, digits: &[u32], prefix: u8, third: u32) -> Result<Option<Odd>, Wrong> {
+    if id.ends_with("000") {
+        return Err(faults::ecuador_ruc_establishment());
+    }
+    // 30 is for persons registered abroad: their number is a cédula whatever its third digit.
+    match (prefix, third) {
+        (30, _) | (_, 0..=5) => Ok(odd_check_digit(digits)),
+        (_, 7 | 8) => Err(faults::ecuador_ruc_third_digit()),
+        _ => Ok(None),
+    }
+}
+
+fn odd_cedula(digits: &[u32], prefix: u8, third: u32) -> Option<Odd> {
+    if third > 6 && prefix != 30 {
+        return Some(warnings::id_third_digit());
+    }
+    odd_check_digit(digits)
+}
+
+/// Modulo 10 over the first ten digits, the check digit among them.
+fn odd_check_digit(digits: &[u32]) -> Option<Odd> {
+    let weigh = |(place, digit): (usize, &u32)| match (place % 2, digit * 2) {
+        (0, doubled) if doubled > 9 => doubled - 9,
+        (0, doubled) => doubled,
+        _ => *digit,
+    };
+    let sum: u32 = digits.iter().take(10).enumerate().map(weigh).sum();
+    (!sum.is_multiple_of(10)).then(warnings::id_check_digit)
+}

@@ -1,0 +1,167 @@
+//! What is sent: weight, size, value, line items (spec: Parcel details, Customs info, Product).
+
+use rust_decimal::Decimal;
+
+use super::{
+    fields::{Fields, Kind::Leaf},
+    folding::{is_digits, without},
+    reader::{Bounds, Entry, List, Object, Text},
+    texts::{Wrong, faults, warnings},
+};
+use crate::model::{CurrencyCode, CustomsInfo, ParcelDetails, Product};
+
+pub(crate) const DETAILS: Fields = Fields(&[
+    ("weightLbs", Leaf),
+    ("weightKg", Leaf),
+    ("lengthCm", Leaf),
+    ("widthCm", Leaf),
+    ("heightCm", Leaf),
+    ("declaredValue", Leaf),
+    ("currency", Leaf),
+]);
+
+pub(crate) const CUSTOMS: Fields = Fields(&[("description", Leaf), ("hsCode", Leaf)]);
+
+pub(crate) const PRODUCT: Fields = Fields(&[
+    ("description", Leaf),
+    ("quantity", Leaf),
+    ("unitFobValue", Leaf),
+    ("hsCode", Leaf),
+    ("sku", Leaf),
+]);
+
+/// Line items in one order, at most.
+pub(crate) const PRODUCTS: usize = 500;
+
+const QUANTITY: u32 = 1_000_000;
+const MONEY: Bounds =
+    Bounds::Between(Decimal::ZERO, Decimal::from_parts(0x4876_E7FF, 0x17, 0, false, 2));
+const KILOGRAMS: Bounds = Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
+/// 10,000 kg in pounds, rounded down to a gram or so.
+const POUNDS: Bounds = Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3));
+const CENTIMETRES: Bounds = Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0));
+/// Two weights of one parcel may differ by this share, two sums of money by this much.
+const HUNDREDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
+
+/// Reads weight, size and value; `None` when a fault was found.
+pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
+    let lbs = details.number("weightLbs", POUNDS);
+    let kg = details.number("weightKg", KILOGRAMS);
+    check_weights(&lbs, &kg);
+    let length_cm = details.number("lengthCm", CENTIMETRES).optional();
+    let width_cm = details.number("widthCm", CENTIMETRES).optional();
+    let height_cm = details.number("heightCm", CENTIMETRES).optional();
+    let declared_value = details.number("declaredValue", MONEY).required();
+    let currency = details.text("currency", Text::CODE).then(currency).optional();
+    Some(ParcelDetails {
+        weight_lbs: lbs.optional(),
+        weight_kg: kg.optional(),
+        length_cm,
+        width_cm,
+        height_cm,
+        declared_value: declared_value?,
+        currency: currency.unwrap_or_default(),
+    })
+}
+
+fn check_weights(lbs: &Entry<'_, Decimal>, kg: &Entry<'_, Decimal>) {
+    if lbs.is_absent() {
+        kg.demand(faults::weight_required);
+    }
+    let (Some(lbs_given), Some(kg_given)) = (lbs.value(), kg.value()) else { return };
+    let agree = lbs_given
+        .checked_mul(ParcelDetails::KG_PER_LB)
+        .zip(kg_given.checked_mul(HUNDREDTH))
+        .is_some_and(|(converted, slack)| (converted - kg_given).abs() <= slack);
+    if agree {
+        lbs.warn(warnings::both_weights());
+    } else {
+        lbs.fault(faults::weights_disagree());
+    }
+}
+
+fn currency(code: &str) -> Result<CurrencyCode, Wrong> {
+    CurrencyCode::parse(code).map_err(|_| {
+        let meant = CurrencyCode::parse(&code.trim().to_uppercase());
+        faults::currency().suggest(meant.ok().map(|currency| currency.as_str()))
+    })
+}
+
+/// Reads what customs is told about the goods as a whole; `None` when a fault was found.
+pub(crate) fn customs(customs: &Object<'_>) -> Option<CustomsInfo> {
+    let (description, hs_code) = (customs.text("description", Text::NOTE), hs_code(customs));
+    Some(CustomsInfo {
+        description: description.sound().ok()?.map(str::to_owned),
+        hs_code: hs_code.sound().ok()?.map(str::to_owned),
+    })
+}
+
+/// Reads the line items; `None` when a fault was found.
+pub(crate) fn products(list: &List<'_>) -> Option<Vec<Product>> {
+    let read: Vec<_> = list.objects().map(|item| product(&item?)).collect();
+    read.into_iter().collect()
+}
+
+fn product(product: &Object<'_>) -> Option<Product> {
+    let description = product.text("description", Text::NOTE);
+    let quantity = product.count("quantity", QUANTITY).required();
+    let unit_fob_value = product.number("unitFobValue", MONEY).required();
+    let hs_code = hs_code(product);
+    let sku = product.text("sku", Text::DATA).optional();
+    Some(Product {
+        description: description.sound().ok()?.map(str::to_owned),
+        quantity: quantity?,
+        unit_fob_value: unit_fob_value?,
+        hs_code: hs_code.sound().ok()?.map(str::to_owned),
+        sku: sku.map(str::to_owned),
+    })
+}
+
+fn hs_code<'a>(goods: &'a Object<'a>) -> Entry<'a, &'a str> {
+    let digits = |code: &str| without(code, &['.']);
+    let code = goods
+        .text("hsCode", Text::DATA)
+        .then(|code| if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code()) });
+    if code.value().is_some_and(|code| !(6..=10).contains(&digits(code).len())) {
+        code.warn(warnings::hs_code_digits());
+    }
+    code
+}
+
+/// Warns once of goods without a description and once of goods without an HS code, at the first of
+/// them; what stands in `customsInfo` counts for all.
+pub(crate) fn warn_missing(order: &Object<'_>, customs: &CustomsInfo, products: &[Product]) {
+    let at = |lacking: Option<usize>, name: &str| match lacking {
+        _ if products.is_empty() => Some(format!("customsInfo.{name}")),
+        Some(place) => Some(format!("products[{place}].{name}")),
+        None => None,
+    };
+    if customs.description.is_none() {
+        let lacking = products.iter().position(|product| product.description.is_none());
+        if let Some(path) = at(lacking, "description") {
+            order.warn_at(&path, warnings::description_missing());
+        }
+    }
+    if customs.hs_code.is_none() {
+        let lacking = products.iter().position(|product| product.hs_code.is_none());
+        if let Some(path) = at(lacking, "hsCode") {
+            order.warn_at(&path, warnings::hs_code_missing());
+        }
+    }
+}
+
+/// Compares the declared value with the sum of the line items, when there are any.
+pub(crate) fn check_sum(order: &Object<'_>, declared: Decimal, products: &[Product]) {
+    let Some(sum) = products.iter().try_fold(Decimal::ZERO, add) else { return };
+    let path = "parcelDetails.declaredValue";
+    match declared - sum {
+        _ if products.is_empty() => {}
+        difference if difference < -HUNDREDTH => order.fault_at(path, faults::under_declared(sum)),
+        difference if difference > HUNDREDTH => order.warn_at(path, warnings::over_declared()),
+        _ => {}
+    }
+}
+
+fn add(sum: Decimal, product: &Product) -> Option<Decimal> {
+    sum.checked_add(Decimal::from(product.quantity).checked_mul(product.unit_fob_value)?)
+}

@@ -1,0 +1,156 @@
+//! Mexico: the state in either spelling, the postal code, the RFC (spec: country rules).
+//!
+//! The check digit only warns: about one RFC in sixty-five that is in use fails it.
+
+use chrono::NaiveDate;
+use unicode_normalization::UnicodeNormalization;
+
+use super::{
+    folding::{first_two, is_digits, without},
+    reader::Entry,
+    receiver::Destination,
+    regions::{Region, Regions},
+    texts::{Odd, Wrong, faults, warnings},
+};
+use crate::model::CountryCode;
+
+/// The RFCs for the general public and for foreigners, which have no check digit.
+const GENERIC: [&str; 2] = ["XAXX010101000", "XEXX010101000"];
+
+/// The characters of an RFC in the order of their values in its check.
+const ALPHABET: &str = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ Ñ";
+
+/// A CURP's characters; people mistake it for the RFC.
+const CURP: usize = 18;
+
+/// Checks what Mexico asks of a receiver.
+pub(crate) fn check(to: &Destination<'_>) {
+    check_rfc(&to.national_id);
+    let state = state(to);
+    to.zip.demand(faults::mexico_zip_required);
+    check_zip(&to.zip, state);
+}
+
+/// The state that `province`, `state` or both name.
+fn state(to: &Destination<'_>) -> Option<&'static Region> {
+    if to.state.is_absent() {
+        to.province.demand(faults::mexico_state_required);
+        return named(&to.province);
+    }
+    if to.province.is_absent() {
+        return named(&to.state);
+    }
+    let (province, state) = (named(&to.province)?, named(&to.state)?);
+    if !std::ptr::eq(province, state) {
+        to.province.fault(faults::mexico_two_states());
+        return None;
+    }
+    Some(province)
+}
+
+fn named(given: &Entry<'_, &str>) -> Option<&'static Region> {
+    let name = given.value()?;
+    let states = Regions::of(CountryCode::MX);
+    let state = states.find(name);
+    if state.is_none() {
+        given.fault(faults::mexico_state().suggest(states.suggest(name)));
+    }
+    state
+}
+
+fn check_zip(zip: &Entry<'_, &str>, state: Option<&Region>) {
+    let Some(code) = zip.value() else { return };
+    if code.len() != 5 || !is_digits(code) {
+        zip.fault(faults::mexico_zip_form());
+        return;
+    }
+    let (Some(state), Some(prefix)) = (state, first_two(code)) else { return };
+    if !state.has_postal(prefix) {
+        let owner = Regions::of(CountryCode::MX).of_postal(prefix).map(|owner| owner.name);
+        zip.warn(warnings::postal_state(owner, state.name));
+    }
+}
+
+fn check_rfc(id: &Entry<'_, &str>) {
+    let Some(text) = id.value() else { return };
+    let composed: String = text.nfc().collect();
+    let rfc = without(&composed, &['-', '_']).to_uppercase();
+    match judge(&rfc) {
+        Ok(None) => {}
+        Ok(Some(odd)) => id.warn(odd),
+        Err(wrong) => id.fault(wrong),
+    }
+}
+
+/// What is wrong with an RFC, or else what is odd about it.
+fn judge(rfc: &str) -> Result<Option<Odd>, Wrong> {
+    let chars: Vec<char> = rfc.chars().collect();
+    let letters = match chars.len() {
+        12 => 3,
+        13 => 4,
+        CURP if rfc.bytes().all(|b| b.is_ascii_alphanumeric()) => return Err(faults::mexico_curp()),
+        _ => return Err(faults::mexico_rfc_form()),
+    };
+    let (name, rest) = chars.split_at_checked(letters).unwrap_or_default();
+    let (date, tail) = rest.split_at_checked(6).unwrap_or_default();
+    let fits = name.iter().all(|c| c.is_ascii_uppercase() || matches!(c, 'Ñ' | '&'))
+        && date.iter().all(char::is_ascii_digit)
+        && tail.iter().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+        && tail.last().is_some_and(|c| c.is_ascii_digit() || *c == 'A');
+    if !fits {
+        return Err(faults::mexico_rfc_form());
+    }
+    if !is_date(&date.iter().collect::<String>()) {
+        return Err(faults::mexico_rfc_date());
+    }
+    let fine = GENERIC.contains(&rfc) || check_character(&chars) == chars.last().copied();
+    Ok((!fine).then(warnings::id_check_digit))
+}
+
+/// True for a date of either century; the RFC does not say which.
+fn is_date(digits: &str) -> bool {
+    ["19", "20"]
+        .iter()
+        .any(|century| NaiveDate::parse_from_str(&format!("{century}{digits}"), "%Y%m%d").is_ok())
+}
+
+/// Modulo 11 over the first twelve places; a company's shorter RFC starts with a space.
+fn check_character(rfc: &[char]) -> Option<char> {
+    let (_, body) = rfc.split_last()?;
+    let padding = 12_usize.saturating_sub(body.len());
+    let padded = std::iter::repeat_n(&' ', padding).chain(body);
+    let sum: usize = padded
+        .enumerate()
+        .filter_map(|(place, c)| {
+            let value = ALPHABET.chars().position(|known| known == *c)?;
+            Some(value * 13_usize.saturating_sub(place))
+        })
+        .sum();
+    ALPHABET.chars().nth((11 - sum % 11) % 11)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_numbers_keep_their_check_and_any_other_end_does_not() {
+        for rfc in ["SAT970701NN3", "GODE561231GR8", "CFE370814QI0", "BNM840515VB1"] {
+            assert!(matches!(judge(rfc), Ok(None)), "{rfc}");
+            let (body, own) = rfc.split_at(rfc.len() - 1);
+            for end in "0123456789A".chars().filter(|end| !own.contains(*end)) {
+                assert!(matches!(judge(&format!("{body}{end}")), Ok(Some(_))), "{body}{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_date_may_be_of_either_century() {
+        for date in ["000229", "561231", "990101"] {
+            assert!(is_date(date), "{date}");
+        }
+        for date in ["010229", "561301", "560431", "560100"] {
+            assert!(!is_date(date), "{date}");
+        }
+    }
+}

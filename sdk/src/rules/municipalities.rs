@@ -1,0 +1,230 @@
+//! The municipalities of Colombia by every name that people use for them (DIVIPOLA).
+
+use std::{collections::HashMap, sync::OnceLock};
+
+use super::{
+    folding::{fold, is_digits},
+    regions::{ALIKE, Region, Regions},
+};
+use crate::model::CountryCode;
+
+const DATA: &str = include_str!("../../data/co_municipalities.csv");
+
+/// Old codes and the ones that replaced them.
+const OLD_CODES: &[(&str, &str)] = &[("94663", "94343"), ("27086", "27493")];
+
+/// What people write behind Bogotá, folded.
+const CAPITAL: &[&str] = &[" d c", " dc", " distrito capital"];
+const CAPITAL_DEPARTMENT: &str = "11";
+
+/// Articles that people leave out or add, folded.
+const ARTICLES: &[&str] = &["el ", "la ", "los ", "las "];
+
+struct Municipality {
+    /// Five digits, of which the first two are the department.
+    code: &'static str,
+    name: &'static str,
+}
+
+impl Municipality {
+    fn department(&self) -> &'static str {
+        self.code.get(..2).unwrap_or_default()
+    }
+}
+
+/// All municipalities.
+pub(crate) struct Municipalities {
+    list: Vec<Municipality>,
+    /// Folded names and aliases, each also without its article; many names are used twice.
+    places: HashMap<String, Vec<usize>>,
+}
+
+/// What a city's name may mean.
+pub(crate) struct Found {
+    /// The official name of the first.
+    pub(crate) name: &'static str,
+    /// The department that stood behind the city's name.
+    pub(crate) department: Option<&'static Region>,
+    departments: Vec<&'static str>,
+}
+
+impl Found {
+    /// True when one of the cities is in the department of this code.
+    pub(crate) fn is_in(&self, department: &str) -> bool {
+        self.departments.contains(&department)
+    }
+
+    fn narrowed(mut self, department: &'static Region) -> Self {
+        if self.is_in(department.code) {
+            self.departments = vec![department.code];
+        }
+        self.department = Some(department);
+        self
+    }
+}
+
+impl Municipalities {
+    /// The whole list, read once.
+    pub(crate) fn all() -> &'static Self {
+        static ALL: OnceLock<Municipalities> = OnceLock::new();
+        ALL.get_or_init(Self::read)
+    }
+
+    /// Every municipality that the text may mean: a code, a name, or `name, department`.
+    pub(crate) fn find(&self, text: &str) -> Option<Found> {
+        let text = text.trim();
+        if is_digits(text) {
+            return self.by_code(text);
+        }
+        self.by_name(&fold(text)).or_else(|| {
+            let (city, department) = text.rsplit_once(',')?;
+            let department = Regions::of(CountryCode::CO).find(department)?;
+            Some(self.by_name(&fold(city))?.narrowed(department))
+        })
+    }
+
+    /// The official name that was probably meant, in the department if it has one so alike.
+    pub(crate) fn suggest(&self, text: &str, department: Option<&str>) -> Option<&'static str> {
+        let (whole, head) = (fold(text), fold(text.split(',').next().unwrap_or(text)));
+        let score = |known: &str| {
+            strsim::jaro_winkler(known, &whole).max(strsim::jaro_winkler(known, &head))
+        };
+        let alike = self.places.iter().map(|(known, places)| (score(known), places));
+        let alike = alike.filter(|(score, _)| *score >= ALIKE);
+        let each =
+            alike.flat_map(|(score, places)| places.iter().map(move |place| (score, *place)));
+        let rated = each.filter_map(|(score, place)| Some((score, self.list.get(place)?)));
+        let home = |city: &Municipality| Some(city.department()) == department;
+        let best = rated.max_by(|(one, city), (other, rival)| {
+            one.total_cmp(other).then(home(city).cmp(&home(rival))).then(rival.code.cmp(city.code))
+        });
+        best.map(|(_, city)| city.name)
+    }
+
+    fn by_code(&self, code: &str) -> Option<Found> {
+        let code = OLD_CODES.iter().find(|(old, _)| *old == code).map_or(code, |(_, new)| *new);
+        let place = self.list.binary_search_by(|city| city.code.cmp(code)).ok()?;
+        self.found([place].iter())
+    }
+
+    fn by_name(&self, name: &str) -> Option<Found> {
+        let exact = self.places.get(name);
+        let bare = without_article(name).and_then(|bare| self.places.get(bare));
+        self.found(exact.into_iter().chain(bare).flatten()).or_else(|| self.capital(name))
+    }
+
+    fn capital(&self, name: &str) -> Option<Found> {
+        let head = CAPITAL.iter().find_map(|tail| name.strip_suffix(tail))?;
+        self.found(self.places.get(head)?.iter()).filter(|found| found.is_in(CAPITAL_DEPARTMENT))
+    }
+
+    fn found<'a>(&self, places: impl Iterator<Item = &'a usize>) -> Option<Found> {
+        let cities: Vec<_> = places.filter_map(|place| self.list.get(*place)).collect();
+        let name = cities.first()?.name;
+        let departments = cities.iter().map(|city| city.department()).collect();
+        Some(Found { name, department: None, departments })
+    }
+
+    fn read() -> Self {
+        let mut all = Self { list: Vec::new(), places: HashMap::new() };
+        for line in DATA.lines().skip(1) {
+            let mut columns = line.split(';');
+            let mut next = || columns.next().unwrap_or_default();
+            let (code, name, aliases) = (next(), next(), next());
+            for known in std::iter::once(name).chain(aliases.split('|')) {
+                all.add(&fold(known));
+            }
+            all.list.push(Municipality { code, name });
+        }
+        all
+    }
+
+    /// Gives the next municipality a name.
+    fn add(&mut self, name: &str) {
+        let place = self.list.len();
+        for known in std::iter::once(name).chain(without_article(name)) {
+            if known.is_empty() {
+                continue;
+            }
+            let places = self.places.entry(known.to_owned()).or_default();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+}
+
+fn without_article(name: &str) -> Option<&str> {
+    ARTICLES.iter().find_map(|article| name.strip_prefix(article))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_whole_and_sorted() {
+        let all = Municipalities::all();
+        assert_eq!(all.list.len(), 1122);
+        assert!(all.list.is_sorted_by(|a, b| a.code < b.code));
+        let departments = Regions::of(CountryCode::CO);
+        for city in &all.list {
+            assert_eq!(city.code.len(), 5);
+            assert!(departments.find(city.department()).is_some(), "{}", city.code);
+            assert!(all.find(city.name).unwrap().is_in(city.department()), "{}", city.name);
+            assert!(all.find(city.code).unwrap().is_in(city.department()), "{}", city.code);
+        }
+    }
+
+    #[test]
+    fn a_city_by_all_its_names() {
+        let table = [
+            ("Bogotá, D.C.", "Bogotá, D.C."),
+            ("bogota", "Bogotá, D.C."),
+            ("BOGOTÁ DC", "Bogotá, D.C."),
+            ("Bogotá D.C.", "Bogotá, D.C."),
+            ("Bogotá Distrito Capital", "Bogotá, D.C."),
+            ("Santafé de Bogotá D.C.", "Bogotá, D.C."),
+            ("Bogotá, Distrito Capital", "Bogotá, D.C."),
+            ("11001", "Bogotá, D.C."),
+            ("Medellin", "Medellín"),
+            ("Medellín, Antioquia", "Medellín"),
+            ("Cali, Valle", "Cali"),
+            ("Ceja", "La Ceja"),
+            ("El Espinal", "Espinal"),
+            ("La Medellín", "Medellín"),
+            ("Cúcuta", "San José de Cúcuta"),
+            ("94663", "Barrancominas"),
+            ("27086", "Nuevo Belén de Bajirá"),
+        ];
+        for (text, name) in table {
+            assert_eq!(Municipalities::all().find(text).map(|f| f.name), Some(name), "{text}");
+        }
+        for text in ["Bogta", "Medellín DC", "Medellín, Texas", "99999", "1100", "-", "Quito"] {
+            assert!(Municipalities::all().find(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_several_departments_mean_all_of_them() {
+        let all = Municipalities::all();
+        assert!(all.find("Armenia").unwrap().is_in("05"));
+        assert!(all.find("Armenia").unwrap().is_in("63"));
+        let shared = all.places.values().filter(|places| places.len() > 1).count();
+        assert!(shared >= 70, "{shared}");
+    }
+
+    #[test]
+    fn a_typo_finds_the_name_that_was_meant() {
+        let table = [
+            ("Bogta", None, Some("Bogotá, D.C.")),
+            ("Medelin", None, Some("Medellín")),
+            ("Barranquila, Atlántico", None, Some("Barranquilla")),
+            ("Armeni", Some("63"), Some("Armenia")),
+            ("Xyzzy", None, None),
+        ];
+        for (text, department, name) in table {
+            assert_eq!(Municipalities::all().suggest(text, department), name, "{text}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Where a value stands in a body, in wire spelling: `receiver.address.zipCode`, `products[0].sku`.
+
+use std::fmt;
+
+/// A path, chained to its parent so that reading a field that is right costs no text.
+#[derive(Clone, Copy)]
+pub(crate) struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Body,
+    Member(&'a str),
+    Item(usize),
+}
+
+/// Longer names are cut where they are shown: only unknown fields have them.
+const NAME_SHOWN: usize = 64;
+
+impl<'a> Path<'a> {
+    /// The body itself.
+    pub(crate) const BODY: Path<'static> = Path { parent: None, step: Step::Body };
+
+    /// A member of the object at this path.
+    pub(crate) fn member(&'a self, name: &'a str) -> Self {
+        Self { parent: Some(self), step: Step::Member(name) }
+    }
+
+    /// An element of the list at this path.
+    pub(crate) fn item(&'a self, place: usize) -> Self {
+        Self { parent: Some(self), step: Step::Item(place) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inside = self.parent.filter(|parent| !matches!(parent.step, Step::Body));
+        if let Some(parent) = inside {
+            parent.fmt(f)?;
+        }
+        match self.step {
+            Step::Body => f.write_str("body"),
+            Step::Item(place) => write!(f, "[{place}]"),
+            Step::Member(name) => {
+                if inside.is_some() {
+                    f.write_str(".")?;
+                }
+                f.write_str(shown(name))
+            }
+        }
+    }
+}
+
+/// A member's name, cut to what is worth showing.
+pub(crate) fn shown(name: &str) -> &str {
+    name.char_indices().nth(NAME_SHOWN).and_then(|(end, _)| name.get(..end)).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_reads_as_on_the_wire() {
+        let products = Path::BODY.member("products");
+        let item = products.item(3);
+        assert_eq!(Path::BODY.to_string(), "body");
+        assert_eq!(item.to_string(), "products[3]");
+        assert_eq!(item.member("quantity").to_string(), "products[3].quantity");
+        assert_eq!(Path::BODY.member(&"ñ".repeat(99)).to_string(), "ñ".repeat(64));
+    }
+}

@@ -1,0 +1,63 @@
+//! Telephone numbers: international, and of the address's country.
+
+use super::{
+    reader::Entry,
+    texts::{Wrong, faults, warnings},
+};
+use crate::model::CountryCode;
+
+/// Digits of an international number, country code included (ITU-T E.164).
+const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
+
+/// Accepts a number with `+`, a country code and the usual separators, and keeps it as written.
+pub(crate) fn check(phone: &str) -> Result<&str, Wrong> {
+    let fits = phone.starts_with('+')
+        && digits(phone).all(|c| c.is_ascii_digit())
+        && DIGITS.contains(&digits(phone).count())
+        && digits(phone).next() != Some('0');
+    if fits { Ok(phone) } else { Err(faults::phone()) }
+}
+
+/// Warns when the calling code is another country's.
+pub(crate) fn check_country(phone: &Entry<'_, &str>, country: CountryCode) {
+    let belongs = |phone: &str| {
+        let mut digits = digits(phone);
+        country.calling_code().chars().all(|expected| digits.next() == Some(expected))
+    };
+    if phone.value().is_some_and(|phone| !belongs(phone)) {
+        phone.warn(warnings::phone_country(country));
+    }
+}
+
+/// What follows the `+`, without separators.
+fn digits(phone: &str) -> impl Iterator<Item = char> + '_ {
+    phone.chars().skip(1).filter(|c| !matches!(c, ' ' | '(' | ')' | '.' | '-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_a_plus_a_country_code_and_seven_to_fifteen_digits() {
+        for good in ["+13055550100", "+1 (305) 555-0100", "+593.99.123.4567", "+1234567"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        let bad = [
+            "3055550100",
+            "+03055550100",
+            "+123456",
+            "+1234567890123456",
+            "+1305555010a",
+            "++13055550100",
+            "+",
+            "",
+            "+１３０５５５５０１００",
+            "+1/305/5550100",
+            "00593991234567",
+        ];
+        for bad in bad {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The form of postal codes, country by country; a code that does not fit is odd, not wrong.
+
+use std::sync::OnceLock;
+
+use regex_lite::Regex;
+
+use super::{reader::Entry, texts::warnings};
+use crate::model::CountryCode;
+
+const DATA: &str = include_str!("../../data/postal_patterns.tsv");
+
+struct Pattern {
+    country: &'static str,
+    text: &'static str,
+    /// Compiled when the country first needs it.
+    regex: OnceLock<Option<Regex>>,
+}
+
+/// Warns when the code does not have its country's form; a country without a form takes any.
+pub(crate) fn check_form(zip: &Entry<'_, &str>, country: CountryCode) {
+    if zip.value().is_some_and(|zip| fits(zip, country) == Some(false)) {
+        zip.warn(warnings::postal_code_format(country));
+    }
+}
+
+/// Whether a code, in upper case, has its country's form; `None` when the country has none.
+fn fits(zip: &str, country: CountryCode) -> Option<bool> {
+    static PATTERNS: OnceLock<Vec<Pattern>> = OnceLock::new();
+    let patterns = PATTERNS.get_or_init(read);
+    let place = patterns.binary_search_by(|row| row.country.cmp(country.as_str())).ok()?;
+    let pattern = patterns.get(place)?;
+    let regex = pattern.regex.get_or_init(|| Regex::new(&format!("^(?:{})$", pattern.text)).ok());
+    Some(regex.as_ref()?.is_match(&zip.to_uppercase()))
+}
+
+fn read() -> Vec<Pattern> {
+    let rows = DATA.lines().skip(1).filter_map(|line| line.split_once('\t'));
+    rows.map(|(country, text)| Pattern { country, text, regex: OnceLock::new() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_a_country_and_a_pattern_in_order() {
+        let patterns = read();
+        assert_eq!(patterns.len(), 178);
+        assert!(patterns.is_sorted_by(|a, b| a.country < b.country));
+        for row in patterns {
+            assert!(CountryCode::parse(row.country).is_ok(), "{}", row.country);
+            assert!(Regex::new(&format!("^(?:{})$", row.text)).is_ok(), "{}", row.country);
+        }
+    }
+
+    #[test]
+    fn forms_are_those_of_the_country() {
+        let table = [
+            ("US", "33101", Some(true)),
+            ("US", "33101-1234", Some(true)),
+            ("US", "3310", Some(false)),
+            ("US", "３３１０１", Some(false)),
+            ("CA", "k1a 0b1", Some(true)),
+            ("CA", "K1A-0B1", Some(false)),
+            ("GB", "SW1A 1AA", Some(true)),
+            ("BH", "317", Some(true)),
+            ("AE", "anything", None),
+        ];
+        for (country, zip, expected) in table {
+            assert_eq!(
+                fits(zip, CountryCode::parse(country).unwrap()),
+                expected,
+                "{country} {zip}"
+            );
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Which characters the label can draw (spec: Label), so that the validator can warn before it is
+//! printed. The label's fonts hold at least these.
+
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+/// The characters of the label's fonts, both ends included: Latin with its extensions, Greek,
+/// Cyrillic, general punctuation, currency signs.
+#[rustfmt::skip]
+pub const PRINTABLE: &[(char, char)] = &[
+    (' ', '~'), ('\u{A0}', '\u{AC}'), ('\u{AE}', '\u{24F}'),
+    ('\u{370}', '\u{377}'), ('\u{37A}', '\u{37F}'), ('\u{384}', '\u{38A}'), ('\u{38C}', '\u{38C}'),
+    ('\u{38E}', '\u{3A1}'), ('\u{3A3}', '\u{3E1}'), ('\u{3F0}', '\u{3FF}'),
+    ('\u{400}', '\u{52F}'),
+    ('\u{1E00}', '\u{1EFF}'),
+    ('\u{2000}', '\u{200A}'), ('\u{2010}', '\u{2027}'), ('\u{202F}', '\u{205F}'),
+    ('\u{20A0}', '\u{20BE}'),
+];
+
+/// Characters without a shape: they are accepted and not drawn.
+#[rustfmt::skip]
+const INVISIBLE: &[(char, char)] = &[
+    ('\u{AD}', '\u{AD}'), ('\u{61C}', '\u{61C}'), ('\u{180B}', '\u{180F}'),
+    ('\u{200B}', '\u{200F}'), ('\u{202A}', '\u{202E}'), ('\u{2060}', '\u{206F}'),
+    ('\u{FE00}', '\u{FE0F}'), ('\u{FEFF}', '\u{FEFF}'), ('\u{FFF9}', '\u{FFFB}'),
+    ('\u{E0000}', '\u{E007F}'), ('\u{E0100}', '\u{E01EF}'),
+];
+
+/// True when the label can draw the character.
+///
+/// ```
+/// use parcelo::rules::is_printable;
+/// assert!(is_printable('Ñ') && is_printable('ж') && !is_printable('王'));
+/// ```
+pub fn is_printable(c: char) -> bool {
+    within(PRINTABLE, c)
+}
+
+/// True for format characters without a shape, such as bidirectional marks and zero-width spaces:
+/// they are accepted and not drawn.
+pub fn is_invisible(c: char) -> bool {
+    !c.is_ascii() && within(INVISIBLE, c)
+}
+
+/// True when the label can show all of a text, accents joined to their letters.
+pub(crate) fn is_all_printable(text: &str) -> bool {
+    let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();
+    if is_nfc(text) { text.chars().all(fits) } else { text.nfc().all(fits) }
+}
+
+fn within(ranges: &[(char, char)], c: char) -> bool {
+    let after = ranges.partition_point(|(first, _)| *first <= c);
+    after.checked_sub(1).and_then(|place| ranges.get(place)).is_some_and(|(_, last)| c <= *last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_are_sorted_and_apart() {
+        for table in [PRINTABLE, INVISIBLE] {
+            assert!(table.iter().all(|(first, last)| first <= last));
+            assert!(table.windows(2).all(|pair| pair[0].1 < pair[1].0), "{table:?}");
+        }
+        assert!(
+            PRINTABLE.iter().all(|(first, last)| !is_invisible(*first) && !is_invisible(*last))
+        );
+    }
+
+    #[test]
+    fn what_a_label_shows() {
+        for c in "aZ~ ñÑéßŁőșẞαΩжЇ–—‘“…€₲№".chars().filter(|c| *c != '№')
+        {
+            assert!(is_printable(c), "{c}");
+        }
+        for c in "王あ한אب😀\u{200B}\u{AD}\u{7F}\n".chars() {
+            assert!(!is_printable(c), "{c:?}");
+        }
+        for c in "\u{200E}\u{200D}\u{202E}\u{2066}\u{FE0F}\u{FEFF}\u{AD}".chars() {
+            assert!(is_invisible(c), "{c:?}");
+        }
+        assert!(!is_invisible('a') && !is_invisible('王') && !is_invisible('\u{202F}'));
+    }
+
+    #[test]
+    fn an_accent_of_its_own_joins_its_letter() {
+        assert!(is_all_printable("Mun\u{303}oz\u{200B}\n"));
+        assert!(!is_all_printable("Mun\u{20DD}oz"));
+    }
+}

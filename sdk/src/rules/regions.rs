@@ -1,0 +1,143 @@
+//! Provinces, states and departments by every name that people use for them.
+
+use std::{collections::HashMap, ops::RangeInclusive, sync::OnceLock};
+
+use super::folding::fold;
+use crate::model::CountryCode;
+
+const DATA: &str = include_str!("../../data/regions.csv");
+
+/// A first-level region of a country.
+#[derive(Debug)]
+pub(crate) struct Region {
+    /// The statistics office's two digits; empty for US and CA.
+    pub(crate) code: &'static str,
+    /// The official name.
+    pub(crate) name: &'static str,
+    /// The first two digits of its postal codes; `None` where the rules need none.
+    postal: Option<RangeInclusive<u8>>,
+}
+
+impl Region {
+    /// True when postal codes with these first two digits are the region's.
+    pub(crate) fn has_postal(&self, first_two: u8) -> bool {
+        self.postal.as_ref().is_some_and(|range| range.contains(&first_two))
+    }
+}
+
+/// The regions of one country.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    list: Vec<Region>,
+    places: HashMap<String, usize>,
+}
+
+/// The least likeness of a suggestion, Jaro-Winkler over folded names.
+pub(crate) const ALIKE: f64 = 0.9;
+
+impl Regions {
+    /// The regions of a country; only EC, MX, CO, US and CA have any here.
+    pub(crate) fn of(country: CountryCode) -> &'static Self {
+        static ALL: OnceLock<HashMap<&'static str, Regions>> = OnceLock::new();
+        static NONE: OnceLock<Regions> = OnceLock::new();
+        let all = ALL.get_or_init(read);
+        all.get(country.as_str()).unwrap_or_else(|| NONE.get_or_init(Regions::default))
+    }
+
+    /// The region of this name, code or alias.
+    pub(crate) fn find(&self, name: &str) -> Option<&Region> {
+        self.list.get(*self.places.get(&fold(name))?)
+    }
+
+    /// The region whose postal codes start with these two digits.
+    pub(crate) fn of_postal(&self, first_two: u8) -> Option<&Region> {
+        self.list.iter().find(|region| region.has_postal(first_two))
+    }
+
+    /// The name that was probably meant.
+    pub(crate) fn suggest(&self, name: &str) -> Option<&'static str> {
+        let name = fold(name);
+        let (score, place) = self
+            .places
+            .iter()
+            .map(|(known, place)| (strsim::jaro_winkler(known, &name), *place))
+            .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
+        (score >= ALIKE).then(|| self.list.get(place).map(|region| region.name))?
+    }
+
+    fn add(&mut self, region: Region, names: impl Iterator<Item = String>) {
+        for name in names {
+            self.places.insert(fold(&name.replace('.', "")), self.list.len());
+            self.places.insert(fold(&name), self.list.len());
+        }
+        self.list.push(region);
+    }
+}
+
+fn read() -> HashMap<&'static str, Regions> {
+    let mut all: HashMap<_, Regions> = HashMap::new();
+    for line in DATA.lines().skip(1) {
+        let mut columns = line.split(';');
+        let mut next = || columns.next().unwrap_or_default();
+        let (country, code, iso, name, postal, aliases) =
+            (next(), next(), next(), next(), next(), next());
+        let codes = [code.to_owned(), iso.to_owned(), format!("{country}-{iso}")];
+        let names = std::iter::once(name).chain(aliases.split('|')).map(str::to_owned);
+        let names = codes.into_iter().chain(names).filter(|name| !name.is_empty());
+        let region = Region { code, name, postal: range(postal) };
+        all.entry(country).or_default().add(region, names);
+    }
+    all
+}
+
+fn range(text: &str) -> Option<RangeInclusive<u8>> {
+    let (first, last) = text.split_once('-')?;
+    Some(first.parse().ok()?..=last.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_country_has_all_its_regions_and_no_name_means_two() {
+        let table = [("CO", 33), ("EC", 24), ("MX", 32), ("US", 62), ("CA", 13)];
+        for (country, count) in table {
+            let regions = Regions::of(CountryCode::parse(country).unwrap());
+            assert_eq!(regions.list.len(), count, "{country}");
+        }
+        let mut owners: HashMap<(String, String), String> = HashMap::new();
+        for line in DATA.lines().skip(1) {
+            let columns: Vec<_> = line.split(';').collect();
+            assert_eq!(columns.len(), 6, "{line}");
+            for name in
+                [columns[1], columns[2], columns[3]].into_iter().chain(columns[5].split('|'))
+            {
+                for spelling in [fold(name), fold(&name.replace('.', ""))] {
+                    if spelling.is_empty() {
+                        continue;
+                    }
+                    let key = (columns[0].to_owned(), spelling.clone());
+                    let owner = owners.entry(key).or_insert_with(|| columns[3].to_owned());
+                    assert_eq!(owner, columns[3], "{spelling}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_regions_share_a_postal_prefix() {
+        for country in ["CO", "EC", "MX"] {
+            let regions = Regions::of(CountryCode::parse(country).unwrap());
+            for first_two in 0..100 {
+                let owners = regions.list.iter().filter(|region| region.has_postal(first_two));
+                assert!(owners.count() <= 1, "{country} {first_two}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_country_without_rules_has_no_regions() {
+        assert!(Regions::of(CountryCode::parse("FR").unwrap()).find("Paris").is_none());
+    }
+}

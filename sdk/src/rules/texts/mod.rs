@@ -1,0 +1,70 @@
+//! What the rules say: one function for each failure, in English and Spanish, each with what to do.
+//!
+//! The texts never repeat what a caller wrote, except postal codes, which explain nothing without
+//! themselves, and the names of unknown fields.
+
+pub(crate) mod faults;
+pub(crate) mod warnings;
+
+use std::borrow::Cow;
+
+use crate::model::{FaultCode, FieldFault, Warning, WarningCode};
+
+/// A text that is often the same for everybody.
+type Words = Cow<'static, str>;
+
+/// What is wrong with a field, before it is known which field.
+#[derive(Clone)]
+pub(crate) struct Wrong {
+    code: FaultCode,
+    en: Words,
+    es: Words,
+    suggestion: Option<String>,
+}
+
+impl Wrong {
+    fn new(code: FaultCode, en: impl Into<Words>, es: impl Into<Words>) -> Self {
+        Self { code, en: en.into(), es: es.into(), suggestion: None }
+    }
+
+    /// The same with the value that was probably meant.
+    pub(crate) fn suggest(mut self, value: Option<impl Into<String>>) -> Self {
+        self.suggestion = value.map(Into::into);
+        self
+    }
+
+    /// The fault of the field at `path`.
+    pub(crate) fn at(self, path: &(impl ToString + ?Sized)) -> FieldFault {
+        FieldFault {
+            field: path.to_string(),
+            code: self.code,
+            message: self.en.into_owned(),
+            message_es: self.es.into_owned(),
+            suggestion: self.suggestion,
+        }
+    }
+}
+
+/// What is odd about a field, before it is known which field.
+#[derive(Clone)]
+pub(crate) struct Odd {
+    code: WarningCode,
+    en: Words,
+    es: Words,
+}
+
+impl Odd {
+    fn new(code: WarningCode, en: impl Into<Words>, es: impl Into<Words>) -> Self {
+        Self { code, en: en.into(), es: es.into() }
+    }
+
+    /// The warning about the field at `path`.
+    pub(crate) fn at(self, path: &(impl ToString + ?Sized)) -> Warning {
+        Warning {
+            code: self.code,
+            field: path.to_string(),
+            message: self.en.into_owned(),
+            message_es: self.es.into_owned(),
+        }
+    }
+}

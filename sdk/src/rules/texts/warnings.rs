@@ -1,0 +1,170 @@
+//! The warnings: what is odd and accepted all the same.
+
+use super::Odd;
+use crate::model::{CountryCode, Language, WarningCode};
+
+pub(crate) fn unknown_field(name: &str, meant: Option<&str>) -> Odd {
+    let (en, es) = match meant {
+        Some(meant) => (
+            format!("`{name}` is not part of the API and was ignored; did you mean `{meant}`?"),
+            format!("`{name}` no forma parte de la API y se ignoró; ¿quiso decir `{meant}`?"),
+        ),
+        None => (
+            format!("`{name}` is not part of the API and was ignored: remove it."),
+            format!("`{name}` no forma parte de la API y se ignoró: elimínelo."),
+        ),
+    };
+    Odd::new(WarningCode::UnknownField, en, es)
+}
+
+pub(crate) fn more_unknown_fields(count: usize) -> Odd {
+    Odd::new(
+        WarningCode::UnknownField,
+        format!(
+            "This field and {count} more are not part of the API and were ignored: remove them."
+        ),
+        format!("Este campo y {count} más no forman parte de la API y se ignoraron: elimínelos."),
+    )
+}
+
+pub(crate) fn not_printable() -> Odd {
+    Odd::new(
+        WarningCode::TextNotPrintable,
+        "Some characters cannot be printed on the label: write them in Latin, Greek or Cyrillic letters.",
+        "Algunos caracteres no se pueden imprimir en la etiqueta: escríbalos en letras latinas, griegas o cirílicas.",
+    )
+}
+
+pub(crate) fn phone_country(country: CountryCode) -> Odd {
+    let (en, es) = (country.name(Language::En), country.name(Language::Es));
+    let code = country.calling_code();
+    Odd::new(
+        WarningCode::PhoneCountryMismatch,
+        format!(
+            "The address is in {en} (+{code}) and the telephone is not: check the country code."
+        ),
+        format!("La dirección es de {es} (+{code}) y el teléfono no: revise el código de país."),
+    )
+}
+
+pub(crate) fn postal_code_format(country: CountryCode) -> Odd {
+    let (en, es) = (country.name(Language::En), country.name(Language::Es));
+    Odd::new(
+        WarningCode::PostalCodeFormat,
+        format!("This does not look like a postal code of {en}: check it."),
+        format!("No parece un código postal de {es}: revíselo."),
+    )
+}
+
+pub(crate) fn postal_code_missing() -> Odd {
+    Odd::new(
+        WarningCode::PostalCodeMissing,
+        "The postal code is missing: add it for a faster delivery.",
+        "Falta el código postal: agréguelo para una entrega más rápida.",
+    )
+}
+
+pub(crate) fn postal_state(owner: Option<&str>, given: &str) -> Odd {
+    let (en, es) = match owner {
+        Some(owner) => (
+            format!("The postal code belongs to {owner}, not {given}: check both."),
+            format!("El código postal pertenece a {owner}, no a {given}: revise ambos."),
+        ),
+        None => (
+            format!("The postal code does not belong to {given}: check both."),
+            format!("El código postal no pertenece a {given}: revise ambos."),
+        ),
+    };
+    Odd::new(WarningCode::PostalStateMismatch, en, es)
+}
+
+pub(crate) fn state_unknown(country: CountryCode) -> Odd {
+    let (en, es) = (country.name(Language::En), country.name(Language::Es));
+    Odd::new(
+        WarningCode::StateUnknown,
+        format!("This is no state or province of {en}: check it."),
+        format!("No es un estado o provincia de {es}: revíselo."),
+    )
+}
+
+pub(crate) fn id_type_guessed() -> Odd {
+    Odd::new(
+        WarningCode::NationalIdTypeGuessed,
+        "The kind of id was taken from its length: send idType cedula or ruc to be sure.",
+        "El tipo de identificación se dedujo de su longitud: envíe idType cedula o ruc para asegurarlo.",
+    )
+}
+
+pub(crate) fn id_third_digit() -> Odd {
+    Odd::new(
+        WarningCode::NationalIdCheckDigit,
+        "The third digit of a cédula is seldom above 6: check the number.",
+        "El tercer dígito de una cédula rara vez es mayor que 6: revise el número.",
+    )
+}
+
+pub(crate) fn id_check_digit() -> Odd {
+    Odd::new(
+        WarningCode::NationalIdCheckDigit,
+        "The check digit does not fit: check the number for a typo.",
+        "El dígito verificador no coincide: revise si el número tiene un error.",
+    )
+}
+
+pub(crate) fn city_of_other_department(given: &str) -> Odd {
+    Odd::new(
+        WarningCode::CityDepartmentMismatch,
+        format!("No municipality of this name is in {given}: check the city and the department."),
+        format!(
+            "Ningún municipio con este nombre está en {given}: revise la ciudad y el departamento."
+        ),
+    )
+}
+
+pub(crate) fn department_unknown() -> Odd {
+    Odd::new(
+        WarningCode::CityDepartmentMismatch,
+        "This is no department of Colombia: check it.",
+        "No es un departamento de Colombia: revíselo.",
+    )
+}
+
+pub(crate) fn both_weights() -> Odd {
+    Odd::new(
+        WarningCode::BothWeightsGiven,
+        "Both weights are given and weightKg is used: send one of them.",
+        "Se indicaron ambos pesos y se usa weightKg: envíe solo uno.",
+    )
+}
+
+pub(crate) fn over_declared() -> Odd {
+    Odd::new(
+        WarningCode::DeclaredValueAboveProducts,
+        "The declared value is above the sum of the products: check that freight or insurance explain it.",
+        "El valor declarado supera la suma de los productos: verifique que el flete o el seguro lo expliquen.",
+    )
+}
+
+pub(crate) fn hs_code_missing() -> Odd {
+    Odd::new(
+        WarningCode::HsCodeMissing,
+        "The HS code is missing: add it here or in customsInfo for a faster customs clearance.",
+        "Falta el código HS: agréguelo aquí o en customsInfo para un trámite aduanero más rápido.",
+    )
+}
+
+pub(crate) fn description_missing() -> Odd {
+    Odd::new(
+        WarningCode::CustomsDescriptionMissing,
+        "The description of the goods is missing: add it here or in customsInfo for customs.",
+        "Falta la descripción de la mercancía: agréguela aquí o en customsInfo para la aduana.",
+    )
+}
+
+pub(crate) fn hs_code_digits() -> Odd {
+    Odd::new(
+        WarningCode::HsCodeFormat,
+        "An HS code usually has 6 to 10 digits: check it.",
+        "Un código HS suele tener de 6 a 10 dígitos: revíselo.",
+    )
+}

@@ -1,0 +1,271 @@
+//! What a database file promises beyond the store in memory: it outlives the process, serves one
+//! server and any admin command, and never says that it kept what it did not.
+
+use std::{path::PathBuf, pin::pin, thread};
+
+use futures_util::{FutureExt, future::join_all};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::{
+    Commit, Store, StoreError,
+    conformance::{NOW, SECRET, commit_as_group, create, nothing, row, sandbox},
+    connection,
+};
+
+struct Place {
+    _dir: TempDir,
+    file: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("parcelo.db");
+        Self { _dir: dir, file }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.file, SECRET).unwrap()
+    }
+
+    /// Another process's connection that holds the write lock.
+    fn hold(&self) -> Connection {
+        let db = Connection::open(&self.file).unwrap();
+        db.execute_batch("BEGIN IMMEDIATE").unwrap();
+        db
+    }
+}
+
+fn number(number: u32) -> String {
+    format!("SB-NUMBER-{number:04}")
+}
+
+#[tokio::test]
+async fn two_thousand_writers_share_commits() {
+    let place = Place::new();
+    let store = place.open();
+    let admin = place.hold();
+    let all = (0..2_000).map(|n| store.commit(create(sandbox(1), &number(n), n)));
+    let mut all = pin!(join_all(all));
+    assert_eq!(all.as_mut().now_or_never(), None);
+    admin.execute_batch("ROLLBACK").unwrap();
+    assert!(all.await.iter().all(|answer| *answer == Commit::Committed));
+    let stats = store.stats();
+    assert_eq!(stats.changes, 2_000);
+    assert!(stats.commits < 20, "{stats:?}");
+    assert!((0..2_000).all(|n| row(&store, &number(n)).is_some()));
+}
+
+#[tokio::test]
+async fn a_write_handed_over_completes_though_nobody_waits() {
+    let place = Place::new();
+    let store = place.open();
+    for n in 0..20 {
+        let _dropped = store.commit(create(sandbox(1), &number(n), n)).now_or_never();
+    }
+    store.close().await;
+    let store = place.open();
+    assert!((0..20).all(|n| row(&store, &number(n)).is_some()));
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_restart() {
+    let place = Place::new();
+    let store = place.open();
+    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
+    drop(store);
+    // The thread gives the file free a moment after the last clone is gone.
+    let store = loop {
+        match Store::open(&place.file, [1; 32]) {
+            Ok(store) => break store,
+            Err(StoreError::InUse { .. }) => thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(row(&store, &number(1)).is_some());
+    assert_eq!(store.secret(), SECRET, "the first secret stays");
+}
+
+#[tokio::test]
+async fn one_server_has_one_file() {
+    let place = Place::new();
+    let store = place.open();
+    let second = Store::open(&place.file, SECRET);
+    assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+    #[cfg(unix)]
+    {
+        let alias = place.file.with_file_name("alias.db");
+        std::os::unix::fs::symlink(&place.file, &alias).unwrap();
+        let second = Store::open(&alias, SECRET);
+        assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+    }
+    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
+    store.close().await;
+    place.open();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_file_is_its_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let store = place.open();
+    store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    for end in ["", "-wal"] {
+        let mut file = place.file.clone().into_os_string();
+        file.push(end);
+        let mode = std::fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{end}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_store_takes_no_writes() {
+    let place = Place::new();
+    let store = place.open();
+    let clone = store.clone();
+    store.close().await;
+    assert_eq!(clone.commit(create(sandbox(1), &number(1), 1)).await, Commit::Broken);
+    assert_eq!(row(&clone, &number(1)), None);
+}
+
+#[tokio::test]
+async fn admin_commands_and_the_server_see_each_other() {
+    let place = Place::new();
+    let server = place.open();
+    let admin = Store::open_for_admin(&place.file, [1; 32]).unwrap();
+    assert_eq!(admin.secret(), SECRET);
+    let account = admin.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    assert!(!server.is_new().unwrap());
+    assert_eq!(server.account("default", "acc_2".to_owned(), NOW).await.unwrap(), account);
+    assert_eq!(server.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
+    assert_eq!(admin.commit(create(sandbox(1), &number(1), 2)).await, Commit::DuplicateTracking);
+    assert_eq!(admin.commit(create(sandbox(1), &number(2), 2)).await, Commit::Committed);
+    assert!(row(&server, &number(2)).is_some());
+}
+
+#[tokio::test]
+async fn the_writer_waits_for_an_admin_command() {
+    let place = Place::new();
+    let store = place.open();
+    let admin = place.hold();
+    let mut commit = pin!(store.commit(create(sandbox(1), &number(1), 1)));
+    assert_eq!(commit.as_mut().now_or_never(), None);
+    assert_eq!(row(&store, &number(1)), None, "readers do not wait");
+    admin.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(commit.await, Commit::Committed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
+    let place = Place::new();
+    let store = place.open();
+    let admin = place.hold();
+    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Busy);
+    let account = store.account("default", "acc_1".to_owned(), NOW).await;
+    assert!(matches!(account, Err(StoreError::Busy { .. })), "{account:?}");
+    admin.execute_batch("ROLLBACK").unwrap();
+    store.close().await;
+    assert!(row(&place.open(), &number(1)).is_some());
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once() {
+    let place = Place::new();
+    let store = place.open();
+    let admin = place.hold();
+    let (mut refused, mut waiting) = (0, Vec::new());
+    for _ in 0..5_000 {
+        let mut commit = Box::pin(store.commit(nothing()));
+        match commit.as_mut().now_or_never() {
+            Some(answer) => {
+                assert_eq!(answer, Commit::Full);
+                refused += 1;
+            }
+            None => waiting.push(commit),
+        }
+    }
+    // 4,096 wait, and up to 256 more are with the writer.
+    assert!((5_000 - 4_096 - 256..=5_000 - 4_096).contains(&refused), "{refused}");
+    admin.execute_batch("ROLLBACK").unwrap();
+    assert!(join_all(waiting).await.iter().all(|answer| *answer == Commit::Committed));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
+    let place = Place::new();
+    let store = place.open();
+    assert_eq!(store.commit(create(sandbox(1), &number(0), 0)).await, Commit::Committed);
+    let few = |db: &Connection| {
+        let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0))?;
+        db.query_row(&format!("PRAGMA max_page_count = {}", pages + 4), [], |_| Ok(()))
+    };
+    store.call(few).await.unwrap();
+    let all = (1..200).map(|n| store.commit(create(sandbox(1), &number(n), n)));
+    let answers = join_all(all).await;
+    assert!(answers.contains(&Commit::Broken));
+    assert!(!store.is_writable());
+    assert_eq!(store.commit(create(sandbox(1), &number(999), 999)).await, Commit::Broken);
+    let expected: Vec<_> = answers.iter().map(|answer| *answer == Commit::Committed).collect();
+    store.close().await;
+    let store = place.open();
+    assert!(row(&store, &number(0)).is_some());
+    let kept: Vec<_> = (1..200).map(|n| row(&store, &number(n)).is_some()).collect();
+    assert_eq!(kept, expected, "what was acknowledged is there, and nothing else");
+}
+
+#[test]
+fn a_group_that_cannot_be_kept_fails_as_a_whole() {
+    let place = Place::new();
+    let mut db = connection::writer(&place.file).unwrap();
+    connection::prepare(&mut db, &place.file, SECRET).unwrap();
+    let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    let few = format!("PRAGMA max_page_count = {}", pages + 4);
+    db.query_row(&few, [], |_| Ok(())).unwrap();
+    let mut group = vec![create(sandbox(1), &number(0), 0), create(sandbox(1), &number(0), 0)];
+    group.extend((1..100).map(|n| create(sandbox(1), &number(n), n)));
+    let answers = commit_as_group(&db, group);
+    assert!(answers.iter().all(|answer| *answer == Commit::Broken), "refusals too");
+    let rows: i64 = db.query_row("SELECT count(*) FROM parcels", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 0);
+}
+
+#[test]
+fn a_newer_database_is_refused() {
+    let place = Place::new();
+    let db = Connection::open(&place.file).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    drop(db);
+    let refused = Store::open(&place.file, SECRET).unwrap_err();
+    assert!(matches!(refused, StoreError::Newer { found: 99, .. }));
+    let text = refused.to_string();
+    assert!(text.contains("schema 99") && text.contains("parcelo.db"), "{text}");
+}
+
+#[test]
+fn what_is_no_database_is_refused() {
+    let place = Place::new();
+    std::fs::write(&place.file, "not a database, but long enough to be taken for one".repeat(99))
+        .unwrap();
+    assert!(matches!(Store::open(&place.file, SECRET), Err(StoreError::Sql { .. })));
+    let nowhere = place.file.join("nowhere.db");
+    assert!(matches!(Store::open(&nowhere, SECRET), Err(StoreError::Open { .. })));
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
+    let place = Place::new();
+    let store = place.open();
+    let db = Connection::open(&place.file).unwrap();
+    db.execute_batch(
+        "INSERT INTO parcels SELECT 1, 1, 3, 1, 'SB-NUMBER-0001', zeroblob(16), 77, 0, 0, '', '', \
+         'EC', 0, 1, 2, NULL, NULL, '{}'",
+    )
+    .unwrap();
+    let number = parcelo::TrackingNumber::parse("SB-NUMBER-0001").unwrap();
+    let found = store.parcel(parcelo::Environment::Sandbox, &number);
+    assert!(matches!(found, Err(StoreError::Damaged { .. })), "{found:?}");
+    let text = found.unwrap_err().to_string();
+    assert!(!text.contains("SB-NUMBER"), "{text}");
+}
