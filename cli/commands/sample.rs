@@ -58,6 +58,8 @@ pub(super) fn show(country: CountryCode) -> Done {
         .note(texts::SAMPLE_NUMBER.into())
 }
 
+const HS_CODE: &str = "610910";
+
 /// The sample order to a country.
 fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> OrderRequest {
     OrderRequest {
@@ -76,55 +78,32 @@ fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> OrderRequest 
             declared_value: Decimal::new(4550, 2),
             currency: CurrencyCode::USD,
         },
-        customs_info: Some(CustomsInfo {
-            description: Some("Cotton shirts".to_owned()),
-            hs_code: Some("610910".to_owned()),
-        }),
-        products: vec![Product {
-            description: Some("Cotton shirt".to_owned()),
-            quantity: 2,
-            unit_fob_value: Decimal::new(2275, 2),
-            hs_code: Some("610910".to_owned()),
-            sku: Some("SHIRT-M".to_owned()),
-        }],
+        customs_info: Some(CustomsInfo::new("Cotton shirts").hs_code(HS_CODE)),
+        products: vec![
+            Product::new("Cotton shirt", 2, Decimal::new(2275, 2)).hs_code(HS_CODE).sku("SHIRT-M"),
+        ],
     }
 }
 
 fn sender() -> Sender {
-    Sender {
-        full_name: "Ana Ruiz".to_owned(),
-        company_name: None,
-        phone: "+13055550100".to_owned(),
-        email: None,
-        address: SenderAddress {
-            line1: "8400 NW 25th Street".to_owned(),
-            line2: None,
-            city: "Miami".to_owned(),
-            state: Some("FL".to_owned()),
-            zip_code: Some("33122".to_owned()),
-            country: CountryCode::US,
-        },
-    }
+    let address = SenderAddress::new("8400 NW 25th Street", "Miami", CountryCode::US);
+    Sender::new("Ana Ruiz", "+13055550100", address.state("FL").zip_code("33122"))
 }
 
 fn receiver(country: CountryCode) -> Receiver {
     let sample = SAMPLES.iter().find(|sample| sample.country == country.as_str());
     let sample = sample.unwrap_or(&ELSEWHERE);
     let (national_id, id_type) = sample.national_id.clone().unzip();
+    let address = ReceiverAddress {
+        province: sample.province.map(str::to_owned),
+        zip_code: sample.zip_code.map(str::to_owned),
+        ..ReceiverAddress::new(sample.line1, sample.city, country)
+    };
+    let phone = format!("+{}{}", country.calling_code(), sample.phone);
     Receiver {
-        full_name: sample.name.to_owned(),
-        phone: format!("+{}{}", country.calling_code(), sample.phone),
-        email: None,
         national_id: national_id.map(str::to_owned),
         id_type,
-        address: ReceiverAddress {
-            line1: sample.line1.to_owned(),
-            city: sample.city.to_owned(),
-            province: sample.province.map(str::to_owned),
-            zip_code: sample.zip_code.map(str::to_owned),
-            country,
-            delivery_instructions: None,
-        },
+        ..Receiver::new(sample.name, phone, address)
     }
 }
 
