@@ -1,6 +1,6 @@
 //! Why a run did not do all that it was asked to: what happened, what to do, and the exit code.
 
-use std::{fmt::Display, process::ExitCode};
+use std::{fmt::Display, process::ExitCode, time::Duration};
 
 use parcelo::{Error, ErrorCode, ErrorKind, FieldFault, IdempotencyKey, TrackingNumber};
 
@@ -166,9 +166,9 @@ impl Failure {
     }
 
     /// Some orders in files are not valid; the verdicts say which and why.
-    pub(crate) fn bad_orders(bad: usize, all: usize, fields: Vec<FieldFault>) -> Self {
+    pub(crate) fn bad_orders(bad: usize, all: usize) -> Self {
         let values = [("bad", &*bad.to_string()), ("all", &*all.to_string())];
-        Self::invalid(texts::BAD_ORDERS.with(&values), fields)
+        Self::invalid(texts::BAD_ORDERS.with(&values), Vec::new())
     }
 
     /// Standard output took not all of the results.
@@ -191,8 +191,7 @@ impl From<Error> for Failure {
             facts.fields = error.field_faults().to_vec();
             facts.status = error.status();
             facts.request_id = error.request_id().map(str::to_owned);
-            facts.retry_after =
-                error.retry_after().map(|wait| wait.as_millis().div_ceil(1000) as u64);
+            facts.retry_after = error.retry_after().map(whole_seconds);
             facts.idempotency_key = error.idempotency_key().cloned();
             facts.may_have_executed = error.may_have_executed();
         });
@@ -201,6 +200,11 @@ impl From<Error> for Failure {
             None => failure,
         }
     }
+}
+
+/// Rounded up: who comes back earlier is refused again.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 fn exit_of(error: &Error) -> Exit {
@@ -247,10 +251,11 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
         (_, Some(ErrorCode::IdempotencyConflict)) => texts::OTHER_KEY,
         (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
         (Exit::Validation, _) => texts::FIX_FIELDS,
-        (Exit::NotFound, None | Some(ErrorCode::NotFound)) => texts::CHECK_ADDRESS,
         (Exit::NotExecuted, _) => texts::TRY_AGAIN,
         (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::GIVE_PLACE,
-        (Exit::Usage, _) => texts::CHECK_ADDRESS,
+        (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
+            texts::CHECK_ADDRESS
+        }
         _ => return None,
     };
     Some(text.into())

@@ -77,7 +77,9 @@ mod tests {
     use super::*;
     use crate::args::Args;
 
-    fn walk(command: &Command, parent: &str, seen: &mut dyn FnMut(&[(&'static str, Text)], &str)) {
+    type Seen<'a> = &'a mut dyn FnMut(&[(&'static str, Text)], &str);
+
+    fn walk(command: &Command, parent: &str, seen: Seen<'_>) {
         let path = format!("{parent}{}", command.get_name());
         seen(texts::COMMAND_HELP, &path);
         for argument in command.get_arguments() {

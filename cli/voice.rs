@@ -86,7 +86,9 @@ fn after_short(argument: &str, short: char) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn voice(line: &str, locale: &[(&str, &str)]) -> Voice {
+    type Variables = &'static [(&'static str, &'static str)];
+
+    fn voice(line: &str, locale: Variables) -> Voice {
         let arguments: Vec<_> = line.split(' ').map(OsString::from).collect();
         of(&arguments, |name| {
             locale.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
@@ -121,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_flag_is_stronger_than_the_locale_and_lc_all_stronger_than_lang() {
-        let table: [(&str, &[(&str, &str)], Language); 9] = [
+        let table: [(&str, Variables, Language); 9] = [
             ("parcelo", &[], Language::En),
             ("parcelo", &[("LANG", "es_EC.UTF-8")], Language::Es),
             ("parcelo", &[("LANG", "es")], Language::Es),

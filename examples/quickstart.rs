@@ -1,5 +1,6 @@
 //! An order to Ecuador, its label and its way to the receiver's door: `cargo run --example quickstart`.
 //! The server is the real one, embedded: no account, no network, and a clock to move.
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::{error::Error, fs, path::Path, time::Duration};
 

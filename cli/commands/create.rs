@@ -47,9 +47,9 @@ pub(super) async fn create(
 }
 
 /// The order, if it keeps the rules; an order that breaks them is not sent.
-fn checked(client: &Client, content: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
+fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
     let broken = |faults| Failure::invalid(texts::BAD_ORDER, faults);
-    let body = parse_body(input::without_mark(content)).map_err(|fault| broken(vec![fault]))?;
+    let body = parse_body(input::without_mark(file)).map_err(|fault| broken(vec![fault]))?;
     let context = OrderContext {
         environment: Some(client.environment()),
         destinations: &Destinations::All,

@@ -7,6 +7,8 @@ use crate::{
     shop::{Desk, Shop},
 };
 
+type Variables = &'static [(&'static str, &'static str)];
+
 const COMMANDS: [&str; 9] = [
     "",
     "order",
@@ -43,7 +45,7 @@ fn the_version_is_the_package_s() {
 #[test]
 fn the_language_is_the_flag_s_or_the_locale_s() {
     let desk = Desk::new("", "");
-    let table: [(&str, &[(&str, &str)], &str); 5] = [
+    let table: [(&str, Variables, &str); 5] = [
         ("track short", &[], "what to do:"),
         ("track short", &[("LANG", "es_EC.UTF-8")], "qué hacer:"),
         ("track short --lang es", &[], "qué hacer:"),
@@ -86,7 +88,7 @@ async fn verbose_tells_attempts_and_waits_and_the_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn colours_are_for_those_who_want_them() {
     let shop = Shop::open().await;
-    let table: [(&[(&str, &str)], bool); 3] = [
+    let table: [(Variables, bool); 3] = [
         (&[], false),
         (&[("CLICOLOR_FORCE", "1")], true),
         (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
