@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, process::ExitCode, time::Duration};
 
-use parcelo::{Error, ErrorCode, ErrorKind, FieldFault, IdempotencyKey, TrackingNumber};
+use parcelo::{Error, ErrorCode, ErrorKind, FieldFault, IdempotencyKey, TrackingNumber, Warning};
 
 use crate::texts::{self, Said};
 
@@ -42,6 +42,7 @@ pub(crate) struct Facts {
     pub(crate) message: Said,
     pub(crate) hint: Option<Said>,
     pub(crate) fields: Vec<FieldFault>,
+    pub(crate) warnings: Vec<Warning>,
     pub(crate) status: Option<u16>,
     pub(crate) request_id: Option<String>,
     /// Whole seconds.
@@ -68,6 +69,7 @@ impl Failure {
             message: message.into(),
             hint: None,
             fields: Vec::new(),
+            warnings: Vec::new(),
             status: None,
             request_id: None,
             retry_after: None,
@@ -113,6 +115,11 @@ impl Failure {
         Self::new(Exit::Validation, ErrorCode::ValidationFailed.code(), message)
             .hint(texts::FIX_FIELDS)
             .with(|facts| facts.fields = fields)
+    }
+
+    /// The same with what else was odd: a misspelt field is the reason why another is missing.
+    pub(crate) fn warned(self, warnings: Vec<Warning>) -> Self {
+        self.with(|facts| facts.warnings = warnings)
     }
 
     /// Ctrl-C while the service was being asked.

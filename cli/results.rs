@@ -12,8 +12,6 @@ use parcelo::{
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) results: Option<Results>,
-    /// What was odd about an order.
-    pub(crate) warnings: Vec<Warning>,
     /// What people may want to know besides.
     pub(crate) notes: Vec<Said>,
     pub(crate) failure: Option<Failure>,

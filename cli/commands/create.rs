@@ -5,8 +5,7 @@ use parcelo::{
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 
-use super::label;
-use super::service;
+use super::{label, service};
 use crate::{
     failure::Failure,
     input::{self, Source},
@@ -20,13 +19,12 @@ pub(super) async fn create(
     order: &Source,
     label: Option<&LabelFile>,
 ) -> Result<Done, Failure> {
-    let Accepted { value: order, mut warnings } = checked(client, &order.read()?)?;
+    let Accepted { value: order, warnings } = checked(client, &order.read()?)?;
     let key = order.idempotency_key.clone();
     let reply = service::answer(client.orders().create(&order), Some(&key)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
     let mut order = reply.into_inner();
-    add_new(&mut warnings, &order.warnings);
-    order.warnings.clone_from(&warnings);
+    add_new(&mut order.warnings, warnings);
 
     let number = &order.parcel.tracking_number;
     let (label, failure) = match label {
@@ -39,7 +37,7 @@ pub(super) async fn create(
         }
     };
     let created = Created { order, outcome, idempotency_key: key, request_id, label };
-    let done = Done { warnings, failure, ..Done::with(Results::Created(Box::new(created))) };
+    let done = Done { failure, ..Done::with(Results::Created(Box::new(created))) };
     Ok(match outcome {
         Outcome::Created => done,
         Outcome::Replayed => done.note(texts::REPLAYED.into()),
@@ -55,16 +53,16 @@ fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failu
         destinations: &Destinations::All,
         header_key: None,
     };
-    check_order(&body, &context).map_err(|rejected| broken(rejected.faults))
+    check_order(&body, &context)
+        .map_err(|rejected| broken(rejected.faults).warned(rejected.warnings))
 }
 
-/// The service says again most of what was found here before sending.
-fn add_new(warnings: &mut Vec<Warning>, from_service: &[Warning]) {
-    for warning in from_service {
-        let known =
-            |other: &Warning| (&other.code, &other.field) == (&warning.code, &warning.field);
-        if !warnings.iter().any(known) {
-            warnings.push(warning.clone());
+/// Adds what only the check before sending could see, such as fields that are not sent at all.
+fn add_new(told: &mut Vec<Warning>, seen: Vec<Warning>) {
+    for warning in seen {
+        let same = |other: &Warning| (&other.code, &other.field) == (&warning.code, &warning.field);
+        if !told.iter().any(same) {
+            told.push(warning);
         }
     }
 }

@@ -24,6 +24,10 @@ pub(super) fn write_failure(
     for fault in &failure.fields {
         write_fault(out, fault, language)?;
     }
+    for warning in &failure.warnings {
+        write!(out, "  ")?;
+        write_warning(out, warning, language)?;
+    }
     for (number, item) in &failure.items {
         writeln!(
             out,
@@ -84,6 +88,7 @@ pub(super) struct FailureView<'a> {
     idempotency_key: Option<&'a IdempotencyKey>,
     may_have_executed: bool,
     fields: &'a [FieldFault],
+    warnings: &'a [Warning],
     items: Vec<Self>,
 }
 
@@ -106,6 +111,7 @@ impl<'a> FailureView<'a> {
             idempotency_key: failure.idempotency_key.as_ref(),
             may_have_executed: failure.may_have_executed,
             fields: &failure.fields,
+            warnings: &failure.warnings,
             items: failure.items.iter().map(item).collect(),
         }
     }

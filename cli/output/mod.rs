@@ -79,8 +79,10 @@ fn write_words(done: &Done, failure: Option<&Failure>, voice: Voice) -> io::Resu
     for note in &done.notes {
         writeln!(err, "{}", note.pick(voice.language))?;
     }
-    for warning in &done.warnings {
-        errors::write_warning(&mut err, warning, voice.language)?;
+    if let Some(Results::Created(created)) = &done.results {
+        for warning in &created.order.warnings {
+            errors::write_warning(&mut err, warning, voice.language)?;
+        }
     }
     match failure {
         Some(failure) => errors::write_failure(&mut err, failure, voice.language),

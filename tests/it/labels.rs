@@ -33,6 +33,18 @@ async fn get_saves_a_real_file_of_each_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_files_are_labels_of_four_by_six_inches_with_the_number_on_them() {
+    let shop = shop_with_two().await;
+    let png = shop.run("label get SB-SUCCESS-0001 -f png -d -").stdout;
+    let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    assert_eq!((side(16), side(20)), (812, 1218));
+    let zpl = shop.run("label get SB-SUCCESS-0001 -f zpl -d -");
+    for mark in ["^PW812", "^LL1218", "SB-SUCCESS-0001", "SANDBOX"] {
+        assert!(zpl.text().contains(mark), "{mark}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn get_says_what_it_saved_in_every_format() {
     let shop = shop_with_two().await;
     let one = shop.run("label get SB-SUCCESS-0001 -f zpl -o json").json();

@@ -139,6 +139,18 @@ async fn create_refuses_with_the_code_of_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
+    let shop = Shop::open().await;
+    let misspelt = order("SB-ODD-000001").to_string().replace("receiver", "reciever");
+    fs::write(shop.desk.path("odd.json"), misspelt).unwrap();
+    let people = shop.run("order create odd.json");
+    assert!(people.stderr.contains("warning: reciever:"), "{people:?}");
+    let error = shop.run("order create odd.json -o json").error();
+    assert_eq!(error["fields"][0]["field"], "receiver");
+    assert_eq!(error["warnings"][0]["field"], "reciever");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_order_that_was_refused_goes_through_with_its_key_once_corrected() {
     let shop = Shop::open().await;
     let faulty = order_but("SB-FAULTY-001", "/receiver/address/zipCode", json!("1705"));

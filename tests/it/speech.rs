@@ -110,7 +110,7 @@ async fn what_a_server_says_cannot_command_the_terminal() {
     )
     .await;
     let desk = Desk::new(Shop::open().await.key.secret(), &url);
-    let ran = desk.run("track SB-SUCCESS-0001");
+    let ran = desk.run_with("track SB-SUCCESS-0001", &[("CLICOLOR_FORCE", "1")], "");
     assert_eq!(ran.code, 5);
-    assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.contains("gone"), "{ran:?}");
+    assert!(!ran.stderr.contains("\u{1b}[2J") && ran.stderr.contains("[2Jgone"), "{ran:?}");
 }
