@@ -74,7 +74,7 @@ mod tests {
             message_es: String::new(),
             details: None,
             request_id: None,
-            retry_after: Some(retry_after),
+            retry_after: serde_json::Number::from_f64(retry_after),
         });
         hint(status, &headers, body.as_ref()).map(|hint| hint.as_secs_f64())
     }
@@ -119,7 +119,7 @@ mod tests {
             ("date", b"\xff"),
             ("x-ratelimit-reset", b"9999999999999999999999"),
         ];
-        for body in [None, Some(f64::NAN), Some(-1.0), Some(f64::NEG_INFINITY)] {
+        for body in [None, Some(-1.0), Some(-1e300)] {
             assert_eq!(hint_of(StatusCode::TOO_MANY_REQUESTS, &headers, body), None, "{body:?}");
         }
     }
@@ -128,6 +128,6 @@ mod tests {
     fn an_absurd_hint_is_a_long_one() {
         let headers: [(&str, &[u8]); 1] = [("retry-after", b"99999999999999999999999999")];
         assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), Some(MOST));
-        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &[], Some(f64::INFINITY)), Some(MOST));
+        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &[], Some(1e300)), Some(MOST));
     }
 }
