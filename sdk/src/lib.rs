@@ -1,4 +1,56 @@
-//! SDK of Parcelo, a cross-border parcel shipping service.
+//! SDK of Parcelo, a cross-border parcel shipping service: create an order with its label, track
+//! the parcel, and never ship anything twice.
+//!
+//! ```
+//! use parcelo::{
+//!     CountryCode, IdType, IdempotencyKey, LabelFormat, OrderRequest, Product, Receiver,
+//!     ReceiverAddress, Sender, SenderAddress,
+//! };
+//! # use parcelo_server::mock::MockServer;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
+//! let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC);
+//! let receiver = Receiver::new("Luis Paredes", "+593991234567", to.province("Pichincha"));
+//! let order = OrderRequest::builder()
+//!     .idempotency_key(IdempotencyKey::derive("my-shop", "order 1001"))
+//!     .sender(Sender::new("Ana Ruiz", "+13055550100", from))
+//!     .receiver(receiver.national_id(IdType::Cedula, "1714307103"))
+//!     .weight_kg("1.25".parse()?)
+//!     .declared_value("45.50".parse()?)
+//!     .product(Product::new("Cotton shirt", 2, "22.75".parse()?).hs_code("610910"))
+//!     .build()?; // by the server's own rules, before anything is sent
+//!
+//! # let server = MockServer::start().await;
+//! # let client = server.client(&server.key().issue());
+//! # #[cfg(any())]
+//! let client = parcelo::Client::from_env()?; // PARCELO_API_KEY, PARCELO_BASE_URL
+//! let created = client.orders().create(&order).await?;
+//! let number = &created.parcel.tracking_number;
+//! let label = client.labels().download(number, LabelFormat::Pdf).bytes().await?;
+//! assert!(label.starts_with(b"%PDF"));
+//! println!("{number} is {}", client.tracking().get(number).await?.status);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is where
+//!
+//! - [`model`] is the vocabulary: every request, answer, status and error, one type for each.
+//! - [`rules`] is the validator: all faults of an order at once, in English and Spanish, the same
+//!   function that the server runs.
+//! - [`client`] (feature `client`, on by default) sends: it repeats what is safe to repeat, waits
+//!   as long as the server asks, and says whether a failed call may have been carried out.
+//!
+//! Without default features there is no HTTP client and no runtime, and the crate compiles to
+//! wasm32.
+//!
+//! # When a call fails
+//!
+//! An [`IdempotencyKey`] is made with the request. When [`Error::may_have_executed`] is true, send
+//! the same request again with the same key, within 24 hours: if the first call was carried out,
+//! its answer comes back ([`Outcome::Replayed`]) and nothing is made twice.
 
 #[cfg(feature = "client")]
 pub mod client;

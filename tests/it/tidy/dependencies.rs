@@ -67,7 +67,9 @@ fn every_crate_uses_what_it_depends_on() {
 
 /// The words of a file's code, its tests' and its examples' too.
 fn spoken(source: &Source) -> BTreeSet<String> {
-    let documented = source.text.lines().filter_map(|line| line.trim().strip_prefix("/// "));
+    let documented = source.text.lines().map(str::trim);
+    let documented =
+        documented.filter_map(|line| line.strip_prefix("/// ").or(line.strip_prefix("//! ")));
     let examples: String = documented.flat_map(|line| [line, "\n"]).collect();
     let code = mask(&source.text) + &examples;
     code.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()
