@@ -32,7 +32,7 @@ impl Ready {
 pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<Commit> {
     let changes = &ready.changes;
     #[cfg(test)]
-    super::conformance::panic_if_asked(changes);
+    super::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.replay
         && let Some(taken) = keep_record(db, record, changes.now)?
     {

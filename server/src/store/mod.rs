@@ -17,9 +17,7 @@ mod work;
 mod writer;
 
 #[cfg(test)]
-mod conformance;
-#[cfg(test)]
-mod durability;
+mod tests;
 
 use std::{
     fmt,

@@ -7,11 +7,8 @@ use futures_util::{FutureExt, future::join_all};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{
-    Commit, Store, StoreError,
-    conformance::{NOW, SECRET, commit_as_group, create, nothing, row, sandbox},
-    connection,
-};
+use super::conformance::{NOW, SECRET, commit_as_group, create, nothing, row, sandbox};
+use crate::store::{Commit, Store, StoreError, connection};
 
 struct Place {
     _dir: TempDir,

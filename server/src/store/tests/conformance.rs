@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ulid::Ulid;
 
-use super::{Commit, Store, StoreError, apply::Ready, connection, group, work::Mutation};
+use crate::store::{Commit, Store, StoreError, apply::Ready, connection, group, work::Mutation};
 use crate::{
     clock::Millis,
     core::{
