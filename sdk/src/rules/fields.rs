@@ -71,7 +71,7 @@ impl Fields {
             report.warnings.push(warnings::unknown_field(name, meant.as_deref()).at(field));
         }
         if let Some((field, ..)) = last {
-            report.warnings.push(warnings::more_unknown_fields(unknown.untold).at(field));
+            report.warnings.push(warnings::more_unknown_fields(unknown.untold).at(&field));
         }
     }
 
