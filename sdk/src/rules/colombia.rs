@@ -6,13 +6,13 @@ use super::{
     reader::Entry,
     receiver::Destination,
     regions::{Region, Regions},
-    texts::{faults, warnings},
+    texts::{countries, warnings},
 };
 use crate::model::{CountryCode, IdType};
 
 /// Checks what Colombia asks of a receiver.
 pub(crate) fn check(to: &Destination<'_>) {
-    to.national_id.demand(faults::colombia_id_required);
+    to.national_id.demand(countries::colombia_id_required);
     check_id(to);
     let given = department(&to.province);
     let found = city(&to.city, given);
@@ -25,14 +25,14 @@ pub(crate) fn check(to: &Destination<'_>) {
 
 fn check_id(to: &Destination<'_>) {
     if to.id_type.value().is_some_and(|kind| *kind != IdType::Cedula) {
-        to.id_type.fault(faults::colombia_id_type());
+        to.id_type.fault(countries::colombia_id_type());
         return;
     }
     let Some(id) = to.national_id.value() else { return };
     let digits = without(id, &['.', ',', '-']);
     let fits = (6..=10).contains(&digits.len()) && is_digits(&digits);
     if !fits || digits.bytes().all(|digit| digit == b'0') {
-        to.national_id.fault(faults::colombia_id_form());
+        to.national_id.fault(countries::colombia_id_form());
     }
 }
 
@@ -50,7 +50,7 @@ fn city(city: &Entry<'_, &str>, department: Option<&Region>) -> Option<Found> {
     let found = Municipalities::all().find(name);
     if found.is_none() {
         let suggestion = Municipalities::all().suggest(name, department.map(|region| region.code));
-        city.fault(faults::colombia_city().suggest(suggestion));
+        city.fault(countries::colombia_city().suggest(suggestion));
     }
     found
 }
@@ -77,7 +77,7 @@ fn check_zip(zip: &Entry<'_, &str>, found: Option<&Found>, department: Option<&R
     }
     let Some(code) = zip.value() else { return };
     if code.len() != 6 || !is_digits(code) {
-        zip.fault(faults::six_digit_zip(CountryCode::CO));
+        zip.fault(countries::six_digit_zip(CountryCode::CO));
         return;
     }
     let Some(prefix) = first_two(code) else { return };

@@ -7,14 +7,14 @@ use super::{
     reader::Entry,
     receiver::Destination,
     regions::{Region, Regions},
-    texts::{Odd, Wrong, faults, warnings},
+    texts::{Odd, Wrong, countries, warnings},
 };
 use crate::model::{CountryCode, IdType};
 
 /// Checks what Ecuador asks of a receiver.
 pub(crate) fn check(to: &Destination<'_>) {
-    to.national_id.demand(faults::ecuador_id_required);
-    to.province.demand(faults::ecuador_province_required);
+    to.national_id.demand(countries::ecuador_id_required);
+    to.province.demand(countries::ecuador_province_required);
     check_id(to);
     let province = province(&to.province);
     check_zip(&to.zip, province);
@@ -25,7 +25,7 @@ fn province(given: &Entry<'_, &str>) -> Option<&'static Region> {
     let provinces = Regions::of(CountryCode::EC);
     let province = provinces.find(name);
     if province.is_none() {
-        given.fault(faults::ecuador_province().suggest(provinces.suggest(name)));
+        given.fault(countries::ecuador_province().suggest(provinces.suggest(name)));
     }
     province
 }
@@ -33,13 +33,13 @@ fn province(given: &Entry<'_, &str>) -> Option<&'static Region> {
 fn check_zip(zip: &Entry<'_, &str>, province: Option<&Region>) {
     let Some(code) = zip.value() else { return };
     if code.len() != 6 || !is_digits(code) {
-        zip.fault(faults::six_digit_zip(CountryCode::EC));
+        zip.fault(countries::six_digit_zip(CountryCode::EC));
         return;
     }
     let (Some(province), Some(prefix)) = (province, first_two(code)) else { return };
     if !province.has_postal(prefix) {
         let owner = Regions::of(CountryCode::EC).of_postal(prefix).map(|owner| owner.name);
-        zip.fault(faults::zip_of_other_province(code, owner, province.name));
+        zip.fault(countries::zip_of_other_province(code, owner, province.name));
     }
 }
 
@@ -56,7 +56,7 @@ fn check_id(to: &Destination<'_>) {
         Some(IdType::Cedula) => Some(Kind::Cedula),
         Some(IdType::Ruc) => Some(Kind::Ruc),
         Some(IdType::Passport | IdType::Dni | IdType::Unknown(_)) => {
-            to.id_type.fault(faults::ecuador_id_type());
+            to.id_type.fault(countries::ecuador_id_type());
             None
         }
         None if to.id_type.is_absent() => id.as_deref().and_then(|id| guess(to, id)),
@@ -75,7 +75,7 @@ fn guess(to: &Destination<'_>, id: &str) -> Option<Kind> {
         10 if is_digits(id) => Kind::Cedula,
         13 if is_digits(id) => Kind::Ruc,
         _ => {
-            to.national_id.fault(faults::ecuador_id_form());
+            to.national_id.fault(countries::ecuador_id_form());
             return None;
         }
     };
@@ -86,8 +86,8 @@ fn guess(to: &Destination<'_>, id: &str) -> Option<Kind> {
 /// What is wrong with a number, or else what is odd about it.
 fn judge(id: &str, kind: Kind) -> Result<Option<Odd>, Wrong> {
     let (length, form): (_, fn() -> Wrong) = match kind {
-        Kind::Cedula => (10, faults::ecuador_cedula_form),
-        Kind::Ruc => (13, faults::ecuador_ruc_form),
+        Kind::Cedula => (10, countries::ecuador_cedula_form),
+        Kind::Ruc => (13, countries::ecuador_ruc_form),
     };
     if id.len() != length || !is_digits(id) {
         return Err(form());
@@ -95,7 +95,7 @@ fn judge(id: &str, kind: Kind) -> Result<Option<Odd>, Wrong> {
     let digits: Vec<u32> = id.bytes().map(|digit| u32::from(digit - b'0')).collect();
     let prefix = first_two(id).filter(|prefix| matches!(prefix, 1..=24 | 30 | 50));
     let (Some(prefix), Some(third)) = (prefix, digits.get(2).copied()) else {
-        return Err(faults::ecuador_id_province());
+        return Err(countries::ecuador_id_province());
     };
     match kind {
         Kind::Cedula => Ok(odd_cedula(&digits, prefix, third)),
@@ -105,12 +105,12 @@ fn judge(id: &str, kind: Kind) -> Result<Option<Odd>, Wrong> {
 
 fn judge_ruc(id: &str, digits: &[u32], prefix: u8, third: u32) -> Result<Option<Odd>, Wrong> {
     if id.ends_with("000") {
-        return Err(faults::ecuador_ruc_establishment());
+        return Err(countries::ecuador_ruc_establishment());
     }
     // 30 is for persons registered abroad: their number is a cédula whatever its third digit.
     match (prefix, third) {
         (30, _) | (_, 0..=5) => Ok(odd_check_digit(digits)),
-        (_, 7 | 8) => Err(faults::ecuador_ruc_third_digit()),
+        (_, 7 | 8) => Err(countries::ecuador_ruc_third_digit()),
         _ => Ok(None),
     }
 }

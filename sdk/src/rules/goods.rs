@@ -5,7 +5,8 @@ use rust_decimal::Decimal;
 use super::{
     fields::{Fields, Kind::Leaf},
     folding::{is_digits, without},
-    reader::{Bounds, Entry, List, Object, Text},
+    kinds::{Bounds, Text},
+    reader::{Entry, List, Object},
     texts::{Wrong, faults, warnings},
 };
 use crate::model::{CurrencyCode, CustomsInfo, ParcelDetails, Product};

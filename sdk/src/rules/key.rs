@@ -3,10 +3,11 @@
 
 use std::cell::RefCell;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
-    reader::{Object, Report, Text},
+    kinds::Text,
+    reader::{Faulty, Object, Report},
     texts::{Wrong, faults},
 };
 use crate::model::{FieldFault, IdempotencyKey};
@@ -36,33 +37,42 @@ pub(crate) const FIELD: &str = "idempotencyKey";
 /// assert!(matches!(read_key(&body, Some("order-0002")), KeyReading::Faulty(_)));
 /// ```
 pub fn read_key(body: &Value, header: Option<&str>) -> KeyReading {
-    let report = RefCell::default();
-    let key = match Object::body(body, &report) {
-        Some(body) => in_body(&body, header),
-        None => None,
-    };
-    let Report { faults, .. } = report.into_inner();
-    match (key, faults.into_iter().find(|fault| fault.field == FIELD)) {
+    let (report, no_members) = (RefCell::<Report>::default(), Map::new());
+    let request = Object::of(body.as_object().unwrap_or(&no_members), &report);
+    let key = optional(&request, header);
+    match (key, report.take().faults.pop()) {
         (_, Some(fault)) => KeyReading::Faulty(fault),
-        (Some(key), None) => KeyReading::Key(key),
-        (None, None) => alone(header),
+        (Ok(Some(key)), None) => KeyReading::Key(key),
+        (Ok(None) | Err(Faulty), None) => KeyReading::Missing,
     }
 }
 
-fn in_body(body: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
+/// The key of a request that may have one.
+pub(crate) fn optional(
+    request: &Object<'_>,
+    header: Option<&str>,
+) -> Result<Option<IdempotencyKey>, Faulty> {
     let agree = |key| match present(header) {
         Some(other) if other != key => Err(faults::key_mismatch()),
         Some(_) | None => parse(key),
     };
-    body.text(FIELD, Text::CODE).then(agree).optional()
+    let given = request.text(FIELD, Text::CODE).then(agree);
+    match present(header) {
+        Some(alone) if given.is_absent() => parse(alone).map(Some).map_err(|wrong| {
+            given.fault(wrong);
+            Faulty
+        }),
+        Some(_) | None => given.sound(),
+    }
 }
 
-fn alone(header: Option<&str>) -> KeyReading {
-    match present(header).map(parse) {
-        None => KeyReading::Missing,
-        Some(Ok(key)) => KeyReading::Key(key),
-        Some(Err(wrong)) => KeyReading::Faulty(wrong.at(FIELD)),
+/// The key of a request that must have one.
+pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
+    let key = optional(request, header).ok()?;
+    if key.is_none() {
+        request.fault_at(FIELD, faults::key_required());
     }
+    key
 }
 
 fn present(header: Option<&str>) -> Option<&str> {

@@ -10,7 +10,7 @@ use super::{
     reader::Entry,
     receiver::Destination,
     regions::{Region, Regions},
-    texts::{Odd, Wrong, faults, warnings},
+    texts::{Odd, Wrong, countries, warnings},
 };
 use crate::model::CountryCode;
 
@@ -27,14 +27,14 @@ const CURP: usize = 18;
 pub(crate) fn check(to: &Destination<'_>) {
     check_rfc(&to.national_id);
     let state = state(to);
-    to.zip.demand(faults::mexico_zip_required);
+    to.zip.demand(countries::mexico_zip_required);
     check_zip(&to.zip, state);
 }
 
 /// The state that `province`, `state` or both name.
 fn state(to: &Destination<'_>) -> Option<&'static Region> {
     if to.state.is_absent() {
-        to.province.demand(faults::mexico_state_required);
+        to.province.demand(countries::mexico_state_required);
         return named(&to.province);
     }
     if to.province.is_absent() {
@@ -42,7 +42,7 @@ fn state(to: &Destination<'_>) -> Option<&'static Region> {
     }
     let (province, state) = (named(&to.province)?, named(&to.state)?);
     if !std::ptr::eq(province, state) {
-        to.province.fault(faults::mexico_two_states());
+        to.province.fault(countries::mexico_two_states());
         return None;
     }
     Some(province)
@@ -53,7 +53,7 @@ fn named(given: &Entry<'_, &str>) -> Option<&'static Region> {
     let states = Regions::of(CountryCode::MX);
     let state = states.find(name);
     if state.is_none() {
-        given.fault(faults::mexico_state().suggest(states.suggest(name)));
+        given.fault(countries::mexico_state().suggest(states.suggest(name)));
     }
     state
 }
@@ -61,7 +61,7 @@ fn named(given: &Entry<'_, &str>) -> Option<&'static Region> {
 fn check_zip(zip: &Entry<'_, &str>, state: Option<&Region>) {
     let Some(code) = zip.value() else { return };
     if code.len() != 5 || !is_digits(code) {
-        zip.fault(faults::mexico_zip_form());
+        zip.fault(countries::mexico_zip_form());
         return;
     }
     let (Some(state), Some(prefix)) = (state, first_two(code)) else { return };
@@ -88,8 +88,10 @@ fn judge(rfc: &str) -> Result<Option<Odd>, Wrong> {
     let letters = match chars.len() {
         12 => 3,
         13 => 4,
-        CURP if rfc.bytes().all(|b| b.is_ascii_alphanumeric()) => return Err(faults::mexico_curp()),
-        _ => return Err(faults::mexico_rfc_form()),
+        CURP if rfc.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            return Err(countries::mexico_curp());
+        }
+        _ => return Err(countries::mexico_rfc_form()),
     };
     let (name, rest) = chars.split_at_checked(letters).unwrap_or_default();
     let (date, tail) = rest.split_at_checked(6).unwrap_or_default();
@@ -98,10 +100,10 @@ fn judge(rfc: &str) -> Result<Option<Odd>, Wrong> {
         && tail.iter().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
         && tail.last().is_some_and(|c| c.is_ascii_digit() || *c == 'A');
     if !fits {
-        return Err(faults::mexico_rfc_form());
+        return Err(countries::mexico_rfc_form());
     }
     if !is_date(&date.iter().collect::<String>()) {
-        return Err(faults::mexico_rfc_date());
+        return Err(countries::mexico_rfc_date());
     }
     let fine = GENERIC.contains(&rfc) || check_character(&chars) == chars.last().copied();
     Ok((!fine).then(warnings::id_check_digit))

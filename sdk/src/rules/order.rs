@@ -1,26 +1,22 @@
 //! The validator of orders: the same for the server, the client before it sends, and the CLI
 //! (spec: Order request).
 
-use std::{cell::RefCell, fmt};
-
 use serde_json::Value;
 
 use super::{
-    Destinations,
+    Accepted, Destinations, Rejected,
     fields::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    goods,
-    key::{self, KeyReading, read_key},
-    reader::{Object, Report, Text},
+    goods, key,
+    kinds::Text,
+    outcome,
+    reader::Object,
     receiver, sender,
     texts::{Wrong, faults},
 };
-use crate::model::{
-    CustomsInfo, Environment, FieldFault, IdempotencyKey, OrderRequest, Product, TrackingNumber,
-    Warning,
-};
+use crate::model::{CustomsInfo, Environment, OrderRequest, Product, TrackingNumber};
 
 const FIELDS: Fields = Fields(&[
     (key::FIELD, Leaf),
@@ -46,26 +42,6 @@ pub struct OrderContext<'a> {
     pub header_key: Option<&'a str>,
 }
 
-/// A request that keeps the rules.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Accepted<T> {
-    /// What it asks for.
-    pub value: T,
-    /// What is odd about it.
-    pub warnings: Vec<Warning>,
-}
-
-/// A request that breaks rules: every fault, in the order of the spec's tables.
-///
-/// `Display` is one line of paths and codes, without a word of what the request said.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Rejected {
-    /// What is wrong with it.
-    pub faults: Vec<FieldFault>,
-    /// What is odd about it besides.
-    pub warnings: Vec<Warning>,
-}
-
 /// Checks an order: all faults at once, or the order with its warnings.
 ///
 /// Texts come out trimmed and blank ones absent; nothing else is changed.
@@ -85,39 +61,14 @@ pub fn check_order(
     body: &Value,
     context: &OrderContext<'_>,
 ) -> Result<Accepted<OrderRequest>, Rejected> {
-    let report = RefCell::default();
-    let order = Object::body(body, &report).and_then(|order| {
-        FIELDS.warn_unknown(order.members(), &mut report.borrow_mut());
-        read(&order, key_of(body, context, &report), context)
-    });
-    let mut report = report.into_inner();
-    FIELDS.sort(&mut report);
-    let Report { faults, warnings } = report;
-    match order {
-        Some(value) if faults.is_empty() => Ok(Accepted { value, warnings }),
-        Some(_) | None => Err(Rejected { faults, warnings }),
-    }
+    outcome::of(body, &FIELDS, |order| {
+        order.warn_unknown(&FIELDS);
+        read(order, context)
+    })
 }
 
-fn key_of(
-    body: &Value,
-    context: &OrderContext<'_>,
-    report: &RefCell<Report>,
-) -> Option<IdempotencyKey> {
-    let fault = match read_key(body, context.header_key) {
-        KeyReading::Key(key) => return Some(key),
-        KeyReading::Missing => faults::key_required().at(key::FIELD),
-        KeyReading::Faulty(fault) => fault,
-    };
-    report.borrow_mut().faults.push(fault);
-    None
-}
-
-fn read(
-    order: &Object<'_>,
-    idempotency_key: Option<IdempotencyKey>,
-    context: &OrderContext<'_>,
-) -> Option<OrderRequest> {
+fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> {
+    let idempotency_key = key::required(order, context.header_key);
     let number = |text: &str| tracking_number(text, context.environment);
     let tracking_number = order.text("trackingNumber", Text::CODE).then(number).optional();
     let external_order_id = order.text("externalOrderId", Text::LINE.most(100)).optional();
@@ -174,33 +125,3 @@ fn tracking_number(text: &str, environment: Option<Environment>) -> Result<Track
         }
     }
 }
-
-/// Faults that `Display` names one by one.
-const NAMED: usize = 5;
-
-impl fmt::Display for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the request breaks the rules:")?;
-        for (i, fault) in self.faults.iter().take(NAMED).enumerate() {
-            let comma = if i == 0 { "" } else { "," };
-            write!(f, "{comma} {} {}", fault.field, fault.code)?;
-        }
-        match self.faults.len().saturating_sub(NAMED) {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
-    }
-}
-
-impl fmt::Debug for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults = self.faults.iter().map(|fault| (&fault.field, &fault.code));
-        let warnings = self.warnings.iter().map(|warning| (&warning.field, &warning.code));
-        f.debug_struct("Rejected")
-            .field("faults", &faults.collect::<Vec<_>>())
-            .field("warnings", &warnings.collect::<Vec<_>>())
-            .finish()
-    }
-}
-
-impl std::error::Error for Rejected {}

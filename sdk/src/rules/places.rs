@@ -3,7 +3,7 @@
 use email_address::{EmailAddress, Options};
 
 use super::{
-    reader::Text,
+    kinds::Text,
     texts::{Wrong, faults},
 };
 use crate::model::CountryCode;

@@ -10,6 +10,8 @@ use rust_decimal::{Decimal, prelude::ToPrimitive};
 use serde_json::{Map, Value};
 
 use super::{
+    fields::Fields,
+    kinds::{self, Bounds, Text},
     path::Path,
     printable,
     texts::{Odd, Wrong, faults, warnings},
@@ -129,89 +131,6 @@ impl<'a, T> Entry<'a, T> {
     }
 }
 
-/// What a text field may hold.
-#[derive(Clone, Copy)]
-pub(crate) struct Text {
-    most: usize,
-    form: Form,
-}
-
-/// How a text is treated before its own rule sees it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// A code that counts as given, spaces and all.
-    Code,
-    /// One trimmed line.
-    Data,
-    /// One trimmed line that the label shows.
-    Line,
-    /// Trimmed lines that the label shows; line breaks and tabs are fine.
-    Note,
-}
-
-impl Text {
-    /// A code that counts as given; its own rule bounds its length.
-    pub(crate) const CODE: Self = Self { most: usize::MAX, form: Form::Code };
-    /// One line that the label does not show.
-    pub(crate) const DATA: Self = Self { most: 255, form: Form::Data };
-    /// One line that the label shows.
-    pub(crate) const LINE: Self = Self { most: 255, form: Form::Line };
-    /// Lines that the label shows.
-    pub(crate) const NOTE: Self = Self { most: 255, form: Form::Note };
-
-    /// The same with another limit, in characters.
-    pub(crate) const fn most(self, most: usize) -> Self {
-        Self { most, ..self }
-    }
-
-    fn read(self, text: &str) -> Result<&str, Wrong> {
-        let text = if self.form == Form::Code { text } else { text.trim() };
-        if text.len() > self.most && text.chars().count() > self.most {
-            return Err(faults::too_long(self.most));
-        }
-        let is_layout = |c| self.form == Form::Note && matches!(c, '\n' | '\r' | '\t');
-        if text.chars().any(|c| c.is_control() && !is_layout(c)) {
-            return Err(faults::control_character());
-        }
-        Ok(text)
-    }
-
-    fn is_drawn(self) -> bool {
-        matches!(self.form, Form::Line | Form::Note)
-    }
-}
-
-/// True when nothing of the text can be seen.
-fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || printable::is_invisible(c))
-}
-
-/// The bounds of a number.
-#[derive(Clone, Copy)]
-pub(crate) enum Bounds {
-    /// Above 0, up to the bound.
-    AboveZero(Decimal),
-    /// From the first to the second.
-    Between(Decimal, Decimal),
-}
-
-impl Bounds {
-    pub(crate) fn hold(self, number: Decimal) -> Result<Decimal, Wrong> {
-        match self {
-            Self::AboveZero(most) if number > Decimal::ZERO && number <= most => Ok(number),
-            Self::Between(least, most) if number >= least && number <= most => Ok(number),
-            Self::AboveZero(_) | Self::Between(..) => Err(self.broken()),
-        }
-    }
-
-    fn broken(self) -> Wrong {
-        match self {
-            Self::AboveZero(most) => faults::above_zero(most),
-            Self::Between(least, most) => faults::between(least, most),
-        }
-    }
-}
-
 /// A JSON object that is being read.
 #[derive(Clone, Copy)]
 pub(crate) struct Object<'a> {
@@ -224,10 +143,20 @@ impl<'a> Object<'a> {
     /// The body of a request; any JSON but an object is a fault.
     pub(crate) fn body(body: &'a Value, report: &'a RefCell<Report>) -> Option<Self> {
         if let Some(members) = body.as_object() {
-            return Some(Self { members, path: Path::BODY, report });
+            return Some(Self::of(members, report));
         }
         report.borrow_mut().faults.push(faults::body_no_object().at(&Path::BODY));
         None
+    }
+
+    /// The body's members.
+    pub(crate) fn of(members: &'a Map<String, Value>, report: &'a RefCell<Report>) -> Self {
+        Self { members, path: Path::BODY, report }
+    }
+
+    /// Warns of every member that no field reads, here and below.
+    pub(crate) fn warn_unknown(&self, fields: &Fields) {
+        fields.warn_unknown(self.members, &mut self.report.borrow_mut());
     }
 
     /// The members as they came.
@@ -334,8 +263,8 @@ pub(crate) struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
     }
 
     /// The elements as objects; any other element is a fault of its own.
@@ -364,7 +293,7 @@ fn text_entry<'a>(place: Place<'a>, value: &'a Value, text: Text) -> Entry<'a, &
         place.fault(if value.is_number() { faults::number_for_text() } else { faults::not_text() });
         return Entry { place, read: Read::Faulty };
     };
-    if is_blank(given) {
+    if kinds::is_blank(given) {
         return Entry { place, read: Read::Absent };
     }
     let entry = Entry { place, read: Read::Is(given.as_str()) }.then(|given| text.read(given));

@@ -8,8 +8,9 @@ use super::{
         Fields,
         Kind::{Leaf, Nested},
     },
+    kinds::Text,
     mexico, phone, places, postal,
-    reader::{Entry, Object, Text},
+    reader::{Entry, Object},
     texts::{Wrong, faults, warnings},
 };
 use crate::model::{CountryCode, IdType, Receiver, ReceiverAddress};

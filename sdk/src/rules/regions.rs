@@ -46,7 +46,8 @@ impl Regions {
 
     /// The region of this name, code or alias.
     pub(crate) fn find(&self, name: &str) -> Option<&Region> {
-        self.list.get(*self.places.get(&fold(name))?)
+        let place = self.places.get(&fold(name));
+        self.list.get(*place.or_else(|| self.places.get(&fold(&name.replace('.', ""))))?)
     }
 
     /// The region whose postal codes start with these two digits.

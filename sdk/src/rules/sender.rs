@@ -5,8 +5,9 @@ use super::{
         Fields,
         Kind::{Leaf, Nested},
     },
+    kinds::Text,
     phone, places, postal,
-    reader::{Entry, Object, Text},
+    reader::{Entry, Object},
     regions::Regions,
     texts::warnings,
 };

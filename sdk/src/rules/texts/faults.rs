@@ -1,29 +1,9 @@
-//! The faults: what refuses a request.
+//! The faults that any request or any order can have: what refuses it.
 
 use rust_decimal::Decimal;
 
 use super::Wrong;
-use crate::model::{CountryCode, FaultCode, Language};
-
-fn invalid(en: &'static str, es: &'static str) -> Wrong {
-    Wrong::new(FaultCode::InvalidFormat, en, es)
-}
-
-fn missing(en: &'static str, es: &'static str) -> Wrong {
-    Wrong::new(FaultCode::Required, en, es)
-}
-
-fn unknown(en: &'static str, es: &'static str) -> Wrong {
-    Wrong::new(FaultCode::UnknownValue, en, es)
-}
-
-fn mismatch(en: &'static str, es: &'static str) -> Wrong {
-    Wrong::new(FaultCode::Mismatch, en, es)
-}
-
-fn unsupported(en: &'static str, es: &'static str) -> Wrong {
-    Wrong::new(FaultCode::NotSupported, en, es)
-}
+use crate::model::FaultCode;
 
 // The body as a whole.
 
@@ -54,47 +34,53 @@ pub(crate) fn body_duplicate(name: &str) -> Wrong {
 // Any field.
 
 pub(crate) fn required() -> Wrong {
-    missing("This field is required: give it a value.", "Este campo es obligatorio: complételo.")
+    Wrong::missing(
+        "This field is required: give it a value.",
+        "Este campo es obligatorio: complételo.",
+    )
 }
 
 pub(crate) fn not_text() -> Wrong {
-    invalid("This must be a text in quotes.", "Debe ser un texto entre comillas.")
+    Wrong::invalid("This must be a text in quotes.", "Debe ser un texto entre comillas.")
 }
 
 pub(crate) fn number_for_text() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "This is a number where a text is needed: write it in quotes, so that zeros in front are kept.",
         "Es un número donde se necesita un texto: escríbalo entre comillas para conservar los ceros iniciales.",
     )
 }
 
 pub(crate) fn not_number() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "This must be a JSON number: write it without quotes and with a decimal point.",
         "Debe ser un número JSON: escríbalo sin comillas y con punto decimal.",
     )
 }
 
 pub(crate) fn not_whole() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "This must be a whole number: leave out the decimals.",
         "Debe ser un número entero: quite los decimales.",
     )
 }
 
 pub(crate) fn not_truth() -> Wrong {
-    invalid("This must be true or false, without quotes.", "Debe ser true o false, sin comillas.")
+    Wrong::invalid(
+        "This must be true or false, without quotes.",
+        "Debe ser true o false, sin comillas.",
+    )
 }
 
 pub(crate) fn not_object() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "This must be a JSON object: write it between { and }.",
         "Debe ser un objeto JSON: escríbalo entre { y }.",
     )
 }
 
 pub(crate) fn not_list() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "This must be a JSON array: write it between [ and ].",
         "Debe ser un arreglo JSON: escríbalo entre [ y ].",
     )
@@ -141,7 +127,7 @@ pub(crate) fn duplicate() -> Wrong {
 }
 
 pub(crate) fn control_character() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "This contains a control character, such as a line break: remove it.",
         "Contiene un carácter de control, como un salto de línea: elimínelo.",
     )
@@ -166,42 +152,42 @@ pub(crate) fn between(least: Decimal, most: Decimal) -> Wrong {
 // The order itself.
 
 pub(crate) fn key_required() -> Wrong {
-    missing(
+    Wrong::missing(
         "An idempotency key is required: give it here or in the header X-Idempotency-Key.",
         "La clave de idempotencia es obligatoria: envíela aquí o en el encabezado X-Idempotency-Key.",
     )
 }
 
 pub(crate) fn key_characters() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "Use letters (A-Z, a-z), digits, hyphens and underscores only.",
         "Use solo letras (A-Z, a-z), dígitos, guiones y guiones bajos.",
     )
 }
 
 pub(crate) fn key_mismatch() -> Wrong {
-    mismatch(
+    Wrong::mismatch(
         "The body and the header X-Idempotency-Key name different keys: send one of them, or the same twice.",
         "El cuerpo y el encabezado X-Idempotency-Key indican claves distintas: envíe una sola, o la misma en ambos.",
     )
 }
 
 pub(crate) fn tracking_number() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "Use letters (A-Z, a-z), digits and hyphens only, with no hyphen at either end.",
         "Use solo letras (A-Z, a-z), dígitos y guiones, sin guion al inicio ni al final.",
     )
 }
 
 pub(crate) fn tracking_number_reserved() -> Wrong {
-    unsupported(
+    Wrong::unsupported(
         "Numbers that start with SB are reserved for the sandbox: choose another one, or leave it out.",
         "Los números que empiezan con SB están reservados para el sandbox: elija otro u omítalo.",
     )
 }
 
 pub(crate) fn tracking_number_of_production() -> Wrong {
-    unsupported(
+    Wrong::unsupported(
         "In the sandbox a tracking number starts with SB: put SB in front, or leave the number out.",
         "En el sandbox el número de guía empieza con SB: antepóngale SB u omita el número.",
     )
@@ -210,242 +196,55 @@ pub(crate) fn tracking_number_of_production() -> Wrong {
 // People and places.
 
 pub(crate) fn phone() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "Write the telephone number with + and include the country code, such as +593 99 123 4567.",
         "Escriba el teléfono con + e incluya el código de país, por ejemplo +593 99 123 4567.",
     )
 }
 
 pub(crate) fn email() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "This is no e-mail address: write it as name@example.com, with no name before it.",
         "No es un correo electrónico: escríbalo como nombre@ejemplo.com, sin un nombre delante.",
     )
 }
 
 pub(crate) fn country() -> Wrong {
-    unknown(
+    Wrong::unknown(
         "This is no ISO 3166-1 country code: use two upper-case letters, such as EC.",
         "No es un código de país ISO 3166-1: use dos letras mayúsculas, como EC.",
     )
 }
 
 pub(crate) fn destination_unsupported() -> Wrong {
-    unsupported(
+    Wrong::unsupported(
         "Parcels are not shipped to this country: choose another destination or ask your account manager.",
         "No se envían paquetes a este país: elija otro destino o consulte a su ejecutivo de cuenta.",
     )
 }
 
 pub(crate) fn id_type() -> Wrong {
-    unknown("Use cedula, ruc, passport or dni.", "Use cedula, ruc, passport o dni.")
-}
-
-// Ecuador.
-
-pub(crate) fn ecuador_id_required() -> Wrong {
-    missing(
-        "Parcels to Ecuador need the receiver's cédula or RUC: add it.",
-        "Los envíos a Ecuador requieren la cédula o el RUC del destinatario: agréguelo.",
-    )
-}
-
-pub(crate) fn ecuador_id_type() -> Wrong {
-    unsupported(
-        "Ecuador's customs accepts a cedula or a ruc: give one of them.",
-        "La aduana del Ecuador acepta cedula o ruc: indique uno de ellos.",
-    )
-}
-
-pub(crate) fn ecuador_id_form() -> Wrong {
-    invalid(
-        "A cédula has 10 digits and a RUC has 13: check the number.",
-        "La cédula tiene 10 dígitos y el RUC 13: revise el número.",
-    )
-}
-
-pub(crate) fn ecuador_cedula_form() -> Wrong {
-    invalid(
-        "A cédula has 10 digits: check the number, or use idType ruc for a RUC.",
-        "La cédula tiene 10 dígitos: revise el número, o use idType ruc si es un RUC.",
-    )
-}
-
-pub(crate) fn ecuador_ruc_form() -> Wrong {
-    invalid(
-        "A RUC has 13 digits: check the number, or use idType cedula for a cédula.",
-        "El RUC tiene 13 dígitos: revise el número, o use idType cedula si es una cédula.",
-    )
-}
-
-pub(crate) fn ecuador_id_province() -> Wrong {
-    invalid(
-        "An Ecuadorian id starts with a province, 01 to 24, or with 30 or 50: check its first two digits.",
-        "Una identificación ecuatoriana empieza con la provincia, 01 a 24, o con 30 o 50: revise los dos primeros dígitos.",
-    )
-}
-
-pub(crate) fn ecuador_ruc_third_digit() -> Wrong {
-    invalid(
-        "The third digit of a RUC is never 7 or 8: check the number.",
-        "El tercer dígito de un RUC nunca es 7 ni 8: revise el número.",
-    )
-}
-
-pub(crate) fn ecuador_ruc_establishment() -> Wrong {
-    invalid(
-        "A RUC ends with its establishment, 001 or above: check the last three digits.",
-        "El RUC termina con el establecimiento, 001 o mayor: revise los tres últimos dígitos.",
-    )
-}
-
-pub(crate) fn ecuador_province_required() -> Wrong {
-    missing(
-        "Addresses in Ecuador need their province, such as Pichincha: add it.",
-        "Las direcciones del Ecuador requieren la provincia, por ejemplo Pichincha: agréguela.",
-    )
-}
-
-pub(crate) fn ecuador_province() -> Wrong {
-    unknown(
-        "This is no province of Ecuador: give its name, its ISO code (EC-P) or its INEC code (17).",
-        "No es una provincia del Ecuador: indique su nombre, su código ISO (EC-P) o su código INEC (17).",
-    )
-}
-
-pub(crate) fn six_digit_zip(country: CountryCode) -> Wrong {
-    let (en, es) = (country.name(Language::En), country.name(Language::Es));
-    Wrong::new(
-        FaultCode::InvalidFormat,
-        format!("A postal code of {en} has 6 digits: correct it or leave it out."),
-        format!("Un código postal de {es} tiene 6 dígitos: corríjalo u omítalo."),
-    )
-}
-
-pub(crate) fn zip_of_other_province(zip: &str, owner: Option<&str>, given: &str) -> Wrong {
-    let (en, es) = match owner {
-        Some(owner) => (
-            format!(
-                "{zip} belongs to {owner}, not {given}: correct the postal code or the province."
-            ),
-            format!(
-                "{zip} pertenece a {owner}, no a {given}: corrija el código postal o la provincia."
-            ),
-        ),
-        None => (
-            format!("{zip} belongs to no province, and not to {given}: correct or leave it out."),
-            format!("{zip} no pertenece a ninguna provincia, ni a {given}: corríjalo u omítalo."),
-        ),
-    };
-    Wrong::new(FaultCode::Mismatch, en, es)
-}
-
-// Colombia.
-
-pub(crate) fn colombia_city() -> Wrong {
-    unknown(
-        "This is no municipality of Colombia: use its name in the DIVIPOLA list or its 5-digit code.",
-        "No es un municipio de Colombia: use su nombre en la lista DIVIPOLA o su código de 5 dígitos.",
-    )
-}
-
-pub(crate) fn colombia_id_required() -> Wrong {
-    missing(
-        "Parcels to Colombia need the receiver's cédula: add it.",
-        "Los envíos a Colombia requieren la cédula del destinatario: agréguela.",
-    )
-}
-
-pub(crate) fn colombia_id_type() -> Wrong {
-    unsupported(
-        "Colombia's customs accepts a cedula: give it, or leave idType out.",
-        "La aduana de Colombia acepta cedula: indíquela u omita idType.",
-    )
-}
-
-pub(crate) fn colombia_id_form() -> Wrong {
-    invalid(
-        "A Colombian cédula has 6 to 10 digits, not all of them zero: check the number.",
-        "La cédula colombiana tiene de 6 a 10 dígitos, no todos cero: revise el número.",
-    )
-}
-
-// Mexico.
-
-pub(crate) fn mexico_state_required() -> Wrong {
-    missing(
-        "Addresses in Mexico need their state: give it in province, such as Jalisco.",
-        "Las direcciones de México requieren el estado: indíquelo en province, por ejemplo Jalisco.",
-    )
-}
-
-pub(crate) fn mexico_state() -> Wrong {
-    unknown(
-        "This is no state of Mexico: give its name, its ISO code (MX-JAL) or its usual short form (Jal.).",
-        "No es un estado de México: indique su nombre, su código ISO (MX-JAL) o su abreviatura (Jal.).",
-    )
-}
-
-pub(crate) fn mexico_two_states() -> Wrong {
-    mismatch(
-        "province and state name different states: send one of them.",
-        "province y state indican estados distintos: envíe solo uno.",
-    )
-}
-
-pub(crate) fn mexico_zip_required() -> Wrong {
-    missing(
-        "Addresses in Mexico need their postal code: add its 5 digits.",
-        "Las direcciones de México requieren el código postal: agregue sus 5 dígitos.",
-    )
-}
-
-pub(crate) fn mexico_zip_form() -> Wrong {
-    invalid(
-        "A Mexican postal code has 5 digits: correct it.",
-        "Un código postal mexicano tiene 5 dígitos: corríjalo.",
-    )
-}
-
-pub(crate) fn mexico_curp() -> Wrong {
-    invalid(
-        "This looks like a CURP (18 characters): give the RFC (12 or 13) or leave it out.",
-        "Parece una CURP (18 caracteres): indique el RFC (12 o 13) u omítalo.",
-    )
-}
-
-pub(crate) fn mexico_rfc_form() -> Wrong {
-    invalid(
-        "An RFC has 3 or 4 letters, a date as YYMMDD and 3 characters: correct it or leave it out.",
-        "El RFC tiene 3 o 4 letras, una fecha AAMMDD y 3 caracteres: corríjalo u omítalo.",
-    )
-}
-
-pub(crate) fn mexico_rfc_date() -> Wrong {
-    invalid(
-        "The six digits of an RFC are a date as YYMMDD, and this date does not exist: check them.",
-        "Los seis dígitos del RFC son una fecha AAMMDD, y esta fecha no existe: revíselos.",
-    )
+    Wrong::unknown("Use cedula, ruc, passport or dni.", "Use cedula, ruc, passport o dni.")
 }
 
 // Weight, value and goods.
 
 pub(crate) fn weight_required() -> Wrong {
-    missing(
+    Wrong::missing(
         "The weight is required: give weightKg or weightLbs.",
         "El peso es obligatorio: indique weightKg o weightLbs.",
     )
 }
 
 pub(crate) fn weights_disagree() -> Wrong {
-    mismatch(
+    Wrong::mismatch(
         "weightLbs and weightKg are more than 1 % apart: correct one or leave it out.",
         "weightLbs y weightKg difieren en más de 1 %: corrija uno u omítalo.",
     )
 }
 
 pub(crate) fn currency() -> Wrong {
-    unknown(
+    Wrong::unknown(
         "This is no active ISO 4217 currency: use three upper-case letters, such as USD.",
         "No es una moneda ISO 4217 vigente: use tres letras mayúsculas, como USD.",
     )
@@ -465,8 +264,38 @@ pub(crate) fn under_declared(sum: Decimal) -> Wrong {
 }
 
 pub(crate) fn hs_code() -> Wrong {
-    invalid(
+    Wrong::invalid(
         "An HS code has digits only, with dots if you like, such as 6109.10.",
         "Un código HS tiene solo dígitos, con puntos si se desea, como 6109.10.",
+    )
+}
+
+// Manifests.
+
+pub(crate) fn awb() -> Wrong {
+    Wrong::invalid(
+        "An air waybill has 3 digits, a hyphen and 8 digits, the last a check digit: check it.",
+        "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último verificador: revísela.",
+    )
+}
+
+pub(crate) fn flight_number() -> Wrong {
+    Wrong::invalid(
+        "Write the flight as airline and number, such as EK213.",
+        "Escriba el vuelo como aerolínea y número, por ejemplo EK213.",
+    )
+}
+
+pub(crate) fn date() -> Wrong {
+    Wrong::invalid(
+        "Write the date as YYYY-MM-DD, such as 2026-01-11.",
+        "Escriba la fecha como AAAA-MM-DD, por ejemplo 2026-01-11.",
+    )
+}
+
+pub(crate) fn airport() -> Wrong {
+    Wrong::invalid(
+        "An airport is an IATA code of 3 letters, such as MIA.",
+        "Un aeropuerto es un código IATA de 3 letras, como MIA.",
     )
 }

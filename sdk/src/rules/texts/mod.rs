@@ -3,6 +3,7 @@
 //! The texts never repeat what a caller wrote, except postal codes, which explain nothing without
 //! themselves, and the names of unknown fields.
 
+pub(crate) mod countries;
 pub(crate) mod faults;
 pub(crate) mod warnings;
 
@@ -25,6 +26,26 @@ pub(crate) struct Wrong {
 impl Wrong {
     fn new(code: FaultCode, en: impl Into<Words>, es: impl Into<Words>) -> Self {
         Self { code, en: en.into(), es: es.into(), suggestion: None }
+    }
+
+    fn missing(en: &'static str, es: &'static str) -> Self {
+        Self::new(FaultCode::Required, en, es)
+    }
+
+    fn invalid(en: &'static str, es: &'static str) -> Self {
+        Self::new(FaultCode::InvalidFormat, en, es)
+    }
+
+    fn unknown(en: &'static str, es: &'static str) -> Self {
+        Self::new(FaultCode::UnknownValue, en, es)
+    }
+
+    fn mismatch(en: &'static str, es: &'static str) -> Self {
+        Self::new(FaultCode::Mismatch, en, es)
+    }
+
+    fn unsupported(en: &'static str, es: &'static str) -> Self {
+        Self::new(FaultCode::NotSupported, en, es)
     }
 
     /// The same with the value that was probably meant.

@@ -1,0 +1,241 @@
+//! The smaller requests: void, manifest, reprint, tracking batch (api: 4). Their unknown fields are
+//! ignored.
+//!
+//! A tracking number in a list only has to be a text: whether there is such a parcel is answered for
+//! each of them.
+
+use std::collections::HashSet;
+
+use chrono::NaiveDate;
+use serde_json::Value;
+
+use super::{
+    Rejected,
+    fields::{Fields, Kind::Leaf},
+    key,
+    kinds::Text,
+    outcome,
+    reader::Object,
+    texts::{Wrong, faults},
+};
+use crate::model::{Awb, BatchTrackingRequest, ManifestRequest, ReprintRequest, VoidRequest};
+
+const NUMBERS: &str = "trackingNumbers";
+
+const VOID: Fields = Fields(&[(key::FIELD, Leaf), (NUMBERS, Leaf), ("reason", Leaf)]);
+
+const REPRINT: Fields = Fields(&[(key::FIELD, Leaf), ("reason", Leaf)]);
+
+const BATCH: Fields = Fields(&[(NUMBERS, Leaf), ("includeHistory", Leaf)]);
+
+const MANIFEST: Fields = Fields(&[
+    (key::FIELD, Leaf),
+    ("awbNumber", Leaf),
+    (NUMBERS, Leaf),
+    ("flightNumber", Leaf),
+    ("departureDate", Leaf),
+    ("originAirport", Leaf),
+    ("destinationAirport", Leaf),
+    ("reference", Leaf),
+]);
+
+/// Checks a request to void 1-100 orders; `header` is `X-Idempotency-Key`.
+pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rejected> {
+    let checked = outcome::of(body, &VOID, |void| {
+        let idempotency_key = key::required(void, header);
+        let tracking_numbers = each_once(void, 100);
+        let reason = void.text("reason", Text::NOTE).optional().map(str::to_owned);
+        Some(VoidRequest {
+            idempotency_key: idempotency_key?,
+            tracking_numbers: tracking_numbers?,
+            reason,
+        })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request to submit a manifest of 1-500 parcels; `header` is `X-Idempotency-Key`.
+pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequest, Rejected> {
+    let checked = outcome::of(body, &MANIFEST, |manifest| {
+        let idempotency_key = key::optional(manifest, header);
+        let awb_number = manifest.text("awbNumber", Text::DATA).then(awb).required();
+        let tracking_numbers = each_once(manifest, 500);
+        let flight = manifest.text("flightNumber", Text::DATA).then(flight_number).optional();
+        let departure = manifest.text("departureDate", Text::DATA).then(date).optional();
+        let origin = manifest.text("originAirport", Text::DATA).then(airport).optional();
+        let destination = manifest.text("destinationAirport", Text::DATA).then(airport).optional();
+        let reference = manifest.text("reference", Text::LINE.most(100)).optional();
+        Some(ManifestRequest {
+            idempotency_key: idempotency_key.ok()?,
+            awb_number: awb_number?,
+            tracking_numbers: tracking_numbers?,
+            flight_number: flight.map(str::to_owned),
+            departure_date: departure,
+            origin_airport: origin.map(str::to_owned),
+            destination_airport: destination.map(str::to_owned),
+            reference: reference.map(str::to_owned),
+        })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request to reprint a label; `header` is `X-Idempotency-Key`.
+pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintRequest, Rejected> {
+    let checked = outcome::of(body, &REPRINT, |reprint| {
+        let idempotency_key = key::required(reprint, header);
+        let reason = reprint.text("reason", Text::NOTE).optional().map(str::to_owned);
+        Some(ReprintRequest { idempotency_key: idempotency_key?, reason })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request to track 1-100 parcels; the same number may stand twice.
+pub fn check_batch(body: &Value) -> Result<BatchTrackingRequest, Rejected> {
+    let checked = outcome::of(body, &BATCH, |batch| {
+        let tracking_numbers = numbers(batch, 100);
+        let include_history = batch.truth("includeHistory").optional().unwrap_or_default();
+        Some(BatchTrackingRequest { tracking_numbers: tracking_numbers?, include_history })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// The tracking numbers; a second spelling of one in another case is the same number.
+fn each_once(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
+    let numbers = numbers(request, most)?;
+    let mut seen = HashSet::new();
+    for (i, number) in numbers.iter().enumerate() {
+        let path = format!("{NUMBERS}[{i}]");
+        if number.is_empty() {
+            request.fault_at(&path, faults::required());
+        } else if !seen.insert(number.to_ascii_uppercase()) {
+            request.fault_at(&path, faults::duplicate());
+        }
+    }
+    Some(numbers)
+}
+
+/// The tracking numbers as given, a blank one empty; `None` when one of them is no text.
+fn numbers(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
+    let list = request.list(NUMBERS, most).required()?;
+    if list.is_empty() {
+        request.fault_at(NUMBERS, faults::too_few());
+        return None;
+    }
+    let text = Text::CODE.most(255);
+    let read: Vec<_> = list.texts(text).map(|number| number.sound().ok()).collect();
+    read.into_iter().map(|number| Some(number?.unwrap_or_default().to_owned())).collect()
+}
+
+fn awb(number: &str) -> Result<Awb, Wrong> {
+    Awb::parse(number).map_err(|_| faults::awb())
+}
+
+fn flight_number(number: &str) -> Result<&str, Wrong> {
+    let fits = number.split_at_checked(2).is_some_and(|(airline, flight)| {
+        airline.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+            && (1..=4).contains(&flight.len())
+            && flight.bytes().all(|b| b.is_ascii_digit())
+    });
+    if fits { Ok(number) } else { Err(faults::flight_number()) }
+}
+
+fn date(day: &str) -> Result<NaiveDate, Wrong> {
+    let read = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
+    read.filter(|_| day.len() == 10).ok_or_else(faults::date)
+}
+
+fn airport(code: &str) -> Result<&str, Wrong> {
+    let fits = code.len() == 3 && code.bytes().all(|b| b.is_ascii_alphabetic());
+    if fits { Ok(code) } else { Err(faults::airport()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<(String, String)> {
+        let faults = checked.err().map(|rejected| rejected.faults).unwrap_or_default();
+        faults.into_iter().map(|fault| (fault.field, fault.code.to_string())).collect()
+    }
+
+    fn manifest(change: impl FnOnce(&mut Value)) -> Value {
+        let mut body = json!({"awbNumber": "17612345675", "trackingNumbers": ["EC7K2M9QX4T8WD0"],
+            "flightNumber": "EK213", "departureDate": "2026-01-11", "originAirport": "MIA",
+            "destinationAirport": "UIO", "reference": " PO-77 "});
+        change(&mut body);
+        body
+    }
+
+    #[test]
+    fn good_requests_come_out_typed_and_trimmed() {
+        let key = json!({"idempotencyKey": "void-0001", "trackingNumbers": ["a", "B"], "reason": " x\ny "});
+        let void = check_void(&key, None).unwrap();
+        assert_eq!((void.tracking_numbers.len(), void.reason.as_deref()), (2, Some("x\ny")));
+        let read = check_manifest(&manifest(|_| ()), None).unwrap();
+        assert_eq!(
+            (read.awb_number.as_str(), read.reference.as_deref()),
+            ("176-12345675", Some("PO-77"))
+        );
+        assert_eq!(read.idempotency_key, None);
+        assert!(
+            check_manifest(&manifest(|_| ()), Some("man-00001")).unwrap().idempotency_key.is_some()
+        );
+        assert!(check_reprint(&json!({}), Some("reprint-1")).is_ok());
+        let batch = check_batch(&json!({"trackingNumbers": ["a", "a", ""], "unknown": 1})).unwrap();
+        assert_eq!(
+            (batch.tracking_numbers, batch.include_history),
+            (vec!["a".into(), "a".into(), String::new()], false)
+        );
+    }
+
+    #[test]
+    fn every_fault_of_a_manifest_has_its_path_and_code() {
+        let many: Vec<String> = (0..501).map(|i| format!("number-{i}")).collect();
+        let table = [
+            ("awbNumber", json!(null), "awbNumber", "REQUIRED"),
+            ("awbNumber", json!("176-12345676"), "awbNumber", "INVALID_FORMAT"),
+            ("trackingNumbers", json!(null), "trackingNumbers", "REQUIRED"),
+            ("trackingNumbers", json!([]), "trackingNumbers", "TOO_SHORT"),
+            ("trackingNumbers", json!(many), "trackingNumbers", "TOO_LONG"),
+            ("trackingNumbers", json!("a"), "trackingNumbers", "INVALID_FORMAT"),
+            ("trackingNumbers", json!(["a", 7]), "trackingNumbers[1]", "INVALID_FORMAT"),
+            ("trackingNumbers", json!(["a", " "]), "trackingNumbers[1]", "REQUIRED"),
+            ("trackingNumbers", json!(["ab", "c", "AB"]), "trackingNumbers[2]", "DUPLICATE"),
+            ("flightNumber", json!("ek213"), "flightNumber", "INVALID_FORMAT"),
+            ("flightNumber", json!("EK21345"), "flightNumber", "INVALID_FORMAT"),
+            ("departureDate", json!("2026-02-30"), "departureDate", "INVALID_FORMAT"),
+            ("departureDate", json!("2026-1-1"), "departureDate", "INVALID_FORMAT"),
+            ("originAirport", json!("MIAM"), "originAirport", "INVALID_FORMAT"),
+            ("destinationAirport", json!("U1O"), "destinationAirport", "INVALID_FORMAT"),
+            ("reference", json!("x".repeat(101)), "reference", "TOO_LONG"),
+            ("idempotencyKey", json!("short"), "idempotencyKey", "TOO_SHORT"),
+        ];
+        for (field, value, path, code) in table {
+            let body = manifest(|body| body[field] = value.clone());
+            let expected = vec![(path.to_owned(), code.to_owned())];
+            assert_eq!(faults_of(check_manifest(&body, None)), expected, "{field} {value}");
+        }
+    }
+
+    #[test]
+    fn the_other_requests_have_faults_of_their_own() {
+        let hundred_one: Vec<String> = (0..101).map(|i| format!("number-{i}")).collect();
+        let void = json!({"trackingNumbers": hundred_one, "reason": "x".repeat(256)});
+        let found = faults_of(check_void(&void, None));
+        let fields: Vec<_> =
+            found.iter().map(|(field, code)| (field.as_str(), code.as_str())).collect();
+        let expected = [
+            ("idempotencyKey", "REQUIRED"),
+            ("trackingNumbers", "TOO_LONG"),
+            ("reason", "TOO_LONG"),
+        ];
+        assert_eq!(fields, expected);
+        let batch = json!({"trackingNumbers": hundred_one, "includeHistory": "true"});
+        let found = faults_of(check_batch(&batch));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(faults_of(check_reprint(&json!([]), Some("key-00001")))[0].0, "body");
+        assert_eq!(faults_of(check_reprint(&json!({}), None))[0].1, "REQUIRED");
+    }
+}

@@ -1,0 +1,694 @@
+//! The rules that hold for every country.
+
+use serde_json::json;
+
+use super::{Rule, environment, notes, order, refuses, set, verdict, verdict_in};
+use crate::{
+    model::{CountryCode, Environment},
+    rules::{Destinations, OrderContext},
+};
+
+fn long(count: usize) -> String {
+    "ñ".repeat(count)
+}
+
+#[test]
+fn base_orders_are_clean() {
+    for to in ["EC", "CO", "MX", "PE"] {
+        assert_eq!(verdict(&order(to)), (vec![], vec![]), "{to}");
+    }
+}
+
+#[test]
+fn what_the_spec_requires() {
+    let fields = [
+        ("idempotencyKey", json!("order-0002")),
+        ("sender.fullName", json!("A")),
+        ("sender.phone", json!("+13055550101")),
+        ("sender.address.line1", json!("A")),
+        ("sender.address.city", json!("A")),
+        ("sender.address.country", json!("US")),
+        ("receiver.fullName", json!("A")),
+        ("receiver.phone", json!("+51987654321")),
+        ("receiver.address.line1", json!("A")),
+        ("receiver.address.city", json!("A")),
+        ("receiver.address.country", json!("PE")),
+    ];
+    for (at, good) in fields {
+        let says: &'static str = format!("{at} REQUIRED").leak();
+        let blank = json!([null, "", "   ", "\u{200B}", "\u{A0}\u{3000}"]);
+        refuses(vec![Rule("PE", at, json!([good]), blank, says)]);
+    }
+    for at in ["sender", "receiver", "parcelDetails", "sender.address", "receiver.address"] {
+        let mut body = order("PE");
+        set(&mut body, at, json!(null));
+        assert_eq!(verdict(&body).0, [format!("{at} REQUIRED")]);
+    }
+    refuses(vec![
+        Rule(
+            "PE",
+            "parcelDetails.declaredValue",
+            json!([39.98]),
+            json!([null]),
+            "parcelDetails.declaredValue REQUIRED",
+        ),
+        Rule(
+            "PE",
+            "parcelDetails.weightKg",
+            json!([1]),
+            json!([null]),
+            "parcelDetails.weightKg REQUIRED",
+        ),
+        Rule(
+            "PE",
+            "products.0.quantity",
+            json!([2]),
+            json!([null]),
+            "products[0].quantity REQUIRED",
+        ),
+        Rule(
+            "PE",
+            "products.0.unitFobValue",
+            json!([19.99]),
+            json!([null]),
+            "products[0].unitFobValue REQUIRED",
+        ),
+    ]);
+}
+
+#[test]
+fn lengths_count_characters() {
+    let limits = [
+        ("externalOrderId", 100),
+        ("customerReference", 100),
+        ("sender.fullName", 255),
+        ("sender.companyName", 255),
+        ("sender.address.line1", 255),
+        ("sender.address.line2", 255),
+        ("sender.address.city", 255),
+        ("receiver.fullName", 255),
+        ("receiver.nationalId", 255),
+        ("receiver.address.line1", 255),
+        ("receiver.address.city", 255),
+        ("receiver.address.province", 255),
+        ("receiver.address.deliveryInstructions", 500),
+        ("products.0.description", 255),
+        ("products.0.sku", 255),
+    ];
+    for (at, most) in limits {
+        let says: &'static str = format!("{} TOO_LONG", at.replace(".0", "[0]")).leak();
+        let (good, bad) =
+            (json!([long(most), format!(" {} ", long(most))]), json!([long(most + 1)]));
+        refuses(vec![Rule("PE", at, good, bad, says)]);
+    }
+    let key = |n| "k".repeat(n);
+    refuses(vec![
+        Rule(
+            "PE",
+            "idempotencyKey",
+            json!([key(8), key(64)]),
+            json!([key(65)]),
+            "idempotencyKey TOO_LONG",
+        ),
+        Rule(
+            "PE",
+            "idempotencyKey",
+            json!(["a-b_c123"]),
+            json!([key(7)]),
+            "idempotencyKey TOO_SHORT",
+        ),
+        Rule(
+            "PE",
+            "idempotencyKey",
+            json!(["a-b_c123"]),
+            json!(["a b c 123", "order.0001", "ñandú-0001", " order-0001"]),
+            "idempotencyKey INVALID_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "trackingNumber",
+            json!([key(10), key(30), null, ""]),
+            json!([key(31)]),
+            "trackingNumber TOO_LONG",
+        ),
+        Rule(
+            "PE",
+            "trackingNumber",
+            json!(["EC-0000-01"]),
+            json!([key(9)]),
+            "trackingNumber TOO_SHORT",
+        ),
+        Rule(
+            "PE",
+            "trackingNumber",
+            json!(["EC-0000-01"]),
+            json!(["EC_0000_01", "-EC0000001", "EC 00000 1"]),
+            "trackingNumber INVALID_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "sender.email",
+            json!([format!(
+                "a@{}.com",
+                ["b".repeat(60), "b".repeat(60), "b".repeat(60), "b".repeat(60)].join(".")
+            )]),
+            json!([format!(
+                "a@{}.com",
+                ["b".repeat(62), "b".repeat(62), "b".repeat(62), "b".repeat(62)].join(".")
+            )]),
+            "sender.email TOO_LONG",
+        ),
+        Rule(
+            "PE",
+            "customsInfo",
+            json!([{"description": long(255)}]),
+            json!([{"description": long(256)}]),
+            "customsInfo.description TOO_LONG",
+        ),
+    ]);
+}
+
+#[test]
+fn formats_of_people_and_places() {
+    let emails = json!(["ana@example", "Ana <ana@example.com>", "ana", "ana@[10.0.0.1]"]);
+    refuses(vec![
+        Rule(
+            "PE",
+            "sender.phone",
+            json!(["+13055550100", " +1 305 555.0100 "]),
+            json!(["3055550100", "001305555010", "+0305555010", "+1 305 CALL NOW", "+123456"]),
+            "sender.phone INVALID_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "receiver.phone",
+            json!(["+51(1)5550100"]),
+            json!(["987654321", "+５１９８７６５４３２１"]),
+            "receiver.phone INVALID_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "sender.email",
+            json!(["ana@example.com", null, " "]),
+            emails.clone(),
+            "sender.email INVALID_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "receiver.email",
+            json!(["ana@example.com", null, " "]),
+            emails,
+            "receiver.email INVALID_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "sender.address.country",
+            json!(["US"]),
+            json!(["us", "USA", "XX", " US", "AC"]),
+            "sender.address.country UNKNOWN_VALUE",
+        ),
+        Rule(
+            "PE",
+            "receiver.address.country",
+            json!(["PE"]),
+            json!(["pe", "PER", "Peru", "ZZ"]),
+            "receiver.address.country UNKNOWN_VALUE",
+        ),
+        Rule(
+            "PE",
+            "receiver.idType",
+            json!(["cedula", "ruc", "passport", "dni", null, ""]),
+            json!(["Cedula", "rfc", "DNI"]),
+            "receiver.idType UNKNOWN_VALUE",
+        ),
+        Rule(
+            "PE",
+            "parcelDetails.currency",
+            json!(["USD", "PEN", null, ""]),
+            json!(["usd", "US", "ZZZ", "DEM"]),
+            "parcelDetails.currency UNKNOWN_VALUE",
+        ),
+        Rule(
+            "PE",
+            "products.0.hsCode",
+            json!(["610910", "6109.10.00", "6109 10"]),
+            json!(["61O910", "6109-10", "."]),
+            "products[0].hsCode INVALID_FORMAT",
+        ),
+    ]);
+}
+
+#[test]
+fn a_wrong_json_type_is_a_fault_of_its_field() {
+    let texts = [
+        "idempotencyKey",
+        "trackingNumber",
+        "externalOrderId",
+        "customerReference",
+        "sender.fullName",
+        "sender.companyName",
+        "sender.phone",
+        "sender.email",
+        "sender.address.line1",
+        "sender.address.line2",
+        "sender.address.city",
+        "sender.address.state",
+        "sender.address.zipCode",
+        "sender.address.country",
+        "receiver.fullName",
+        "receiver.phone",
+        "receiver.email",
+        "receiver.nationalId",
+        "receiver.idType",
+        "receiver.address.line1",
+        "receiver.address.city",
+        "receiver.address.province",
+        "receiver.address.zipCode",
+        "receiver.address.country",
+        "receiver.address.deliveryInstructions",
+        "parcelDetails.currency",
+        "products.0.description",
+        "products.0.hsCode",
+        "products.0.sku",
+    ];
+    let numbers = [
+        "parcelDetails.weightKg",
+        "parcelDetails.weightLbs",
+        "parcelDetails.lengthCm",
+        "parcelDetails.widthCm",
+        "parcelDetails.heightCm",
+        "parcelDetails.declaredValue",
+        "products.0.quantity",
+        "products.0.unitFobValue",
+    ];
+    let objects = [
+        "sender",
+        "receiver",
+        "sender.address",
+        "receiver.address",
+        "parcelDetails",
+        "customsInfo",
+        "products.0",
+    ];
+    let all = texts.iter().map(|at| (at, json!([7, 1.5, true, [], {}])));
+    let all = all.chain(numbers.iter().map(|at| (at, json!(["7", "", true, [], {}]))));
+    let all = all.chain(objects.iter().map(|at| (at, json!(["x", 7, false, []]))));
+    let all = all.chain([(&"products", json!(["x", 7, {}]))]);
+    for (at, values) in all {
+        for value in values.as_array().unwrap() {
+            let mut body = order("PE");
+            set(&mut body, at, value.clone());
+            let says = format!("{} INVALID_FORMAT", at.replace(".0", "[0]"));
+            assert_eq!(verdict(&body).0, [says], "{value}");
+        }
+    }
+}
+
+#[test]
+fn control_characters_have_no_place_but_lines_do() {
+    let lines = ["receiver.address.deliveryInstructions", "products.0.description"];
+    for at in lines {
+        let says: &'static str = format!("{} INVALID_FORMAT", at.replace(".0", "[0]")).leak();
+        let good = json!(["a\nb\r\n\tc", "\u{7}".replace('\u{7}', "x")]);
+        refuses(vec![Rule("PE", at, good, json!(["a\u{0}b", "a\u{7}", "a\u{85}b"]), says)]);
+    }
+    for at in [
+        "sender.fullName",
+        "receiver.address.line1",
+        "externalOrderId",
+        "sender.phone",
+        "receiver.nationalId",
+        "products.0.sku",
+    ] {
+        let mut body = order("PE");
+        set(&mut body, at, json!("+1305\n5550100"));
+        let says = format!("{} INVALID_FORMAT", at.replace(".0", "[0]"));
+        assert_eq!(verdict(&body).0, [says]);
+    }
+    let mut body = order("PE");
+    set(&mut body, "sender.fullName", json!("\u{202B}Ana\u{200F} Ru\u{200B}iz\n"));
+    assert_eq!(
+        verdict(&body),
+        (vec![], vec![]),
+        "format characters are accepted, ends are trimmed"
+    );
+}
+
+#[test]
+fn numbers_stay_in_bounds() {
+    let alone = |value: f64| json!([value, null]);
+    let value_and_goods = "parcelDetails.declaredValue|products";
+    refuses(vec![
+        Rule(
+            "PE",
+            "parcelDetails.weightKg",
+            json!([0.001, 10_000, 1e4]),
+            json!([0, -1, -0.0, 10_000.001, 1e28, 1e300]),
+            "parcelDetails.weightKg OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
+            "parcelDetails.weightLbs|parcelDetails.weightKg",
+            json!([alone(0.01), alone(22_046.0)]),
+            json!([alone(0.0), alone(-3.0), alone(22_046.3), alone(1e300)]),
+            "parcelDetails.weightLbs OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
+            "parcelDetails.lengthCm",
+            json!([0.1, 1000, null]),
+            json!([0, -1, 1000.1]),
+            "parcelDetails.lengthCm OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
+            "parcelDetails.widthCm",
+            json!([0.1, 1000, null]),
+            json!([0, -1, 1000.1]),
+            "parcelDetails.widthCm OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
+            "parcelDetails.heightCm",
+            json!([0.1, 1000, null]),
+            json!([0, -1, 1000.1]),
+            "parcelDetails.heightCm OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
+            "products.0.quantity",
+            json!([2, 2.0, 2e0]),
+            json!([0, -1, 1_000_001, 1e300]),
+            "products[0].quantity OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
+            "products.0.quantity",
+            json!([2]),
+            json!([1.5, 2.0001]),
+            "products[0].quantity INVALID_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "products.0.unitFobValue",
+            json!([19.99]),
+            json!([-0.01, 1_000_000_000, 1e300]),
+            "products[0].unitFobValue OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
+            "parcelDetails.declaredValue",
+            json!([39.98]),
+            json!([-0.01, 1_000_000_000, 1e300]),
+            "parcelDetails.declaredValue OUT_OF_RANGE",
+        ),
+    ]);
+    let goods = |value: f64| json!([{"description": "Gold", "quantity": 1, "unitFobValue": value, "hsCode": "710812"}]);
+    for value in [0.0, 0.1, 999_999_999.99] {
+        let body = super::changed("PE", value_and_goods, &json!([value, goods(value)]));
+        assert_eq!(verdict(&body), (vec![], vec![]), "{value}");
+    }
+}
+
+#[test]
+fn two_weights_agree_within_a_hundredth() {
+    let both = "parcelDetails.weightLbs|parcelDetails.weightKg";
+    let lbs = |kg: f64| kg / 0.453_592_37;
+    refuses(vec![Rule(
+        "PE",
+        both,
+        json!([[null, 100], [3, null]]),
+        json!([[lbs(101.01), 100], [lbs(98.99), 100], [3, 3]]),
+        "parcelDetails.weightLbs MISMATCH",
+    )]);
+    notes(vec![Rule(
+        "PE",
+        both,
+        json!([[null, 100], [3, null]]),
+        json!([[lbs(100.99), 100], [lbs(99.01), 100], [3, 1.36]]),
+        "parcelDetails.weightLbs BOTH_WEIGHTS_GIVEN",
+    )]);
+}
+
+#[test]
+fn products_add_up_to_the_declared_value() {
+    let at = "parcelDetails.declaredValue";
+    refuses(vec![Rule(
+        "PE",
+        at,
+        json!([39.97, 39.98, 39.99]),
+        json!([39.969, 0, 19.99]),
+        "parcelDetails.declaredValue MISMATCH",
+    )]);
+    notes(vec![Rule(
+        "PE",
+        at,
+        json!([39.98]),
+        json!([39.991, 50, 999_999_999.99]),
+        "parcelDetails.declaredValue DECLARED_VALUE_ABOVE_PRODUCTS",
+    )]);
+    let mut body = order("PE");
+    set(&mut body, at, json!(0));
+    set(&mut body, "products.0.quantity", json!("two"));
+    assert_eq!(
+        verdict(&body).0,
+        ["products[0].quantity INVALID_FORMAT"],
+        "no sum of what cannot be read"
+    );
+}
+
+#[test]
+fn five_hundred_products_are_enough() {
+    let product =
+        json!({"description": "Pin", "quantity": 1, "unitFobValue": 0.1, "hsCode": "731940"});
+    let list = |n: usize| json!([n as u32, vec![product.clone(); n]]);
+    let sum = |n: usize| {
+        let mut both = list(n);
+        both[0] = json!(f64::from(n as u32) / 10.0);
+        both
+    };
+    let at = "parcelDetails.declaredValue|products";
+    refuses(vec![Rule("PE", at, json!([sum(500)]), json!([sum(501)]), "products TOO_LONG")]);
+}
+
+#[test]
+fn what_customs_would_like_to_know() {
+    let products = |items: serde_json::Value| items;
+    let bare = json!({"quantity": 1, "unitFobValue": 39.98});
+    let full =
+        json!({"quantity": 1, "unitFobValue": 39.98, "description": "Shirt", "hsCode": "610910"});
+    let free =
+        json!({"quantity": 1, "unitFobValue": 0, "description": "Leaflet", "hsCode": "490110"});
+    let coded = json!({"quantity": 1, "unitFobValue": 39.98, "hsCode": "610910"});
+    let told = json!({"quantity": 1, "unitFobValue": 39.98, "description": "Shirt"});
+    let both = json!({"description": "Clothes", "hsCode": "610910"});
+    let at = "customsInfo|products";
+    notes(vec![
+        Rule(
+            "PE",
+            at,
+            json!([[both, [bare]], [null, [full]], [{"hsCode": "610910"}, [told]]]),
+            json!([[null, [told]]]),
+            "products[0].hsCode HS_CODE_MISSING",
+        ),
+        Rule(
+            "PE",
+            at,
+            json!([[{"description": "x"}, [coded]]]),
+            json!([[null, [coded]]]),
+            "products[0].description CUSTOMS_DESCRIPTION_MISSING",
+        ),
+        Rule(
+            "PE",
+            at,
+            json!([[null, [free, full]]]),
+            json!([[null, [free, told]]]),
+            "products[1].hsCode HS_CODE_MISSING",
+        ),
+        Rule(
+            "PE",
+            at,
+            json!([[both, null], [both, []]]),
+            json!([[{"description": "x"}, null], [{"description": "x"}, []]]),
+            "customsInfo.hsCode HS_CODE_MISSING",
+        ),
+        Rule(
+            "PE",
+            at,
+            json!([[both, null]]),
+            json!([[{"hsCode": "610910"}, null], [{"hsCode": "610910", "description": " "}, []]]),
+            "customsInfo.description CUSTOMS_DESCRIPTION_MISSING",
+        ),
+        Rule(
+            "PE",
+            "products.0.hsCode",
+            json!(["610910", "6109.10.0022"]),
+            json!(["6109", "61.09", "61091000221"]),
+            "products[0].hsCode HS_CODE_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "customsInfo",
+            json!([{"hsCode": "6109.10"}]),
+            json!([{"hsCode": "6109"}]),
+            "customsInfo.hsCode HS_CODE_FORMAT",
+        ),
+    ]);
+    let mut body = order("PE");
+    set(&mut body, "products", products(json!([bare.clone(), bare])));
+    set(&mut body, "parcelDetails.declaredValue", json!(79.96));
+    let once = [
+        "products[0].description CUSTOMS_DESCRIPTION_MISSING",
+        "products[0].hsCode HS_CODE_MISSING",
+    ];
+    assert_eq!(verdict(&body).1, once, "once for all goods, not once for each");
+}
+
+#[test]
+fn what_only_looks_unlikely() {
+    let sender = "sender.address.country|sender.phone|sender.address.state|sender.address.zipCode";
+    notes(vec![
+        Rule(
+            "PE",
+            "sender.phone",
+            json!(["+13055550100"]),
+            json!(["+593991234567", "+442071234567"]),
+            "sender.phone PHONE_COUNTRY_MISMATCH",
+        ),
+        Rule(
+            "PE",
+            "receiver.phone",
+            json!(["+5115550100"]),
+            json!(["+13055550100"]),
+            "receiver.phone PHONE_COUNTRY_MISMATCH",
+        ),
+        Rule(
+            "PE",
+            "sender.address.state",
+            json!(["FL", "fl", "Florida", "D.C.", "Puerto Rico", "AE", null, ""]),
+            json!(["Pichincha", "XX", "Ontario"]),
+            "sender.address.state STATE_UNKNOWN",
+        ),
+        Rule(
+            "PE",
+            sender,
+            json!([
+                ["CA", "+14165550100", "ON", "M5V 3L9"],
+                ["CA", "+14165550100", "Québec", "h2x 1y4"],
+                ["FR", "+33155550100", "Paris", "75001"]
+            ]),
+            json!([["CA", "+14165550100", "FL", "M5V 3L9"]]),
+            "sender.address.state STATE_UNKNOWN",
+        ),
+        Rule(
+            "PE",
+            "sender.address.zipCode",
+            json!(["33101", "33101-1234", null, ""]),
+            json!(["3310", "ABCDE", "３３１０１"]),
+            "sender.address.zipCode POSTAL_CODE_FORMAT",
+        ),
+        Rule(
+            "PE",
+            sender,
+            json!([["CA", "+14165550100", "ON", "m5v3l9"], ["AE", "+97145550100", null, "any"]]),
+            json!([["CA", "+14165550100", "ON", "33101"]]),
+            "sender.address.zipCode POSTAL_CODE_FORMAT",
+        ),
+        Rule(
+            "PE",
+            "receiver.address.zipCode",
+            json!(["15074", "Lima 14", null]),
+            json!(["150740", "9999"]),
+            "receiver.address.zipCode POSTAL_CODE_FORMAT",
+        ),
+    ]);
+}
+
+#[test]
+fn texts_that_the_label_cannot_draw() {
+    let drawn = [
+        "externalOrderId",
+        "customerReference",
+        "sender.fullName",
+        "sender.companyName",
+        "sender.address.line1",
+        "sender.address.line2",
+        "sender.address.city",
+        "receiver.fullName",
+        "receiver.address.line1",
+        "receiver.address.city",
+        "receiver.address.province",
+        "receiver.address.deliveryInstructions",
+        "products.0.description",
+    ];
+    for at in drawn {
+        let says: &'static str = format!("{} TEXT_NOT_PRINTABLE", at.replace(".0", "[0]")).leak();
+        let good = json!(["Ñandú Œuvre Łódź Ξένια Жуков “1”", "Mun\u{303}oz"]);
+        notes(vec![Rule("PE", at, good, json!(["王小明", "Ana 😀", "יוסי"]), says)]);
+    }
+}
+
+#[test]
+fn sb_belongs_to_the_sandbox() {
+    let production = environment(Environment::Production);
+    let sandbox = environment(Environment::Sandbox);
+    let reserved = vec!["trackingNumber NOT_SUPPORTED".to_owned()];
+    let table = [
+        ("SB-SUCCESS-0001", &production, reserved.clone()),
+        ("sb-success-0001", &production, reserved.clone()),
+        ("EC7K2M9QX4T8WD0", &production, vec![]),
+        ("SB-SUCCESS-0001", &sandbox, vec![]),
+        ("sbEC7K2M9QX4T8W", &sandbox, vec![]),
+        ("EC7K2M9QX4T8WD0", &sandbox, reserved),
+        ("SB-SUCCESS-0001", &super::OFFLINE, vec![]),
+        ("EC7K2M9QX4T8WD0", &super::OFFLINE, vec![]),
+    ];
+    for (number, context, faults) in table {
+        let mut body = order("PE");
+        set(&mut body, "trackingNumber", json!(number));
+        assert_eq!(verdict_in(&body, context).0, faults, "{number} {context:?}");
+    }
+}
+
+#[test]
+fn only_supported_destinations() {
+    let andes = Destinations::Only([CountryCode::EC, CountryCode::CO].into());
+    let context = OrderContext { destinations: &andes, ..super::OFFLINE };
+    assert_eq!(verdict_in(&order("EC"), &context), (vec![], vec![]));
+    let faults = verdict_in(&order("MX"), &context).0;
+    assert_eq!(faults, ["receiver.address.country NOT_SUPPORTED"]);
+}
+
+#[test]
+fn unknown_fields_are_told_with_what_was_probably_meant() {
+    let table = [
+        ("reciever", json!({}), "reciever", Some("receiver")),
+        ("sender.full_name", json!("x"), "sender.full_name", Some("fullName")),
+        ("sender.address.postalCode", json!("x"), "sender.address.postalCode", Some("zipCode")),
+        ("sender.address.province", json!("x"), "sender.address.province", Some("state")),
+        ("receiver.address.state", json!("x"), "receiver.address.state", Some("province")),
+        ("receiver.zipCode", json!("x"), "receiver.zipCode", Some("address.zipCode")),
+        ("parcelDetails.weight", json!(1), "parcelDetails.weight", Some("weightKg")),
+        ("products.0.qty", json!(1), "products[0].qty", Some("quantity")),
+        ("metadata", json!(null), "metadata", None),
+    ];
+    for (at, value, path, meant) in table {
+        let mut body = order("PE");
+        set(&mut body, at, value);
+        assert_eq!(verdict(&body), (vec![], vec![format!("{path} UNKNOWN_FIELD")]), "{at}");
+        let told = super::check_order(&body, &super::OFFLINE).unwrap().warnings.remove(0);
+        let ending = meant.map_or("remove it.".to_owned(), |meant| format!("`{meant}`?"));
+        assert!(told.message.ends_with(&ending), "{}", told.message);
+    }
+}
+
+#[test]
+fn a_body_of_unknown_fields_gets_a_short_answer() {
+    let mut body = order("PE");
+    for i in 0..5000 {
+        body[format!("x{i}")] = json!(i);
+    }
+    let told = super::check_order(&body, &super::OFFLINE).unwrap().warnings;
+    assert_eq!(told.len(), 20);
+    assert!(told[19].message.contains("and 4980 more"), "{}", told[19].message);
+}

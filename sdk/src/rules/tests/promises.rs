@@ -1,0 +1,382 @@
+//! What holds for the validator as a whole: order, completeness, what comes out, and that no JSON
+//! whatever makes it panic.
+
+use proptest::prelude::*;
+use rust_decimal::Decimal;
+use serde_json::{Map, Value, json};
+
+use super::{OFFLINE, accepted, order, set, verdict};
+use crate::{
+    model::{
+        CountryCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, Product, Receiver,
+        ReceiverAddress, Sender, SenderAddress,
+    },
+    rules::{
+        Destinations, KeyReading, OrderContext, check_batch, check_manifest, check_order,
+        check_reprint, check_void, destination, parse_body, read_key,
+    },
+};
+
+#[test]
+fn all_faults_at_once_in_the_order_of_the_spec() {
+    let body = json!({
+        "products": [{"quantity": 1, "unitFobValue": 1}, {"quantity": 0, "unitFobValue": "1", "hsCode": "x"}, 7],
+        "customsInfo": {"hsCode": "x", "description": 1},
+        "parcelDetails": {"currency": "usd", "declaredValue": -1, "heightCm": 0, "weightLbs": 0},
+        "receiver": {
+            "address": {"country": "EC", "zipCode": "1", "province": "xx", "deliveryInstructions": 1},
+            "idType": "dni", "nationalId": 7, "email": "x", "phone": "1",
+        },
+        "sender": {"address": {"country": "x", "state": 1}, "email": "x", "companyName": 1},
+        "customerReference": 1, "externalOrderId": 1, "trackingNumber": "x",
+    });
+    let expected = [
+        "idempotencyKey REQUIRED",
+        "trackingNumber TOO_SHORT",
+        "externalOrderId INVALID_FORMAT",
+        "customerReference INVALID_FORMAT",
+        "sender.fullName REQUIRED",
+        "sender.companyName INVALID_FORMAT",
+        "sender.phone REQUIRED",
+        "sender.email INVALID_FORMAT",
+        "sender.address.line1 REQUIRED",
+        "sender.address.city REQUIRED",
+        "sender.address.state INVALID_FORMAT",
+        "sender.address.country UNKNOWN_VALUE",
+        "receiver.fullName REQUIRED",
+        "receiver.phone INVALID_FORMAT",
+        "receiver.email INVALID_FORMAT",
+        "receiver.nationalId INVALID_FORMAT",
+        "receiver.idType NOT_SUPPORTED",
+        "receiver.address.line1 REQUIRED",
+        "receiver.address.city REQUIRED",
+        "receiver.address.province UNKNOWN_VALUE",
+        "receiver.address.zipCode INVALID_FORMAT",
+        "receiver.address.deliveryInstructions INVALID_FORMAT",
+        "parcelDetails.weightLbs OUT_OF_RANGE",
+        "parcelDetails.heightCm OUT_OF_RANGE",
+        "parcelDetails.declaredValue OUT_OF_RANGE",
+        "parcelDetails.currency UNKNOWN_VALUE",
+        "customsInfo.description INVALID_FORMAT",
+        "customsInfo.hsCode INVALID_FORMAT",
+        "products[1].quantity OUT_OF_RANGE",
+        "products[1].unitFobValue INVALID_FORMAT",
+        "products[1].hsCode INVALID_FORMAT",
+        "products[2] INVALID_FORMAT",
+    ];
+    assert_eq!(verdict(&body).0, expected);
+}
+
+#[test]
+fn warnings_come_in_the_same_order_unknown_fields_last_in_theirs() {
+    let mut body = order("CO");
+    for (at, value) in [
+        ("zzz", json!(1)),
+        ("aaa", json!(1)),
+        ("products.0.hsCode", json!(null)),
+        ("products.0.colour", json!("red")),
+        ("receiver.address.zipCode", json!(null)),
+        ("receiver.address.province", json!("Texas")),
+        ("receiver.phone", json!("+13055550100")),
+        ("sender.address.zipCode", json!("1")),
+    ] {
+        set(&mut body, at, value);
+    }
+    let expected = [
+        "sender.address.zipCode POSTAL_CODE_FORMAT",
+        "receiver.phone PHONE_COUNTRY_MISMATCH",
+        "receiver.address.province CITY_DEPARTMENT_MISMATCH",
+        "receiver.address.zipCode POSTAL_CODE_MISSING",
+        "products[0].hsCode HS_CODE_MISSING",
+        "products[0].colour UNKNOWN_FIELD",
+        "aaa UNKNOWN_FIELD",
+        "zzz UNKNOWN_FIELD",
+    ];
+    assert_eq!(verdict(&body), (vec![], expected.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn the_order_comes_out_trimmed_and_otherwise_as_given() {
+    let mut body = order("EC");
+    for (at, value) in [
+        ("externalOrderId", json!(" 1001 ")),
+        ("customerReference", json!("  ")),
+        ("sender.companyName", json!("")),
+        ("receiver.address.province", json!(" EC-P ")),
+        ("receiver.nationalId", json!(" 171430710-3 ")),
+        ("products.0.quantity", json!(2.0)),
+    ] {
+        set(&mut body, at, value);
+    }
+    let order = accepted(&body);
+    assert_eq!(order.external_order_id.as_deref(), Some("1001"));
+    assert_eq!((order.customer_reference, order.sender.company_name), (None, None));
+    assert_eq!(order.receiver.address.province.as_deref(), Some("EC-P"));
+    assert_eq!(order.receiver.national_id.as_deref(), Some("171430710-3"));
+    assert_eq!(order.receiver.id_type, Some(IdType::Cedula));
+    assert_eq!(order.sender.phone, "+1 (305) 555-0100");
+    assert_eq!(order.products[0].quantity, 2);
+    assert_eq!(order.products[0].unit_fob_value, Decimal::new(1999, 2));
+    assert_eq!(order.parcel_details.currency.as_str(), "USD");
+}
+
+#[test]
+fn an_accepted_order_is_accepted_again_as_it_is() {
+    for to in ["EC", "CO", "MX", "PE"] {
+        let first = accepted(&order(to));
+        assert_eq!(accepted(&serde_json::to_value(&first).unwrap()), first, "{to}");
+    }
+}
+
+#[test]
+fn the_header_s_key_stands_in_for_the_body_s() {
+    let mut body = order("PE");
+    set(&mut body, "idempotencyKey", json!(null));
+    let context = OrderContext { header_key: Some("from-header-1"), ..OFFLINE };
+    let key = check_order(&body, &context).unwrap().value.idempotency_key;
+    assert_eq!(key.as_str(), "from-header-1");
+    let context = OrderContext { header_key: Some("another-key-1"), ..OFFLINE };
+    let rejected = check_order(&order("PE"), &context).unwrap_err();
+    assert_eq!(rejected.to_string(), "the request breaks the rules: idempotencyKey MISMATCH");
+}
+
+#[test]
+fn a_rejection_shows_paths_and_codes_and_nothing_personal() {
+    let mut body = order("EC");
+    for at in ["sender.phone", "receiver.phone", "receiver.nationalId", "receiver.address.province"]
+    {
+        set(&mut body, at, json!("CANARY"));
+    }
+    set(&mut body, "sender.email", json!("CANARY"));
+    set(&mut body, "receiver.email", json!("CANARY"));
+    let rejected = check_order(&body, &OFFLINE).unwrap_err();
+    let shown = format!("{rejected} {rejected:?}");
+    assert!(!shown.contains("CANARY"), "{shown}");
+    assert_eq!(
+        rejected.to_string(),
+        "the request breaks the rules: sender.phone INVALID_FORMAT, sender.email INVALID_FORMAT, \
+         receiver.phone INVALID_FORMAT, receiver.email INVALID_FORMAT, \
+         receiver.nationalId INVALID_FORMAT and 1 more"
+    );
+}
+
+#[test]
+fn the_destination_is_known_whatever_else_is_wrong() {
+    let at = |country: Value| json!({"receiver": {"address": {"country": country}}});
+    assert_eq!(destination(&at(json!("MX"))), Some(CountryCode::MX));
+    for body in [at(json!("mx")), at(json!("XX")), at(json!(7)), json!({}), json!([]), json!(null)]
+    {
+        assert_eq!(destination(&body), None, "{body}");
+    }
+}
+
+#[test]
+fn a_built_order_is_checked_like_any_other() {
+    let from =
+        SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
+    let to = ReceiverAddress::new("Av. Vallarta 1020", "Guadalajara", CountryCode::MX)
+        .province("Jalisco")
+        .zip_code("44100")
+        .delivery_instructions("Ring twice");
+    let sender = Sender::new("Ana Ruiz", "+13055550100", from).email("ana@example.com");
+    let receiver = Receiver::new("Iñaki Peña", "+523312345678", to).rfc("GODE561231GR8");
+    let builder = OrderRequest::builder()
+        .idempotency_key(IdempotencyKey::derive("shop", "1001"))
+        .sender(sender)
+        .receiver(receiver)
+        .weight_lbs(Decimal::new(3, 0))
+        .size_cm(Decimal::TEN, Decimal::TEN, Decimal::TEN)
+        .declared_value(Decimal::new(3998, 2))
+        .customs_info(CustomsInfo::new("Clothes").hs_code("610910"))
+        .products([Product::new("Shirt", 2, Decimal::new(1999, 2)).sku("S-1")]);
+    assert!(!format!("{builder:?}").contains("Ana"), "{builder:?}");
+    let checked = builder.clone().check().unwrap();
+    assert_eq!(checked.warnings, []);
+    assert_eq!(builder.clone().build().unwrap(), checked.value);
+    let rejected = builder.declared_value(Decimal::ONE).build().unwrap_err();
+    assert_eq!(rejected.faults[0].field, "parcelDetails.declaredValue");
+    let empty = OrderRequest::builder().build().unwrap_err();
+    let fields: Vec<_> = empty.faults.iter().map(|fault| fault.field.as_str()).collect();
+    let expected = [
+        "idempotencyKey",
+        "sender",
+        "receiver",
+        "parcelDetails.weightKg",
+        "parcelDetails.declaredValue",
+    ];
+    assert_eq!(fields, expected);
+}
+
+/// Any JSON, with the field names, codes and numbers that get deep into the rules.
+fn any_json() -> impl Strategy<Value = Value> {
+    const WORDS: &[&str] = &[
+        "EC",
+        "MX",
+        "CO",
+        "US",
+        "PE",
+        "cedula",
+        "ruc",
+        "1714307103",
+        "1792060346001",
+        "GODE561231GR8",
+        "Bogotá, D.C.",
+        "Medellín,",
+        ",",
+        "17",
+        "170150",
+        "44100",
+        "+593991234567",
+        "+",
+        "ñ",
+        "\u{0}",
+        "\u{200B}",
+        "1e5",
+        "SB-SUCCESS-0001",
+        "D.C.",
+        "0",
+        "00000000000000000000",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        proptest::sample::select(WORDS).prop_map(Value::from),
+        ".{0,40}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 64, 8, |inner| {
+        let member = (proptest::sample::select(NAMES), inner.clone());
+        prop_oneof![
+            proptest::collection::vec(inner, 0..6).prop_map(Value::from),
+            proptest::collection::vec(member, 0..8).prop_map(|members| {
+                let named = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+                Value::from(named.collect::<Map<_, _>>())
+            }),
+        ]
+    })
+}
+
+const NAMES: &[&str] = &[
+    "idempotencyKey",
+    "trackingNumber",
+    "externalOrderId",
+    "customerReference",
+    "sender",
+    "receiver",
+    "parcelDetails",
+    "customsInfo",
+    "products",
+    "fullName",
+    "companyName",
+    "phone",
+    "email",
+    "address",
+    "line1",
+    "line2",
+    "city",
+    "state",
+    "province",
+    "zipCode",
+    "country",
+    "nationalId",
+    "idType",
+    "deliveryInstructions",
+    "weightLbs",
+    "weightKg",
+    "lengthCm",
+    "declaredValue",
+    "currency",
+    "description",
+    "quantity",
+    "unitFobValue",
+    "hsCode",
+    "sku",
+    "trackingNumbers",
+    "awbNumber",
+    "departureDate",
+    "flightNumber",
+    "other",
+    "ñ.[0]",
+];
+
+const PLACES: &[&str] = &[
+    "idempotencyKey",
+    "trackingNumber",
+    "sender",
+    "sender.fullName",
+    "sender.phone",
+    "sender.email",
+    "sender.address",
+    "sender.address.state",
+    "sender.address.zipCode",
+    "sender.address.country",
+    "receiver",
+    "receiver.phone",
+    "receiver.nationalId",
+    "receiver.idType",
+    "receiver.address",
+    "receiver.address.city",
+    "receiver.address.province",
+    "receiver.address.state",
+    "receiver.address.zipCode",
+    "receiver.address.country",
+    "parcelDetails",
+    "parcelDetails.weightKg",
+    "parcelDetails.weightLbs",
+    "parcelDetails.declaredValue",
+    "parcelDetails.currency",
+    "customsInfo",
+    "products",
+    "products.0",
+    "products.0.quantity",
+    "products.0.unitFobValue",
+    "products.0.hsCode",
+];
+
+fn check_everything(body: &Value) {
+    let all = Destinations::All;
+    for header_key in [None, Some("order-0001")] {
+        let context = OrderContext { environment: None, destinations: &all, header_key };
+        if let Ok(accepted) = check_order(body, &context) {
+            let again = serde_json::to_value(&accepted.value).unwrap();
+            assert!(check_order(&again, &context).is_ok(), "{again}");
+            assert!(matches!(read_key(body, header_key), KeyReading::Key(_)));
+            assert_eq!(destination(body), Some(accepted.value.receiver.address.country));
+        }
+    }
+    let _ = (
+        check_void(body, None),
+        check_manifest(body, None),
+        check_reprint(body, None),
+        check_batch(body),
+    );
+    let written = serde_json::to_vec(body).unwrap();
+    assert_eq!(parse_body(&written).is_ok(), body.is_object());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_json_makes_the_validator_panic(body in any_json()) {
+        check_everything(&body);
+    }
+
+    #[test]
+    fn nor_does_any_value_in_an_order(
+        to in proptest::sample::select(&["EC", "CO", "MX", "PE"][..]),
+        place in proptest::sample::select(PLACES),
+        value in any_json(),
+    ) {
+        let mut body = order(to);
+        set(&mut body, place, value);
+        check_everything(&body);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse_body(&bytes);
+    }
+}
