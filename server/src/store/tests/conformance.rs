@@ -23,7 +23,7 @@ pub(super) const SECRET: [u8; 32] = [9; 32];
 const PANIC: Millis = Millis(i64::MIN);
 
 /// The hook by which a test makes `apply` panic.
-pub(super) fn panic_if_asked(changes: &Changes) {
+pub(in crate::store) fn panic_if_asked(changes: &Changes) {
     assert!(changes.now != PANIC, "a test asked for it");
 }
 
