@@ -53,7 +53,8 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
     answer::sign(response.headers_mut(), &request_id, quota);
     let date = HeaderValue::from_str(&httpdate(now)).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(header::DATE, date);
-    let (status, micros) = (response.status().as_u16(), begun.elapsed().as_micros());
+    let status = response.status().as_u16();
+    let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
     tracing::info!(%request_id, %method, path, status, micros, "answered");
     response
 }
