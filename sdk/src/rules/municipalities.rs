@@ -220,7 +220,8 @@ mod tests {
             ("Bogta", None, Some("Bogotá, D.C.")),
             ("Medelin", None, Some("Medellín")),
             ("Barranquila, Atlántico", None, Some("Barranquilla")),
-            ("Armeni", Some("63"), Some("Armenia")),
+            ("San Pedr", Some("05"), Some("San Pedro de los Milagros")),
+            ("San Pedr", Some("70"), Some("San Pedro")),
             ("Xyzzy", None, None),
         ];
         for (text, department, name) in table {

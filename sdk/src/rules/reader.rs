@@ -198,6 +198,11 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// A field that is not read here.
+    pub(crate) fn absent<T>(&'a self, name: &'a str) -> Entry<'a, T> {
+        Entry { place: self.place(name), read: Read::Absent }
+    }
+
     /// A number inside its bounds.
     pub(crate) fn number(&'a self, name: &'a str, bounds: Bounds) -> Entry<'a, Decimal> {
         self.entry(name).then(|value| {

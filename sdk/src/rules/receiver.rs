@@ -111,8 +111,11 @@ fn read_state<'a>(address: &'a Object<'a>) -> Entry<'a, &'a str> {
     if !in_mexico && members.get("state").is_some_and(|state| !state.is_null()) {
         address.place("state").warn(warnings::unknown_field("state", Some("province")));
     }
-    let spelling = if in_mexico { "state" } else { "" };
-    address.respelled(spelling, "province", Text::LINE)
+    if in_mexico {
+        address.respelled("state", "province", Text::LINE)
+    } else {
+        address.absent("province")
+    }
 }
 
 fn check(to: &Destination<'_>, country: CountryCode) {

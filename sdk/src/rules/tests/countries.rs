@@ -151,11 +151,11 @@ fn ecuador_cedula() {
         Rule(
             "EC",
             ID,
-            json!(["1714307103", "3000000004"]),
+            json!(["1714307103", "3000000004", "3070000009"]),
             json!([
                 "1714307104",
                 "1784307108",
-                "1774307109",
+                "1770000006",
                 "1794307106",
                 "3000000005",
                 "5000000001"
@@ -521,4 +521,9 @@ fn other_countries_ask_nothing_of_an_id() {
     set(&mut body, TYPE, json!("passport"));
     set(&mut body, PROVINCE, json!("Lima"));
     assert_eq!(verdict(&body), (vec![], vec![]));
+    set(&mut body, PROVINCE, json!(null));
+    for name in ["state", ""] {
+        body["receiver"]["address"][name] = json!("Lima");
+        assert_eq!(accepted(&body).receiver.address.province, None, "`{name}` is no province");
+    }
 }
