@@ -4,6 +4,7 @@ use parcelo::{CountryCode, Language, OrderRequest};
 
 use super::{
     caption,
+    fit::Style,
     mark::Room,
     sheet::{Place, Sheet, bold, goes_into, regular, room},
     text::{clean, join},
@@ -106,11 +107,16 @@ impl Block {
             &[&self.city, &shared]
         };
         let (street, _) = places.split_at(places.len().saturating_sub(tail.len()));
-        let used = sheet.lines(&self.street, style, street);
+        let used = sheet.lines(&self.street, smaller(&self.street, style, street), street);
         for (text, place) in tail.iter().zip(places.get(used..).unwrap_or_default()) {
-            sheet.line(text, *place);
+            sheet.line(text, Place { style: smaller(text, style, &[*place]), ..*place });
         }
     }
+}
+
+/// Rather small than cut short.
+fn smaller(text: &str, style: Style, places: &[Place]) -> Style {
+    if goes_into(text, style, places) { style } else { regular(FROM_SIZES) }
 }
 
 fn country(code: CountryCode) -> String {

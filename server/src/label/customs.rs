@@ -13,7 +13,9 @@ use super::{
 
 /// Columns of the table: description, quantity, HS code, origin, value.
 const DESCRIPTION: Room = room(32, 412);
-const QUANTITY: Room = room(416, 472);
+const QUANTITY: Room = room(416, 464);
+/// Its heading may stand above the end of the description.
+const QUANTITY_HEADING: Room = room(380, 464);
 const HS_CODE: Room = room(480, 592);
 const ORIGIN: Room = room(600, 652);
 const VALUE: Room = room(660, 784);
@@ -40,8 +42,9 @@ pub(super) fn customs(sheet: &mut Sheet, order: &OrderRequest) {
 }
 
 fn headings(sheet: &mut Sheet) {
-    sheet.line(caption::CUSTOMS, Place::new(1004, DESCRIPTION, bold(&[20])));
-    sheet.line(caption::QUANTITY, Place::new(1004, QUANTITY, HEADING).centre());
+    let caption = room(DESCRIPTION.left, QUANTITY_HEADING.left);
+    sheet.line(caption::CUSTOMS, Place::new(1004, caption, bold(&[20])));
+    sheet.line(caption::QUANTITY, Place::new(1004, QUANTITY_HEADING, HEADING).right());
     sheet.line(caption::HS_CODE, Place::new(1004, HS_CODE, HEADING));
     sheet.line(caption::ORIGIN, Place::new(1004, ORIGIN, HEADING));
     sheet.line(caption::VALUE, Place::new(1004, VALUE, HEADING).right());
@@ -80,7 +83,7 @@ fn items(order: &OrderRequest) -> Vec<Item> {
 fn row(sheet: &mut Sheet, item: &Item, y: u32) {
     let hs_code = if item.hs_code.is_empty() { caption::NOTHING } else { &item.hs_code };
     sheet.line(&item.description, Place::new(y, DESCRIPTION, WORDS));
-    sheet.line(&item.quantity.to_string(), Place::new(y, QUANTITY, FIGURES).centre());
+    sheet.line(&item.quantity.to_string(), Place::new(y, QUANTITY, FIGURES).right());
     sheet.line(hs_code, Place::new(y, HS_CODE, FIGURES));
     sheet.line(item.origin.as_str(), Place::new(y, ORIGIN, FIGURES));
     sheet.line(&item.value, Place::new(y, VALUE, FIGURES).right());

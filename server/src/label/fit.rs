@@ -136,10 +136,10 @@ mod tests {
         let street = "Av. Amazonas N34-451 y Atahualpa";
         let rows: [(&str, &[u32], u32, &str); 6] = [
             (street, &[600], 36, street),
-            (street, &[400], 30, street),
-            (street, &[300, 300], 36, "Av. Amazonas N34-451|y Atahualpa"),
-            (street, &[200], 26, "Av. Amazonas N34…"),
-            ("Donaudampfschiff", &[120, 120], 26, "Donaudampfs|chiff"),
+            (street, &[400], 26, street),
+            (street, &[300, 300], 36, "Av. Amazonas|N34-451 y Atahualpa"),
+            (street, &[200], 26, "Av. Amazonas N3…"),
+            ("Donaudampfschiff", &[120, 120], 26, "Donaudam|pfschiff"),
             ("", &[120], 36, ""),
         ];
         for (text, widths, size, lines) in rows {

@@ -44,13 +44,8 @@ const HUBS: [(&str, &str); 4] = [("CO", "BOG"), ("EC", "UIO"), ("MX", "MEX"), ("
 const COAST_HUB: &str = "GYE";
 
 /// Provinces of Ecuador that Guayaquil serves: postal prefix and plain name.
-const ECUADOR_COAST: [(&str, &str); 5] = [
-    ("07", "eloro"),
-    ("09", "guayas"),
-    ("12", "losrios"),
-    ("13", "manabi"),
-    ("24", "santaelena"),
-];
+const ECUADOR_COAST: [(&str, &str); 5] =
+    [("07", "eloro"), ("09", "guayas"), ("12", "losrios"), ("13", "manabi"), ("24", "santaelena")];
 
 #[cfg(test)]
 mod tests {
