@@ -1,27 +1,85 @@
-//! stub
+//! The label of a parcel: 4 × 6 inches at 203 dots per inch, as PDF, ZPL or PNG (spec: Label).
+//!
+//! One drawing, three writers: `layout` turns a parcel into marks in whole dots, and the writers
+//! copy the marks. A label is a pure function of its [`LabelData`]: no clock, no random ids, the
+//! same bytes every time; so nothing is stored and a label is drawn when it is asked for.
 #![allow(
-    missing_docs,
-    missing_debug_implementations,
-    clippy::all,
-    clippy::pedantic,
-    reason = "stub"
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "dots and font units: all below 2^20, where every type here is exact"
 )]
+
+mod address;
+mod canvas;
+mod caption;
+mod code128;
+mod customs;
+mod fit;
+mod font;
+mod layout;
+mod mark;
+mod pdf;
+mod png;
+mod route;
+mod sheet;
+mod text;
+mod zpl;
+
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use chrono::NaiveDate;
+use parcelo::{LabelFormat, OrderRequest, TrackingNumber};
+
+pub use font::is_drawable;
+
+/// All that a label is made of.
+#[derive(Debug, Clone, Copy)]
 pub struct LabelData<'a> {
-    pub order: &'a parcelo::OrderRequest,
-    pub tracking_number: &'a parcelo::TrackingNumber,
+    /// The order behind the parcel.
+    pub order: &'a OrderRequest,
+    /// The number in the bars.
+    pub tracking_number: &'a TrackingNumber,
+    /// The public page that the QR symbol opens.
     pub tracking_url: &'a str,
+    /// Whether the label is marked SANDBOX.
     pub sandbox: bool,
-    pub created_on: chrono::NaiveDate,
+    /// The day the parcel was created.
+    pub created_on: NaiveDate,
+    /// 1 at first, one more after each reprint.
     pub version: u32,
+    /// The air waybill under which the parcel flies, once it is known.
     pub awb: Option<&'a str>,
 }
-#[derive(Debug, thiserror::Error)]
-#[error("x")]
-pub struct LabelError;
-pub fn draw(_d: &LabelData<'_>, f: parcelo::LabelFormat) -> Result<Vec<u8>, LabelError> {
-    Ok(match f {
-        parcelo::LabelFormat::Pdf => b"%PDF-".to_vec(),
-        parcelo::LabelFormat::Zpl => b"^XA^XZ".to_vec(),
-        parcelo::LabelFormat::Png => b"\x89PNG".to_vec(),
-    })
+
+/// Why a label cannot be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabelError {
+    /// The number has characters that Code 128 lacks, or too many.
+    #[error("the tracking number does not fit a Code 128 on the label")]
+    Barcode,
+    /// The URL is longer than the QR symbol can hold.
+    #[error("the tracking URL does not fit the QR symbol on the label")]
+    Qr,
+    /// The PNG could not be written.
+    #[error("the label could not be written as PNG")]
+    Png,
+    /// The PDF's fonts could not be cut to the characters on the label.
+    #[error("the fonts of the label could not be embedded")]
+    Font,
+}
+
+/// Draws a label.
+pub fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>, LabelError> {
+    let marks = layout::layout(data)?;
+    match format {
+        LabelFormat::Pdf => pdf::write(&marks),
+        LabelFormat::Zpl => Ok(zpl::write(&marks)),
+        LabelFormat::Png => png::write(&marks),
+    }
 }

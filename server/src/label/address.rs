@@ -1,0 +1,128 @@
+//! The two address blocks. An address is never shortened while a line can be freed for it.
+
+use parcelo::{CountryCode, Language, OrderRequest};
+
+use super::{
+    caption,
+    fit::Style,
+    mark::Room,
+    sheet::{Place, Sheet, bold, goes_into, regular, room},
+    text::{clean, join},
+};
+
+/// Right end of the lines beside the QR symbol.
+const BESIDE_QR: u32 = 494;
+/// Between two things that share a line.
+const GAP: &str = "   ";
+
+const FROM_SIZES: &[u32] = &[26, 24, 22, 20];
+const TO_SIZES: &[u32] = &[36, 34, 32, 30, 28, 26];
+const NAME_SIZES: &[u32] = &[44, 40, 36, 32, 28];
+const LONG_NAME_SIZES: &[u32] = &[34, 32, 30, 28];
+
+/// FROM / REMITENTE.
+pub(super) fn from(sheet: &mut Sheet, order: &OrderRequest) {
+    let across = room(32, 492);
+    sheet.line(caption::FROM, Place::new(212, across, bold(&[20])));
+    let sender = &order.sender;
+    let company = sender.company_name.as_deref().unwrap_or_default();
+    let name = join([company, &sender.full_name], " — ");
+    sheet.line(&name, Place::new(242, across, bold(FROM_SIZES)));
+
+    let at = &sender.address;
+    let region = join([or_empty(&at.state), or_empty(&at.zip_code)], " ");
+    let block = Block {
+        street: join([at.line1.as_str(), or_empty(&at.line2)], ", "),
+        city: join([at.city.as_str(), &region], ", "),
+        country: country(at.country),
+        phone: clean(&sender.phone),
+    };
+    block.draw(sheet, &[272, 302, 332, 362].map(|y| Place::new(y, across, regular(FROM_SIZES))));
+}
+
+/// TO / DESTINATARIO.
+pub(super) fn to(sheet: &mut Sheet, order: &OrderRequest) {
+    let beside = room(32, BESIDE_QR);
+    sheet.line(caption::TO, Place::new(410, beside, bold(&[20])));
+    let lines = [
+        (490, beside),
+        (528, room(32, 780)),
+        (566, room(32, 780)),
+        (604, room(32, 780)),
+        (642, room(32, 780)),
+    ];
+    let lines = lines.map(|(y, across)| Place::new(y, across, regular(TO_SIZES)));
+    let used = receiver_name(sheet, &clean(&order.receiver.full_name), beside);
+    receiver(order).draw(sheet, lines.get(used..).unwrap_or_default());
+}
+
+/// Returns how many lines of the address a long name took.
+fn receiver_name(sheet: &mut Sheet, name: &str, beside: Room) -> usize {
+    let first = Place::new(452, beside, bold(NAME_SIZES));
+    if goes_into(name, first.style, &[first]) {
+        sheet.line(name, first);
+        return 0;
+    }
+    let second = Place { baseline: 490, ..first };
+    sheet.lines(name, bold(LONG_NAME_SIZES), &[first, second]);
+    1
+}
+
+fn receiver(order: &OrderRequest) -> Block {
+    let receiver = &order.receiver;
+    let at = &receiver.address;
+    let town = join([or_empty(&at.zip_code), at.city.as_str()], " ");
+    let id = clean(receiver.national_id.as_deref().unwrap_or_default());
+    let id = if id.is_empty() {
+        String::new()
+    } else {
+        format!("{} {id}", caption::id_type(receiver.id_type.as_ref()))
+    };
+    Block {
+        street: clean(&at.line1),
+        city: join([town.as_str(), or_empty(&at.province)], ", "),
+        country: join([country(at.country).as_str(), &id], GAP),
+        phone: clean(&receiver.phone),
+    }
+}
+
+/// The lines of an address below the name.
+struct Block {
+    street: String,
+    city: String,
+    country: String,
+    phone: String,
+}
+
+impl Block {
+    /// Country and telephone share a line when the street needs one more.
+    fn draw(&self, sheet: &mut Sheet, places: &[Place]) {
+        let Some(style) = places.first().map(|place| place.style) else { return };
+        let roomy = places.len().saturating_sub(3);
+        let (street, _) = places.split_at(roomy);
+        let shared = join([self.country.as_str(), &self.phone], GAP);
+        let tail: &[&str] = if goes_into(&self.street, style, street) {
+            &[&self.city, &self.country, &self.phone]
+        } else {
+            &[&self.city, &shared]
+        };
+        let (street, _) = places.split_at(places.len().saturating_sub(tail.len()));
+        let used = sheet.lines(&self.street, smaller(&self.street, style, street), street);
+        for (text, place) in tail.iter().zip(places.get(used..).unwrap_or_default()) {
+            sheet.line(text, Place { style: smaller(text, style, &[*place]), ..*place });
+        }
+    }
+}
+
+/// Rather small than cut short.
+fn smaller(text: &str, style: Style, places: &[Place]) -> Style {
+    if goes_into(text, style, places) { style } else { regular(FROM_SIZES) }
+}
+
+fn country(code: CountryCode) -> String {
+    format!("{} ({code})", code.name(Language::En).to_uppercase())
+}
+
+fn or_empty(text: &Option<String>) -> &str {
+    text.as_deref().unwrap_or_default()
+}

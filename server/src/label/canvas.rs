@@ -1,0 +1,133 @@
+//! A picture of one bit for each dot, and the one way in which we draw text.
+
+use super::{
+    font,
+    mark::{Colour, Rect, Text},
+};
+
+/// Dots in one word of a row.
+const WORD: u32 = 64;
+
+/// Dots, white at first. Whatever falls outside is not drawn.
+#[derive(Debug)]
+pub(super) struct Canvas {
+    width: u32,
+    words_per_row: usize,
+    /// Rows from the top; in each the leftmost dot is the top bit. Black is 1.
+    words: Vec<u64>,
+}
+
+impl Canvas {
+    pub(super) fn new(width: u32, height: u32) -> Self {
+        let words_per_row = width.div_ceil(WORD) as usize;
+        Self { width, words_per_row, words: vec![0; words_per_row * height as usize] }
+    }
+
+    /// Bytes in one row of [`Canvas::rows`].
+    pub(super) fn bytes_per_row(&self) -> usize {
+        self.width.div_ceil(8) as usize
+    }
+
+    /// The rows as bytes, the leftmost dot in the top bit, black as 1.
+    pub(super) fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = u8>> {
+        let bytes = self.bytes_per_row();
+        let rows = self.words.chunks_exact(self.words_per_row.max(1));
+        rows.map(move |row| row.iter().flat_map(|word| word.to_be_bytes()).take(bytes))
+    }
+
+    pub(super) fn rect(&mut self, rect: Rect) {
+        for y in rect.y..rect.y + rect.h {
+            self.run(rect.x, y, rect.w);
+        }
+    }
+
+    /// `length` black dots from `x` on.
+    fn run(&mut self, x: u32, y: u32, length: u32) {
+        let (mut at, end) = (x, x + length);
+        while at < end {
+            let offset = at % WORD;
+            let count = (WORD - offset).min(end - at);
+            let bits = u64::MAX >> (WORD - count) << (WORD - count) >> offset;
+            self.word(y as usize, (at / WORD) as usize, bits, Colour::Black);
+            at += count;
+        }
+    }
+
+    /// Draws a line as it was laid out. Each glyph starts on the dot nearest to its place, so
+    /// that the same letter looks the same everywhere.
+    pub(super) fn text(&mut self, text: &Text) {
+        let face = font::face(text.weight);
+        let mut pen = 0;
+        for character in text.text.chars() {
+            let glyph = face.glyph(character);
+            let picture = font::picture(text.weight, text.size, glyph.id);
+            let dots = (pen * text.size + font::UNITS_PER_EM / 2) / font::UNITS_PER_EM;
+            let x = (text.x + dots) as i32 + picture.left;
+            let top = text.baseline as i32 + picture.top;
+            for (row, y) in picture.rows.iter().zip(top..) {
+                self.bits(x, y, *row, text.colour);
+            }
+            pen += u32::from(glyph.advance);
+        }
+    }
+
+    /// 128 dots from `x` on; those that are set take the colour.
+    fn bits(&mut self, x: i32, y: i32, bits: u128, colour: Colour) {
+        let (Ok(x), Ok(y)) = (u32::try_from(x), usize::try_from(y)) else { return };
+        let (first, offset) = ((x / WORD) as usize, x % WORD);
+        let aligned = bits >> offset;
+        self.word(y, first, (aligned >> WORD) as u64, colour);
+        self.word(y, first + 1, aligned as u64, colour);
+        if offset > 0 {
+            self.word(y, first + 2, (bits << (2 * WORD - offset) >> WORD) as u64, colour);
+        }
+    }
+
+    fn word(&mut self, y: usize, place: usize, bits: u64, colour: Colour) {
+        if place >= self.words_per_row {
+            return;
+        }
+        if let Some(word) = self.words.get_mut(y * self.words_per_row + place) {
+            match colour {
+                Colour::Black => *word |= bits,
+                Colour::White => *word &= !bits,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(canvas: &Canvas) -> Vec<String> {
+        canvas.rows().map(|row| row.map(|byte| format!("{byte:08b}")).collect()).collect()
+    }
+
+    #[test]
+    fn rectangles_cross_words_and_stop_at_the_edge() {
+        let mut canvas = Canvas::new(72, 3);
+        canvas.rect(Rect { x: 62, y: 1, w: 4, h: 9 });
+        let row = format!("{}1111{}", "0".repeat(62), "0".repeat(6));
+        assert_eq!(shown(&canvas), ["0".repeat(72), row.clone(), row]);
+    }
+
+    #[test]
+    fn bits_land_where_they_should_at_every_offset() {
+        for x in 0..140 {
+            let mut canvas = Canvas::new(320, 1);
+            canvas.bits(x as i32, 0, 1 << 127 | 1, Colour::Black);
+            let row = shown(&canvas).concat();
+            let dots: Vec<usize> = row.match_indices('1').map(|(at, _)| at).collect();
+            assert_eq!(dots, [x, x + 127]);
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_left_of_the_canvas() {
+        let mut canvas = Canvas::new(64, 1);
+        canvas.bits(-1, 0, u128::MAX, Colour::Black);
+        canvas.bits(0, -1, u128::MAX, Colour::Black);
+        assert_eq!(shown(&canvas), ["0".repeat(64)]);
+    }
+}

@@ -1,0 +1,40 @@
+//! The fixed words of a label, in English and Spanish.
+
+use parcelo::IdType;
+
+pub(super) const BRAND: &str = "PARCELO";
+pub(super) const CROSS_BORDER: &str = "CROSS-BORDER / TRANSFRONTERIZO";
+pub(super) const DOMESTIC: &str = "DOMESTIC / NACIONAL";
+pub(super) const EXPORT: &str = "EXPORT / EXPORTACIÓN";
+pub(super) const SANDBOX: &str = "SANDBOX  NO VÁLIDO / NOT FOR SHIPMENT";
+pub(super) const FROM: &str = "FROM / REMITENTE";
+pub(super) const TO: &str = "TO / DESTINATARIO";
+pub(super) const WEIGHT: &str = "WEIGHT / PESO";
+pub(super) const PIECES: &str = "PCS / BULTOS";
+pub(super) const DATE: &str = "DATE / FECHA";
+pub(super) const AWB: &str = "AWB / GUÍA AÉREA";
+pub(super) const REFERENCE: &str = "REF / REFERENCIA";
+pub(super) const CUSTOMS: &str = "CUSTOMS / ADUANA (CN23)";
+pub(super) const QUANTITY: &str = "QTY / CANT";
+pub(super) const HS_CODE: &str = "HS / SA";
+pub(super) const ORIGIN: &str = "ORIG.";
+pub(super) const VALUE: &str = "VALUE / VALOR";
+pub(super) const TOTAL: &str = "TOTAL";
+pub(super) const ITEMS: &str = "items / artículos";
+pub(super) const MORE: &str = "more / más";
+
+/// One parcel of one: every order is a single parcel.
+pub(super) const ONE_PIECE: &str = "1 / 1";
+/// What stands where nothing was given.
+pub(super) const NOTHING: &str = "—";
+
+/// The name of a national id on paper.
+pub(super) fn id_type(kind: Option<&IdType>) -> &'static str {
+    match kind {
+        Some(IdType::Cedula) => "CÉDULA",
+        Some(IdType::Ruc) => "RUC",
+        Some(IdType::Passport) => "PASSPORT / PASAPORTE",
+        Some(IdType::Dni) => "DNI",
+        _ => "ID",
+    }
+}

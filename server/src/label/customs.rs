@@ -1,0 +1,115 @@
+//! The customs box: what is in the parcel, as on the form CN 23.
+
+use parcelo::{CountryCode, OrderRequest, Product};
+use rust_decimal::{Decimal, RoundingStrategy};
+
+use super::{
+    caption,
+    fit::Style,
+    mark::Room,
+    sheet::{Place, Sheet, bold, regular, room},
+    text::clean,
+};
+
+/// Columns of the table: description, quantity, HS code, origin, value.
+const DESCRIPTION: Room = room(32, 412);
+const QUANTITY: Room = room(416, 464);
+/// Its heading may stand above the end of the description.
+const QUANTITY_HEADING: Room = room(380, 464);
+const HS_CODE: Room = room(480, 592);
+const ORIGIN: Room = room(600, 652);
+const VALUE: Room = room(660, 784);
+
+const ROWS: [u32; 4] = [1032, 1060, 1088, 1116];
+const WORDS: Style = regular(&[24, 22, 20]);
+const FIGURES: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
+const HEADING: Style = bold(&[18, 16, 14]);
+
+/// Caption, items and total.
+pub(super) fn customs(sheet: &mut Sheet, order: &OrderRequest) {
+    headings(sheet);
+    let items = items(order);
+    let shown = if items.len() > ROWS.len() { ROWS.len() - 1 } else { items.len() };
+    for (item, y) in items.iter().zip(ROWS).take(shown) {
+        row(sheet, item, y);
+    }
+    if let (true, Some(y)) = (shown < items.len(), ROWS.last()) {
+        let more = format!("+ {} {}", items.len() - shown, caption::MORE);
+        sheet.line(&more, Place::new(*y, DESCRIPTION, WORDS));
+    }
+    let across = room(DESCRIPTION.left, VALUE.right);
+    sheet.line(&total(order), Place::new(1146, across, bold(&[24, 22, 20])));
+}
+
+fn headings(sheet: &mut Sheet) {
+    let caption = room(DESCRIPTION.left, QUANTITY_HEADING.left);
+    sheet.line(caption::CUSTOMS, Place::new(1004, caption, bold(&[20])));
+    sheet.line(caption::QUANTITY, Place::new(1004, QUANTITY_HEADING, HEADING).right());
+    sheet.line(caption::HS_CODE, Place::new(1004, HS_CODE, HEADING));
+    sheet.line(caption::ORIGIN, Place::new(1004, ORIGIN, HEADING));
+    sheet.line(caption::VALUE, Place::new(1004, VALUE, HEADING).right());
+}
+
+struct Item {
+    description: String,
+    quantity: u32,
+    hs_code: String,
+    origin: CountryCode,
+    value: String,
+}
+
+/// The products; without any, the goods as a whole if customs is told what they are.
+fn items(order: &OrderRequest) -> Vec<Item> {
+    let goods = order.customs_info.clone().unwrap_or_default();
+    let description = goods.description.as_deref().unwrap_or_default();
+    let hs_code = goods.hs_code.as_deref().unwrap_or_default();
+    let item = |own: Option<&str>, own_code: Option<&str>, quantity, value| Item {
+        description: clean(own.unwrap_or(description)),
+        quantity,
+        hs_code: clean(own_code.unwrap_or(hs_code)),
+        origin: order.sender.address.country,
+        value: money(order, value),
+    };
+    if order.products.is_empty() && order.customs_info.is_some() {
+        return vec![item(None, None, 1, order.parcel_details.declared_value)];
+    }
+    let of = |product: &Product| {
+        let name = product.description.as_deref().or(product.sku.as_deref());
+        item(name, product.hs_code.as_deref(), product.quantity, line_value(product))
+    };
+    order.products.iter().map(of).collect()
+}
+
+fn row(sheet: &mut Sheet, item: &Item, y: u32) {
+    let hs_code = if item.hs_code.is_empty() { caption::NOTHING } else { &item.hs_code };
+    sheet.line(&item.description, Place::new(y, DESCRIPTION, WORDS));
+    sheet.line(&item.quantity.to_string(), Place::new(y, QUANTITY, FIGURES).right());
+    sheet.line(hs_code, Place::new(y, HS_CODE, FIGURES));
+    sheet.line(item.origin.as_str(), Place::new(y, ORIGIN, FIGURES));
+    sheet.line(&item.value, Place::new(y, VALUE, FIGURES).right());
+}
+
+fn line_value(product: &Product) -> Decimal {
+    let quantity = Decimal::from(product.quantity);
+    product.unit_fob_value.checked_mul(quantity).unwrap_or(product.unit_fob_value)
+}
+
+/// What is declared for the whole parcel, which need not be the sum of the items.
+fn total(order: &OrderRequest) -> String {
+    let pieces: u64 = order.products.iter().map(|product| u64::from(product.quantity)).sum();
+    let declared = money(order, order.parcel_details.declared_value);
+    let weight = weight(order);
+    let count = format!("{} {} {}", caption::TOTAL, pieces.max(1), caption::ITEMS);
+    format!("{count}   {weight}   {declared}")
+}
+
+/// The weight in kilograms.
+pub(super) fn weight(order: &OrderRequest) -> String {
+    let kilograms = order.parcel_details.kilograms();
+    kilograms.map_or(caption::NOTHING.to_owned(), |kg| format!("{} kg", kg.normalize()))
+}
+
+fn money(order: &OrderRequest, amount: Decimal) -> String {
+    let amount = amount.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
+    format!("{} {amount:.2}", order.parcel_details.currency)
+}

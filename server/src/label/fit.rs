@@ -1,0 +1,149 @@
+//! The one rule by which text fits its place: shrink through the sizes, wrap, then an ellipsis.
+
+use super::font::{self, UNITS_PER_EM, Weight};
+
+/// How a text may be set: its weight, and the sizes to try, largest first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    pub weight: Weight,
+    pub sizes: &'static [u32],
+}
+
+/// Lines that keep to their widths.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fitted {
+    pub size: u32,
+    pub lines: Vec<String>,
+    /// Whether every character is there.
+    pub whole: bool,
+}
+
+/// Sets `text` in lines of at most `widths` dots, one width for each line there is.
+pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> Fitted {
+    let whole = style.sizes.iter().find_map(|size| {
+        let lines = wrap(text, style.weight, *size, widths)?;
+        Some(Fitted { size: *size, lines, whole: true })
+    });
+    whole.unwrap_or_else(|| {
+        let size = style.sizes.last().copied().unwrap_or(1);
+        Fitted { size, lines: cut(text, style.weight, size, widths), whole: false }
+    })
+}
+
+/// `text` in whole words, or `None` when it does not fit.
+fn wrap(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Option<Vec<String>> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    for width in widths {
+        if rest.is_empty() {
+            break;
+        }
+        let line = take_line(rest, weight, units(*width, size));
+        if line.splits_a_word {
+            return None;
+        }
+        lines.push(line.text.to_owned());
+        rest = line.rest;
+    }
+    rest.is_empty().then_some(lines)
+}
+
+/// `text` in all of the lines; words may split, and the last line may end in an ellipsis.
+fn cut(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    for (place, width) in widths.iter().enumerate() {
+        if rest.is_empty() {
+            break;
+        }
+        let limit = units(*width, size);
+        let line = take_line(rest, weight, limit);
+        let is_last = place + 1 == widths.len();
+        if is_last && !line.rest.is_empty() {
+            lines.push(with_ellipsis(rest, weight, limit));
+        } else {
+            lines.push(line.text.to_owned());
+        }
+        rest = line.rest;
+    }
+    lines
+}
+
+fn with_ellipsis(text: &str, weight: Weight, limit: u32) -> String {
+    let dots = u32::from(font::face(weight).glyph('…').advance);
+    let end = end_within(text, weight, limit.saturating_sub(dots));
+    let kept = text.get(..end).unwrap_or_default().trim_end();
+    format!("{kept}…")
+}
+
+struct Line<'a> {
+    text: &'a str,
+    rest: &'a str,
+    splits_a_word: bool,
+}
+
+/// The longest start of `text` that keeps to `limit` font units, up to the end of a word if one
+/// ends there.
+fn take_line(text: &str, weight: Weight, limit: u32) -> Line<'_> {
+    let end = end_within(text, weight, limit);
+    let (head, tail) = text.split_at_checked(end).unwrap_or((text, ""));
+    if tail.is_empty() {
+        return Line { text: head, rest: tail, splits_a_word: false };
+    }
+    if let Some(rest) = tail.strip_prefix(' ') {
+        return Line { text: head, rest, splits_a_word: false };
+    }
+    match head.rfind(' ').and_then(|space| text.split_at_checked(space)) {
+        Some((line, rest)) => Line { text: line, rest: rest.trim_start(), splits_a_word: false },
+        None => Line { text: head, rest: tail, splits_a_word: true },
+    }
+}
+
+/// Bytes of the longest start of `text` that keeps to `limit` font units.
+fn end_within(text: &str, weight: Weight, limit: u32) -> usize {
+    let face = font::face(weight);
+    let mut used = 0;
+    for (place, character) in text.char_indices() {
+        used += u32::from(face.glyph(character).advance);
+        if used > limit {
+            return place;
+        }
+    }
+    text.len()
+}
+
+/// A width in dots as font units of a size.
+fn units(width: u32, size: u32) -> u32 {
+    width * UNITS_PER_EM / size.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STYLE: Style = Style { weight: Weight::Regular, sizes: &[36, 30, 26] };
+
+    fn shown(text: &str, widths: &[u32]) -> (u32, String) {
+        let fitted = fit(text, STYLE, widths);
+        for (line, width) in fitted.lines.iter().zip(widths) {
+            assert!(font::width(line, STYLE.weight, fitted.size) <= *width, "{line}");
+        }
+        (fitted.size, fitted.lines.join("|"))
+    }
+
+    #[test]
+    fn shrinks_then_wraps_then_cuts() {
+        let street = "Av. Amazonas N34-451 y Atahualpa";
+        let rows: [(&str, &[u32], u32, &str); 6] = [
+            (street, &[600], 36, street),
+            (street, &[400], 26, street),
+            (street, &[300, 300], 36, "Av. Amazonas|N34-451 y Atahualpa"),
+            (street, &[200], 26, "Av. Amazonas N3…"),
+            ("Donaudampfschiff", &[120, 120], 26, "Donaudam|pfschiff"),
+            ("", &[120], 36, ""),
+        ];
+        for (text, widths, size, lines) in rows {
+            assert_eq!(shown(text, widths), (size, lines.to_owned()), "{text} in {widths:?}");
+        }
+    }
+}

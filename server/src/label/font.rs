@@ -1,0 +1,187 @@
+//! The two faces of the labels: widths of text, and glyphs as one-bit pictures.
+//!
+//! Glyphs are drawn once in each size and kept for the life of the process. Sizes and characters
+//! are few and fixed, so what is kept has a bound.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
+
+use ab_glyph::{Font, FontRef, GlyphId};
+
+/// Font units in one em, in both faces.
+pub(super) const UNITS_PER_EM: u32 = 2048;
+
+/// The number of the glyph that stands for a character the font lacks: a box.
+pub(super) const BOX: u16 = 0;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Weight {
+    Regular,
+    Bold,
+}
+
+/// One of the two fonts.
+#[derive(Debug)]
+pub(super) struct Face {
+    font: FontRef<'static>,
+    pub(super) data: &'static [u8],
+    pub(super) name: &'static str,
+    /// Glyph and advance of each character, by code point: a label measures every character
+    /// several times.
+    glyphs: Vec<Glyph>,
+    missing: Glyph,
+}
+
+/// Where a character stands in the font, and how far it moves the pen, in font units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Glyph {
+    pub id: u16,
+    pub advance: u16,
+}
+
+static REGULAR: LazyLock<Face> = LazyLock::new(|| {
+    Face::new("RobotoCondensed-Regular", include_bytes!("../../fonts/RobotoCondensed-Regular.ttf"))
+});
+static BOLD: LazyLock<Face> = LazyLock::new(|| {
+    Face::new("RobotoCondensed-Bold", include_bytes!("../../fonts/RobotoCondensed-Bold.ttf"))
+});
+
+/// The face of a weight.
+pub(super) fn face(weight: Weight) -> &'static Face {
+    match weight {
+        Weight::Regular => &REGULAR,
+        Weight::Bold => &BOLD,
+    }
+}
+
+/// Whether a label shows this character as itself; any other becomes a box.
+pub fn is_drawable(character: char) -> bool {
+    face(Weight::Regular).glyph(character).id != BOX
+}
+
+/// Width of `text` in dots, rounded up.
+pub(super) fn width(text: &str, weight: Weight, size: u32) -> u32 {
+    let face = face(weight);
+    let units: u32 = text.chars().map(|c| u32::from(face.glyph(c).advance)).sum();
+    (units * size).div_ceil(UNITS_PER_EM)
+}
+
+impl Face {
+    #[expect(clippy::expect_used, reason = "the fonts are part of the program; tests read both")]
+    fn new(name: &'static str, data: &'static [u8]) -> Self {
+        let font = FontRef::try_from_slice(data).expect("a font of the program");
+        let measure = |id: GlyphId| Glyph { id: id.0, advance: font.h_advance_unscaled(id) as u16 };
+        let missing = measure(GlyphId(BOX));
+        let mut glyphs = Vec::new();
+        for (id, character) in font.codepoint_ids() {
+            let place = character as usize;
+            if glyphs.len() <= place {
+                glyphs.resize(place + 1, missing);
+            }
+            if let Some(slot) = glyphs.get_mut(place) {
+                *slot = measure(id);
+            }
+        }
+        Self { glyphs, missing, font, data, name }
+    }
+
+    /// The box.
+    pub(super) fn missing(&self) -> Glyph {
+        self.missing
+    }
+
+    pub(super) fn glyph(&self, character: char) -> Glyph {
+        self.glyphs.get(character as usize).copied().unwrap_or(self.missing)
+    }
+}
+
+/// A glyph as dots, placed against the pen on the baseline.
+#[derive(Debug, Default)]
+pub(super) struct Picture {
+    /// Of the left column, from the pen.
+    pub left: i32,
+    /// Of the top row, from the baseline; negative is above.
+    pub top: i32,
+    /// Each row from its top bit; no glyph is wider than 128 dots.
+    pub rows: Vec<u128>,
+}
+
+type Key = (Weight, u32, u16);
+static PICTURES: LazyLock<Mutex<HashMap<Key, Arc<Picture>>>> = LazyLock::new(Mutex::default);
+
+/// The picture of glyph `id` with an em of `size` dots.
+pub(super) fn picture(weight: Weight, size: u32, id: u16) -> Arc<Picture> {
+    let mut pictures = PICTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let drawn = pictures.entry((weight, size, id)).or_insert_with(|| {
+        let scale = ab_glyph::PxScale::from(size as f32 * line_height(weight));
+        Arc::new(draw(&face(weight).font, GlyphId(id).with_scale(scale)))
+    });
+    Arc::clone(drawn)
+}
+
+/// `ab_glyph` scales by ascent and descent together, not by the em.
+fn line_height(weight: Weight) -> f32 {
+    face(weight).font.height_unscaled() / UNITS_PER_EM as f32
+}
+
+fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
+    let Some(outline) = font.outline_glyph(glyph) else { return Picture::default() };
+    let bounds = outline.px_bounds();
+    let mut rows = vec![0; bounds.height() as usize];
+    outline.draw(|x, y, coverage| {
+        if coverage >= 0.5
+            && let Some(row) = rows.get_mut(y as usize)
+        {
+            *row |= (1 << 127) >> x.min(127);
+        }
+    });
+    Picture { left: bounds.min.x as i32, top: bounds.min.y as i32, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_faces_draw_the_same_characters_and_agree_on_the_em() {
+        let (regular, bold) = (face(Weight::Regular), face(Weight::Bold));
+        assert_eq!(regular.font.units_per_em(), Some(UNITS_PER_EM as f32));
+        assert_eq!(bold.font.units_per_em(), Some(UNITS_PER_EM as f32));
+        for character in '\0'..'\u{3000}' {
+            let missing = regular.glyph(character).id == BOX;
+            assert_eq!(missing, bold.glyph(character).id == BOX, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_drawn() {
+        for good in "Aa0~ñÑüÜéßøŁőẠếΩжЁў–—’…€₡№".chars() {
+            assert!(is_drawable(good), "{good}");
+        }
+        for bad in "深圳مרא😀\u{301}\n".chars() {
+            assert!(!is_drawable(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_character_is_a_visible_box() {
+        let glyph = face(Weight::Regular).glyph('深');
+        assert_eq!(glyph.id, BOX);
+        let rows = &picture(Weight::Regular, 40, glyph.id).rows;
+        assert!(rows.iter().filter(|row| **row != 0).count() > 20);
+    }
+
+    #[test]
+    fn no_glyph_of_any_size_is_wider_than_its_row() {
+        for weight in [Weight::Regular, Weight::Bold] {
+            let widest = face(weight).glyphs.iter().map(|glyph| glyph.id).collect::<Vec<_>>();
+            for id in widest {
+                let scale = 84.0 * line_height(weight);
+                let outline = face(weight).font.outline_glyph(GlyphId(id).with_scale(scale));
+                assert!(outline.is_none_or(|o| o.px_bounds().width() <= 128.0), "{id}");
+            }
+        }
+    }
+}

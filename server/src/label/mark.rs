@@ -1,0 +1,175 @@
+//! What a label is made of: marks in whole dots, origin at the top left, y downward.
+//!
+//! The layout decides every position; PNG, PDF and ZPL draw these marks and choose none.
+
+use super::{code128::Bars, font::Weight};
+
+/// The label in dots: 4 × 6 inches at 203 dots per inch.
+pub(super) const WIDTH: u32 = 812;
+pub(super) const HEIGHT: u32 = 1218;
+
+/// One thing that is printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mark {
+    Rect(Rect),
+    Text(Text),
+    Code128(Code128),
+    Qr(Qr),
+}
+
+/// A filled black rectangle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rect {
+    pub x: u32,
+    pub y: u32,
+    pub w: u32,
+    pub h: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colour {
+    Black,
+    White,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Align {
+    Left,
+    Centre,
+    Right,
+}
+
+/// The columns that a line of text may fill: `left` up to, not including, `right`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub left: u32,
+    pub right: u32,
+}
+
+impl Room {
+    pub(super) const fn width(self) -> u32 {
+        self.right.saturating_sub(self.left)
+    }
+}
+
+/// One line of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Text {
+    pub x: u32,
+    pub baseline: u32,
+    /// The em in dots.
+    pub size: u32,
+    pub weight: Weight,
+    pub colour: Colour,
+    pub text: String,
+    /// Width as drawn in our own font.
+    pub width: u32,
+    pub room: Room,
+    pub align: Align,
+}
+
+/// A Code 128 symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Code128 {
+    pub x: u32,
+    pub y: u32,
+    /// Width of the narrowest bar.
+    pub module: u32,
+    pub height: u32,
+    pub data: String,
+    pub bars: Bars,
+}
+
+impl Code128 {
+    /// The bars, from left to right.
+    pub(super) fn rects(&self) -> impl Iterator<Item = Rect> {
+        self.bars.spans().map(|(start, width)| Rect {
+            x: self.x + start * self.module,
+            y: self.y,
+            w: width * self.module,
+            h: self.height,
+        })
+    }
+}
+
+/// A QR symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Qr {
+    pub x: u32,
+    pub y: u32,
+    pub module: u32,
+    pub matrix: Matrix,
+    pub data: String,
+    /// Where a printer draws it with its own encoder, which may choose one version more.
+    pub native: Spot,
+}
+
+/// The corner and the module of a QR symbol that a printer encodes itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub x: u32,
+    pub y: u32,
+    pub module: u32,
+}
+
+/// The dark modules of a QR symbol, row by row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Matrix {
+    size: u32,
+    dark: Vec<bool>,
+}
+
+impl Matrix {
+    /// `dark` holds `size` × `size` modules.
+    pub(super) fn new(size: u32, dark: Vec<bool>) -> Self {
+        Self { size, dark }
+    }
+
+    /// Modules on each side.
+    pub(super) fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn is_dark(&self, column: u32, row: u32) -> bool {
+        self.dark.get((row * self.size + column) as usize).copied().unwrap_or(false)
+    }
+}
+
+impl Qr {
+    /// Runs of dark modules along each row.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Rect> {
+        let run = move |row| runs(self.matrix.size, move |i| self.matrix.is_dark(i, row));
+        (0..self.matrix.size).flat_map(move |row| {
+            run(row).map(move |(start, length)| self.modules(start, row, (length, 1)))
+        })
+    }
+
+    /// Runs of two dark modules or more down each column.
+    pub(super) fn columns(&self) -> impl Iterator<Item = Rect> {
+        let run = move |column| runs(self.matrix.size, move |i| self.matrix.is_dark(column, i));
+        (0..self.matrix.size).flat_map(move |column| {
+            run(column)
+                .filter(|(_, length)| *length > 1)
+                .map(move |(start, length)| self.modules(column, start, (1, length)))
+        })
+    }
+
+    fn modules(&self, column: u32, row: u32, (w, h): (u32, u32)) -> Rect {
+        Rect {
+            x: self.x + column * self.module,
+            y: self.y + row * self.module,
+            w: w * self.module,
+            h: h * self.module,
+        }
+    }
+}
+
+/// Start and length of each run of dark modules on a line of `size`.
+fn runs(size: u32, is_dark: impl Fn(u32) -> bool) -> impl Iterator<Item = (u32, u32)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let start = (next..size).find(|i| is_dark(*i))?;
+        next = (start..size).find(|i| !is_dark(*i)).unwrap_or(size);
+        Some((start, next - start))
+    })
+}

@@ -1,0 +1,189 @@
+//! The label as PDF: one page of exactly 288 × 432 points, text as text, fonts embedded.
+//!
+//! Every rectangle is drawn a little smaller than its dots. Exactly on the edges of dots it
+//! prints one dot too wide in poppler and mupdf, and bars no longer read.
+
+use std::collections::BTreeMap;
+
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use pdf_writer::{
+    Content, Filter, Finish, Name, Pdf, Rect as Box, Ref, Settings, Str,
+    types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap},
+};
+use subsetter::GlyphRemapper;
+
+use super::{
+    LabelError,
+    font::{self, BOX, Face, UNITS_PER_EM, Weight},
+    mark::{Colour, HEIGHT, Mark, Rect, Text},
+};
+
+const PAGE: Box = Box { x1: 0.0, y1: 0.0, x2: 288.0, y2: 432.0 };
+const POINTS_PER_DOT: f32 = 72.0 / 203.0;
+/// How much smaller a rectangle is on each side, in dots.
+const INSET: f32 = 0.15;
+/// Above this, files shrink by one percent and take twice the time.
+const DEFLATE_LEVEL: u8 = 6;
+
+const COMPACT: Settings = Settings { pretty: false };
+
+const CATALOG: Ref = Ref::new(1);
+const PAGES: Ref = Ref::new(2);
+const LABEL: Ref = Ref::new(3);
+const CONTENT: Ref = Ref::new(4);
+
+/// Writes a PDF file.
+pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
+    let mut fonts =
+        [Used::new(Weight::Regular, Name(b"R"), 5), Used::new(Weight::Bold, Name(b"B"), 10)];
+    let content = draw(marks, &mut fonts);
+    let mut pdf = Pdf::with_settings(COMPACT);
+    document(&mut pdf, &fonts);
+    let packed = compress_to_vec_zlib(&content, DEFLATE_LEVEL);
+    pdf.stream(CONTENT, &packed).filter(Filter::FlateDecode);
+    for font in &fonts {
+        font.embed(&mut pdf)?;
+    }
+    Ok(pdf.finish())
+}
+
+fn document(pdf: &mut Pdf, fonts: &[Used]) {
+    let mut catalog = pdf.catalog(CATALOG);
+    catalog.pages(PAGES);
+    // "Fit to page" would make the bars narrower than they must be.
+    catalog.viewer_preferences().pair(Name(b"PrintScaling"), Name(b"None"));
+    catalog.finish();
+    pdf.pages(PAGES).kids([LABEL]).count(1);
+    let mut page = pdf.page(LABEL);
+    page.parent(PAGES).media_box(PAGE).contents(CONTENT);
+    let mut resources = page.resources();
+    let mut named = resources.fonts();
+    for font in fonts {
+        named.pair(font.name, font.id(0));
+    }
+}
+
+fn draw(marks: &[Mark], fonts: &mut [Used; 2]) -> Vec<u8> {
+    let mut content = Content::with_settings(COMPACT);
+    content.transform([POINTS_PER_DOT, 0.0, 0.0, POINTS_PER_DOT, 0.0, 0.0]);
+    for mark in marks {
+        match mark {
+            Mark::Rect(rect) => fill(&mut content, [*rect]),
+            Mark::Code128(code) => fill(&mut content, code.rects()),
+            // Rows alone would leave white hair lines between them.
+            Mark::Qr(qr) => fill(&mut content, qr.rows().chain(qr.columns())),
+            Mark::Text(text) => write_text(&mut content, text, fonts),
+        }
+    }
+    content.finish().into_vec()
+}
+
+fn fill(content: &mut Content, rects: impl IntoIterator<Item = Rect>) {
+    for Rect { x, y, w, h } in rects {
+        let bottom = HEIGHT - y - h;
+        let (x, y) = (x as f32 + INSET, bottom as f32 + INSET);
+        content.rect(x, y, w as f32 - 2.0 * INSET, h as f32 - 2.0 * INSET);
+    }
+    content.fill_nonzero();
+}
+
+fn write_text(content: &mut Content, text: &Text, fonts: &mut [Used; 2]) {
+    let [regular, bold] = fonts;
+    let font = match text.weight {
+        Weight::Regular => regular,
+        Weight::Bold => bold,
+    };
+    let shown: Vec<u8> = text.text.chars().flat_map(|c| font.take(c).to_be_bytes()).collect();
+    if text.colour == Colour::White {
+        content.set_fill_gray(1.0);
+    }
+    content.begin_text().set_font(font.name, text.size as f32);
+    content.next_line(text.x as f32, (HEIGHT - text.baseline) as f32);
+    content.show(Str(&shown)).end_text();
+    if text.colour == Colour::White {
+        content.set_fill_gray(0.0);
+    }
+}
+
+/// A font and the glyphs of it that a label uses.
+struct Used {
+    face: &'static Face,
+    name: Name<'static>,
+    first_id: i32,
+    glyphs: GlyphRemapper,
+    /// By number in the subset: width, and the character to copy out.
+    shown: BTreeMap<u16, (u16, char)>,
+}
+
+const IDENTITY: SystemInfo<'static> =
+    SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
+
+impl Used {
+    fn new(weight: Weight, name: Name<'static>, first_id: i32) -> Self {
+        let face = font::face(weight);
+        Self { face, name, first_id, glyphs: GlyphRemapper::new(), shown: BTreeMap::new() }
+    }
+
+    /// The number of a character's glyph in the subset.
+    fn take(&mut self, character: char) -> u16 {
+        let glyph = self.face.glyph(character);
+        let id = self.glyphs.remap(glyph.id);
+        let copied = if glyph.id == BOX { char::REPLACEMENT_CHARACTER } else { character };
+        self.shown.entry(id).or_insert((glyph.advance, copied));
+        id
+    }
+
+    /// The font is five objects in a row.
+    fn id(&self, object: i32) -> Ref {
+        Ref::new(self.first_id + object)
+    }
+
+    fn embed(&self, pdf: &mut Pdf) -> Result<(), LabelError> {
+        let file = subsetter::subset(self.face.data, 0, &self.glyphs);
+        let file = file.map_err(|_| LabelError::Font)?;
+        // A subset's name starts with six letters; one label has one subset of each face.
+        let name = format!("PARCEL+{}", self.face.name);
+        let name = Name(name.as_bytes());
+        let mut composite = pdf.type0_font(self.id(0));
+        composite.base_font(name).encoding_predefined(Name(b"Identity-H"));
+        composite.descendant_font(self.id(1)).to_unicode(self.id(3));
+        composite.finish();
+        self.describe(pdf, name);
+        let packed = compress_to_vec_zlib(&self.to_unicode(), DEFLATE_LEVEL);
+        pdf.stream(self.id(3), &packed).filter(Filter::FlateDecode);
+        let packed = compress_to_vec_zlib(&file, DEFLATE_LEVEL);
+        let mut stream = pdf.stream(self.id(4), &packed);
+        stream.filter(Filter::FlateDecode).pair(Name(b"Length1"), file.len() as i32);
+        Ok(())
+    }
+
+    fn describe(&self, pdf: &mut Pdf, name: Name<'_>) {
+        let mut font = pdf.cid_font(self.id(1));
+        font.subtype(CidFontType::Type2).base_font(name).system_info(IDENTITY);
+        font.font_descriptor(self.id(2)).default_width(0.0);
+        font.cid_to_gid_map_predefined(Name(b"Identity"));
+        font.widths().consecutive(0, self.widths());
+        font.finish();
+        let mut descriptor = pdf.font_descriptor(self.id(2));
+        descriptor.name(name).flags(FontFlags::NON_SYMBOLIC).font_file2(self.id(4));
+        descriptor.bbox(Box::new(-1000.0, -300.0, 1500.0, 1100.0)).italic_angle(0.0);
+        descriptor.ascent(928.0).descent(-244.0).cap_height(711.0).stem_v(80.0);
+    }
+
+    /// Of the subset's glyphs from the first, the box, on: the subset numbers them in a row.
+    fn widths(&self) -> impl Iterator<Item = f32> {
+        let missing = self.face.missing().advance;
+        (0..self.glyphs.num_gids()).map(move |id| {
+            let advance = self.shown.get(&id).map_or(missing, |(advance, _)| *advance);
+            (f32::from(advance) * 10_000.0 / UNITS_PER_EM as f32).round() / 10.0
+        })
+    }
+
+    fn to_unicode(&self) -> Vec<u8> {
+        let mut map = UnicodeCmap::new(Name(b"ToUnicode"), IDENTITY);
+        for (id, (_, character)) in &self.shown {
+            map.pair(*id, *character);
+        }
+        map.finish().into_vec()
+    }
+}

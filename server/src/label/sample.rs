@@ -1,0 +1,57 @@
+//! Orders to draw labels of.
+
+use chrono::NaiveDate;
+use parcelo::{OrderRequest, TrackingNumber};
+
+use super::LabelData;
+
+/// A parcel from China to Quito, with Cyrillic and the characters that ZPL escapes.
+pub(super) fn order() -> OrderRequest {
+    serde_json::from_value(serde_json::json!({
+        "idempotencyKey": "label-sample-1",
+        "externalOrderId": "ORD-2026-000123_^~\\",
+        "sender": {
+            "fullName": "Иван Ёлкин", "companyName": "Shenzhen Brillante Trading Co. Ltd.",
+            "phone": "+86 755 8888 1234",
+            "address": {
+                "line1": "Rm 1203, Bldg 7, Nanshan Science Park", "line2": "Keji South Rd 12",
+                "city": "Shenzhen", "state": "Guangdong", "zipCode": "518057", "country": "CN",
+            },
+        },
+        "receiver": {
+            "fullName": "José Ángel Muñoz Güiñazú", "phone": "+593 99 123 4567",
+            "nationalId": "1712345678", "idType": "cedula",
+            "address": {
+                "line1": "Av. Amazonas N34-451 y Atahualpa, Edificio Ñandú, Piso 7, Oficina 702",
+                "city": "Quito", "province": "Pichincha", "zipCode": "170150", "country": "EC",
+                "deliveryInstructions": "Entregar en portería; llamar antes. No dejar con vecinos.",
+            },
+        },
+        "parcelDetails": {"weightKg": 1.25, "declaredValue": 59.5},
+        "products": [
+            {"description": "Teléfono móvil, funda de silicona", "quantity": 2,
+             "unitFobValue": 12, "hsCode": "392690"},
+            {"description": "Camiseta de algodón niño", "quantity": 3,
+             "unitFobValue": 10, "hsCode": "610910"},
+            {"description": "Cable USB-C", "quantity": 1, "unitFobValue": 5.5, "hsCode": "854442"},
+        ],
+    }))
+    .unwrap()
+}
+
+/// The label data of an order: sandbox, first version.
+pub(super) fn data<'a>(order: &'a OrderRequest, number: &'a TrackingNumber) -> LabelData<'a> {
+    LabelData {
+        order,
+        tracking_number: number,
+        tracking_url: "https://parcelo.example/track/EC7K2M9QX4T8WD0",
+        sandbox: true,
+        created_on: NaiveDate::from_ymd_opt(2026, 11, 21).unwrap(),
+        version: 1,
+        awb: None,
+    }
+}
+
+pub(super) fn number(text: &str) -> TrackingNumber {
+    TrackingNumber::parse(text).unwrap()
+}

@@ -1,0 +1,129 @@
+//! The sheet that a layout fills: lines of text fitted to their places, rules and boxes.
+
+use super::{
+    fit::{Style, fit},
+    font::{self, Weight},
+    mark::{Align, Colour, Mark, Rect, Room, Text},
+};
+
+/// Thickness of the frame and of the rules.
+pub(super) const RULE: u32 = 3;
+
+/// Where one line of text stands and how it is set.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub baseline: u32,
+    pub room: Room,
+    pub style: Style,
+    pub align: Align,
+    pub colour: Colour,
+}
+
+impl Place {
+    /// Black, from the left, from the first of `style`'s sizes that fits.
+    pub(super) const fn new(baseline: u32, room: Room, style: Style) -> Self {
+        Self { baseline, room, style, align: Align::Left, colour: Colour::Black }
+    }
+
+    pub(super) const fn centre(self) -> Self {
+        Self { align: Align::Centre, ..self }
+    }
+
+    pub(super) const fn right(self) -> Self {
+        Self { align: Align::Right, ..self }
+    }
+
+    pub(super) const fn white(self) -> Self {
+        Self { colour: Colour::White, ..self }
+    }
+}
+
+/// A weight and the sizes to try, largest first.
+pub(super) const fn bold(sizes: &'static [u32]) -> Style {
+    Style { weight: Weight::Bold, sizes }
+}
+
+/// A weight and the sizes to try, largest first.
+pub(super) const fn regular(sizes: &'static [u32]) -> Style {
+    Style { weight: Weight::Regular, sizes }
+}
+
+/// The columns from `left` up to `right`.
+pub(super) const fn room(left: u32, right: u32) -> Room {
+    Room { left, right }
+}
+
+/// The marks so far.
+#[derive(Debug, Default)]
+pub(super) struct Sheet(Vec<Mark>);
+
+impl Sheet {
+    pub(super) fn into_marks(self) -> Vec<Mark> {
+        self.0
+    }
+
+    pub(super) fn push(&mut self, mark: Mark) {
+        self.0.push(mark);
+    }
+
+    pub(super) fn rect(&mut self, (x, y): (u32, u32), (w, h): (u32, u32)) {
+        self.push(Mark::Rect(Rect { x, y, w, h }));
+    }
+
+    /// A horizontal rule below `y`.
+    pub(super) fn rule(&mut self, y: u32, across: Room) {
+        self.rect((across.left, y), (across.width(), RULE));
+    }
+
+    /// A vertical rule from `top` to `bottom`, right of `x`.
+    pub(super) fn post(&mut self, x: u32, (top, bottom): (u32, u32)) {
+        self.rect((x, top), (RULE, bottom - top));
+    }
+
+    /// One line, shrunk and cut to its place.
+    pub(super) fn line(&mut self, text: &str, place: Place) {
+        self.lines(text, place.style, &[place]);
+    }
+
+    /// As many of `places` as `text` needs; returns how many.
+    pub(super) fn lines(&mut self, text: &str, style: Style, places: &[Place]) -> usize {
+        let widths: Vec<u32> = places.iter().map(|place| place.room.width()).collect();
+        let fitted = fit(text, style, &widths);
+        let used = fitted.lines.len();
+        for (line, place) in fitted.lines.into_iter().zip(places) {
+            self.set(line, fitted.size, place);
+        }
+        used
+    }
+
+    fn set(&mut self, text: String, size: u32, place: &Place) {
+        let Place { baseline, room, style, align, colour } = *place;
+        let width = font::width(&text, style.weight, size);
+        let spare = room.width().saturating_sub(width);
+        let x = match align {
+            Align::Left => room.left,
+            Align::Centre => room.left + spare / 2,
+            Align::Right => room.left + spare,
+        };
+        if !text.is_empty() {
+            let weight = style.weight;
+            self.push(Mark::Text(Text {
+                x,
+                baseline,
+                size,
+                weight,
+                colour,
+                text,
+                width,
+                room,
+                align,
+            }));
+        }
+    }
+}
+
+/// Whether `text` goes whole into `places`.
+pub(super) fn goes_into(text: &str, style: Style, places: &[Place]) -> bool {
+    let widths: Vec<u32> = places.iter().map(|place| place.room.width()).collect();
+    fit(text, style, &widths).whole
+}

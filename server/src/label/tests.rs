@@ -1,0 +1,472 @@
+//! What every label keeps, in each format.
+
+use std::collections::HashMap;
+
+use miniz_oxide::inflate::decompress_to_vec_zlib;
+use proptest::prelude::*;
+use rxing::BarcodeFormat;
+
+use super::{
+    mark::{Code128, HEIGHT, Mark, Qr, Text, WIDTH},
+    *,
+};
+
+/// Tracking numbers of every width of bars.
+const NUMBERS: [&str; 8] = [
+    "0123456789",
+    "EC123456789CN",
+    "SB-SUCCESS-001",
+    "SB-SUCCESS-00010203",
+    "SB-SUCCESS-000102030",
+    "ec7k2m9qx4t8wd0",
+    "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWW",
+    "SB-CUSTOMS-0123456789-01234567",
+];
+
+fn draw_sample(sandbox: bool, format: LabelFormat) -> Vec<u8> {
+    let (order, number) = (sample::order(), sample::number("EC7K2M9QX4T8WD0"));
+    draw(&LabelData { sandbox, ..sample::data(&order, &number) }, format).unwrap()
+}
+
+fn marks_of(order: &OrderRequest) -> Vec<Mark> {
+    layout::layout(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0"))).unwrap()
+}
+
+/// The dots of a PNG file: true is black.
+struct Dots(Vec<bool>);
+
+impl Dots {
+    fn read(file: &[u8]) -> Self {
+        let mut reader = ::png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
+        let info = reader.info();
+        assert_eq!((info.width, info.height), (WIDTH, HEIGHT));
+        assert_eq!(
+            (info.color_type, info.bit_depth),
+            (::png::ColorType::Grayscale, ::png::BitDepth::One)
+        );
+        let density = info.pixel_dims.unwrap();
+        assert_eq!((density.xppu, density.yppu, density.unit), (7992, 7992, ::png::Unit::Meter));
+        let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut bytes).unwrap();
+        let row = |row: &[u8]| -> Vec<bool> {
+            (0..WIDTH as usize).map(|x| row[x / 8] >> (7 - x % 8) & 1 == 0).collect()
+        };
+        Self(bytes.chunks(WIDTH.div_ceil(8) as usize).flat_map(row).collect())
+    }
+
+    /// Whether no dot is black from `left` to `right` and `top` to `bottom`, ends excluded.
+    fn is_white(&self, (left, right): (u32, u32), (top, bottom): (u32, u32)) -> bool {
+        let at = |x: u32, y: u32| self.0[(y * WIDTH + x) as usize];
+        (top..bottom).all(|y| (left..right).all(|x| !at(x, y)))
+    }
+
+    fn decode(&self, format: BarcodeFormat) -> Option<String> {
+        let luma: Vec<u8> = self.0.iter().map(|black| if *black { 0 } else { 255 }).collect();
+        let found =
+            rxing::helpers::detect_in_luma_slice(&luma, WIDTH, HEIGHT, Some(format)).ok()?;
+        Some(found.getText().to_owned())
+    }
+}
+
+fn code_of(marks: &[Mark]) -> &Code128 {
+    let found = marks.iter().find_map(|mark| match mark {
+        Mark::Code128(code) => Some(code),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+fn qr_of(marks: &[Mark]) -> &Qr {
+    let found = marks.iter().find_map(|mark| match mark {
+        Mark::Qr(qr) => Some(qr),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[test]
+fn both_symbols_read_back_from_the_picture() {
+    let order = sample::order();
+    for text in NUMBERS {
+        let number = sample::number(text);
+        let url = format!("https://sandbox.parcelo.example/track/{text}");
+        let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
+        let dots = Dots::read(&draw(&data, LabelFormat::Png).unwrap());
+        assert_eq!(dots.decode(BarcodeFormat::CODE_128).as_deref(), Some(text));
+        assert_eq!(dots.decode(BarcodeFormat::QR_CODE).as_deref(), Some(url.as_str()));
+    }
+}
+
+#[test]
+fn module_and_quiet_zone_by_the_length_of_the_number() {
+    let order = sample::order();
+    for (length, module) in [(10, 4), (13, 4), (14, 3), (19, 3), (20, 2), (30, 2)] {
+        let number = sample::number(&"A".repeat(length));
+        let data = sample::data(&order, &number);
+        let marks = layout::layout(&data).unwrap();
+        let code = code_of(&marks);
+        let right = code.x + code.bars.modules() * code.module;
+        assert_eq!((code.module, code.y, code.height), (module, 748, 176), "{length}");
+        assert!(code.x >= 10 * module && WIDTH - right >= 10 * module, "{length}");
+
+        let dots = Dots::read(&draw(&data, LabelFormat::Png).unwrap());
+        for side in [(0, code.x), (right, WIDTH)] {
+            assert!(dots.is_white(side, (code.y, code.y + code.height)), "{length}: {side:?}");
+        }
+    }
+}
+
+#[test]
+fn quiet_zone_of_the_qr_symbol_and_the_edge_are_white() {
+    let order = sample::order();
+    let number = sample::number("EC7K2M9QX4T8WD0");
+    for length in [30, 45, 60, 75, 100, 150] {
+        let url = format!("https://x.example/{}", "a".repeat(length - 18));
+        let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
+        let marks = layout::layout(&data).unwrap();
+        let Qr { x, y, module, matrix, .. } = qr_of(&marks);
+        let (side, quiet) = (matrix.size() * module, 4 * module);
+        let (left, right) = (x - quiet, x + side + quiet);
+        let (top, bottom) = (y - quiet, y + side + quiet);
+        let dots = Dots::read(&draw(&data, LabelFormat::Png).unwrap());
+        assert!(dots.is_white((left, right), (top, *y)), "{length}: above");
+        assert!(dots.is_white((left, right), (y + side, bottom)), "{length}: below");
+        assert!(dots.is_white((left, *x), (top, bottom)), "{length}: left");
+        assert!(dots.is_white((x + side, right), (top, bottom)), "{length}: right");
+        for (across, down) in [
+            ((0, WIDTH), (0, 4)),
+            ((0, WIDTH), (HEIGHT - 4, HEIGHT)),
+            ((0, 4), (0, HEIGHT)),
+            ((WIDTH - 4, WIDTH), (0, HEIGHT)),
+        ] {
+            assert!(dots.is_white(across, down), "{length}: edge");
+        }
+    }
+}
+
+#[test]
+fn a_url_beyond_the_box_is_an_error() {
+    let (order, number) = (sample::order(), sample::number("EC7K2M9QX4T8WD0"));
+    let url = format!("https://x.example/{}", "a".repeat(3000));
+    let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
+    assert_eq!(draw(&data, LabelFormat::Pdf).err(), Some(LabelError::Qr));
+}
+
+/// The streams of a PDF file, unpacked.
+fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
+    let find = |from: usize, word: &[u8]| {
+        pdf[from..].windows(word.len()).position(|bytes| bytes == word).map(|at| from + at)
+    };
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = find(from, b"\nstream\n") {
+        let end = find(start, b"\nendstream").unwrap();
+        found.push(decompress_to_vec_zlib(&pdf[start + 8..end]).unwrap());
+        from = end;
+    }
+    found
+}
+
+/// The lines of text that a PDF gives to whoever copies them.
+fn text_of(pdf: &[u8]) -> Vec<String> {
+    let streams = streams(pdf);
+    let [regular, bold] = [1, 3].map(|place| unicode_of(&streams[place]));
+    let mut lines = Vec::new();
+    let mut map = &regular;
+    let mut rest = streams[0].as_slice();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        match first {
+            b'/' => map = if tail[0] == b'R' { &regular } else { &bold },
+            b'(' | b'<' => {
+                let (glyphs, after) = string(*first, tail);
+                let ids = glyphs.chunks(2).map(|id| u16::from_be_bytes([id[0], id[1]]));
+                lines.push(ids.map(|id| map[&id]).collect());
+                rest = after;
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// A PDF string, literal or hexadecimal, and what follows it.
+fn string(opening: u8, text: &[u8]) -> (Vec<u8>, &[u8]) {
+    let mut bytes = Vec::new();
+    let mut at = 0;
+    let mut depth = 0;
+    loop {
+        match (opening, text[at]) {
+            (b'<', b'>') => return (bytes, &text[at + 1..]),
+            (b'<', _) => {
+                let pair = std::str::from_utf8(&text[at..at + 2]).unwrap();
+                bytes.push(u8::from_str_radix(pair, 16).unwrap());
+                at += 1;
+            }
+            (_, b')') if depth == 0 => return (bytes, &text[at + 1..]),
+            (_, b'\\') => {
+                at += 1;
+                let known = [(b'n', b'\n'), (b'r', b'\r'), (b't', b'\t'), (b'b', 8), (b'f', 12)];
+                let byte = known.iter().find(|(letter, _)| *letter == text[at]);
+                if text[at].is_ascii_digit() {
+                    let octal = std::str::from_utf8(&text[at..at + 3]).unwrap();
+                    bytes.push(u8::from_str_radix(octal, 8).unwrap());
+                    at += 2;
+                } else {
+                    bytes.push(byte.map_or(text[at], |(_, byte)| *byte));
+                }
+            }
+            (_, byte) => {
+                depth += i32::from(byte == b'(') - i32::from(byte == b')');
+                bytes.push(byte);
+            }
+        }
+        at += 1;
+    }
+}
+
+/// Glyph → character of a `ToUnicode` map.
+fn unicode_of(map: &[u8]) -> HashMap<u16, char> {
+    let text = std::str::from_utf8(map).unwrap();
+    let pair = |line: &str| {
+        let (id, character) = line.strip_prefix('<')?.strip_suffix('>')?.split_once("> <")?;
+        let number = |hex| u32::from_str_radix(hex, 16).ok();
+        Some((number(id)? as u16, char::from_u32(number(character)?)?))
+    };
+    text.lines().filter_map(pair).collect()
+}
+
+#[test]
+fn sandbox_labels_say_so_and_others_do_not() {
+    for sandbox in [true, false] {
+        let pdf = text_of(&draw_sample(sandbox, LabelFormat::Pdf)).join("\n");
+        assert_eq!(pdf.contains("SANDBOX"), sandbox, "PDF");
+        let zpl = String::from_utf8(draw_sample(sandbox, LabelFormat::Zpl)).unwrap();
+        assert_eq!(zpl.contains("SANDBOX") && zpl.contains("^FO19,127^GB774,56,56"), sandbox);
+        let dots = Dots::read(&draw_sample(sandbox, LabelFormat::Png));
+        // The band right of every text: black with the mark, white without.
+        assert_eq!(!dots.is_white((782, 790), (130, 180)), sandbox, "PNG");
+    }
+}
+
+#[test]
+fn accents_arrive() {
+    let pdf = text_of(&draw_sample(true, LabelFormat::Pdf));
+    for line in ["José Ángel Muñoz Güiñazú", "ECUADOR (EC)   CÉDULA 1712345678"] {
+        assert!(pdf.iter().any(|shown| shown == line), "{line}: {pdf:?}");
+    }
+    assert!(pdf.iter().any(|line| line.ends_with("Иван Ёлкин")), "{pdf:?}");
+    let zpl = String::from_utf8(draw_sample(true, LabelFormat::Zpl)).unwrap();
+    assert!(zpl.contains("^FH^FDJos_C3_A9 _C3_81ngel Mu_C3_B1oz G_C3_BCi_C3_B1az_C3_BA^FS"));
+    assert!(zpl.is_ascii());
+    assert_eq!(zpl.matches("^GFA").count(), 1, "the line with Cyrillic, and no other");
+}
+
+/// The commands of a ZPL file in order; `^FH` depends on what a field holds.
+fn commands(zpl: &str) -> Vec<&str> {
+    let starts = zpl.match_indices(['^', '~']);
+    starts.map(|(at, _)| &zpl[at..at + 3]).filter(|command| *command != "^FH").collect()
+}
+
+#[test]
+fn no_text_becomes_a_command() {
+    let number = sample::number("EC7K2M9QX4T8WD0");
+    let zpl_with = |text: &str| {
+        let mut order = sample::order();
+        order.external_order_id = Some(text.to_owned());
+        order.sender.full_name = text.to_owned();
+        order.sender.company_name = None;
+        order.receiver.full_name = text.to_owned();
+        order.receiver.address.city = text.to_owned();
+        order.receiver.address.delivery_instructions = Some(text.to_owned());
+        order.products[0].description = Some(text.to_owned());
+        let zpl = draw(&sample::data(&order, &number), LabelFormat::Zpl).unwrap();
+        String::from_utf8(zpl).unwrap()
+    };
+    let plain = zpl_with("plain");
+    for text in ["^XZ^XA", "~JA", "^FS^XZ", "_5EXZ", "a\r\n^XZ", "\u{1b}^JUS", "\\^FD", "{^}", "^"]
+    {
+        let zpl = zpl_with(text);
+        assert_eq!(commands(&zpl), commands(&plain), "{text:?}");
+    }
+}
+
+#[test]
+fn the_same_bytes_every_time() {
+    for format in LabelFormat::ALL {
+        assert_eq!(draw_sample(true, format), draw_sample(true, format), "{format}");
+    }
+}
+
+#[test]
+fn files_are_small() {
+    let number = sample::number("EC7K2M9QX4T8WD0");
+    let mut latin = sample::order();
+    latin.sender.full_name = "Juan Zhang".to_owned();
+    let rows = [
+        (LabelFormat::Png, sample::order(), 24 * 1024),
+        (LabelFormat::Pdf, sample::order(), 18 * 1024),
+        (LabelFormat::Zpl, sample::order(), 6_656),
+        (LabelFormat::Zpl, latin, 3_072),
+    ];
+    for (format, order, limit) in rows {
+        let size = draw(&sample::data(&order, &number), format).unwrap().len();
+        assert!(size <= limit, "{format}: {size} > {limit}");
+    }
+}
+
+#[test]
+fn a_pdf_is_one_page_of_four_by_six_inches_without_dates() {
+    let pdf = draw_sample(true, LabelFormat::Pdf);
+    let text = String::from_utf8_lossy(&pdf);
+    for part in ["/MediaBox[0 0 288 432]", "/PrintScaling/None", "/ToUnicode", "/FontFile2"] {
+        assert!(text.contains(part), "{part}");
+    }
+    for part in ["/CreationDate", "/ModDate", "/ID"] {
+        assert!(!text.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn reprints_and_air_waybills_show() {
+    let (order, number) = (sample::order(), sample::number("EC7K2M9QX4T8WD0"));
+    let data = sample::data(&order, &number);
+    let lines = |data| text_of(&draw(&data, LabelFormat::Pdf).unwrap());
+    assert!(!lines(data).contains(&"R1".to_owned()));
+    assert!(lines(LabelData { version: 2, ..data }).contains(&"R1".to_owned()));
+    assert!(lines(LabelData { version: u32::MAX, ..data }).iter().any(|l| l.starts_with('R')));
+    let flown = lines(LabelData { awb: Some("045-12345675"), ..data });
+    assert!(flown.contains(&"045-12345675".to_owned()));
+}
+
+#[test]
+fn four_items_or_three_and_how_many_more() {
+    for (count, more) in [(0, None), (1, None), (4, None), (5, Some(2)), (500, Some(497))] {
+        let mut order = sample::order();
+        order.products = vec![order.products[0].clone(); count];
+        let marks = marks_of(&order);
+        let texts: Vec<&str> = texts(&marks).iter().map(|text| text.text.as_str()).collect();
+        let rows = texts.iter().filter(|text| text.starts_with("Teléfono")).count();
+        assert_eq!(rows, if more.is_some() { 3 } else { count }, "{count}");
+        let line = more.map(|more| format!("+ {more} more / más"));
+        assert_eq!(texts.iter().find(|text| text.starts_with("+ ")).copied(), line.as_deref());
+    }
+}
+
+#[test]
+fn a_long_address_is_whole() {
+    let mut order = sample::order();
+    let street = "Conjunto Residencial Los Arrayanes de Cumbayá, Torre 3 Norte, Departamento 1204-B, \
+        Avenida Francisco de Orellana E11-160 y Calle de los Conquistadores";
+    order.receiver.address.line1 = street.to_owned();
+    order.receiver.full_name = "María Fernanda de los Ángeles Villavicencio Rodríguez".to_owned();
+    let marks = marks_of(&order);
+    let shown: Vec<&str> = texts(&marks).iter().map(|text| text.text.as_str()).collect();
+    let shown = shown.join(" ");
+    assert!(shown.contains(street), "{shown}");
+    assert!(shown.contains(&order.receiver.full_name), "{shown}");
+}
+
+fn texts(marks: &[Mark]) -> Vec<&Text> {
+    let text = |mark| match mark {
+        &Mark::Text(ref text) => Some(text),
+        _ => None,
+    };
+    marks.iter().filter_map(text).collect()
+}
+
+/// Left, top, right, bottom.
+type Area = (u32, u32, u32, u32);
+
+fn area(text: &Text) -> Area {
+    let (above, below) = (text.size * 4 / 5, text.size / 5);
+    (text.x, text.baseline - above, text.x + text.width, text.baseline + below)
+}
+
+fn overlap(a: Area, b: Area) -> bool {
+    a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
+}
+
+/// Every text keeps to its room, and nothing lies on anything else.
+fn assert_tidy(marks: &[Mark]) {
+    let code = code_of(marks);
+    let qr = qr_of(marks);
+    let (side, quiet) = (qr.matrix.size() * qr.module, 4 * qr.module);
+    let symbols = [
+        (0, code.y, WIDTH, code.y + code.height),
+        (qr.x - quiet, qr.y - quiet, qr.x + side + quiet, qr.y + side + quiet),
+    ];
+    let texts = texts(marks);
+    for (place, text) in texts.iter().enumerate() {
+        let inside = text.x >= text.room.left && text.x + text.width <= text.room.right;
+        assert!(inside && text.room.left >= 19 && text.room.right <= 793, "{text:?}");
+        let others = texts[..place].iter().map(|other| area(other)).chain(symbols);
+        for other in others {
+            assert!(!overlap(area(text), other), "{text:?} on {other:?}");
+        }
+    }
+}
+
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,60}",
+        "[A-Za-zÁÉÑñüç0-9 .,#-]{0,260}",
+        "[W\u{301}\u{200b}深😀 ^~_\\\\]{0,600}",
+        proptest::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_text_a_label_is_tidy(
+        words in proptest::collection::vec(words(), 18),
+        number in "[A-Za-z0-9]([A-Za-z0-9-]{8,28})[A-Za-z0-9]",
+        quantity in any::<u32>(),
+        version in any::<u32>(),
+    ) {
+        let mut order = sample::order();
+        let mut words = words.into_iter();
+        let mut next = || words.next().unwrap_or_default();
+        order.customer_reference = Some(next());
+        order.sender.full_name = next();
+        order.sender.company_name = Some(next());
+        order.sender.phone = next();
+        order.sender.address.line1 = next();
+        order.sender.address.line2 = Some(next());
+        order.sender.address.city = next();
+        order.sender.address.zip_code = Some(next());
+        order.receiver.full_name = next();
+        order.receiver.phone = next();
+        order.receiver.national_id = Some(next());
+        order.receiver.address.line1 = next();
+        order.receiver.address.city = next();
+        order.receiver.address.province = Some(next());
+        order.receiver.address.zip_code = Some(next());
+        order.receiver.address.delivery_instructions = Some(next());
+        order.products[0].description = Some(next());
+        order.products[0].hs_code = Some(next());
+        order.products[0].quantity = quantity;
+        let number = sample::number(&number);
+        let data = LabelData { version, ..sample::data(&order, &number) };
+        assert_tidy(&layout::layout(&data).unwrap());
+        let zpl = draw(&data, LabelFormat::Zpl).unwrap();
+        prop_assert!(zpl.is_ascii());
+        draw(&data, LabelFormat::Png).unwrap();
+        draw(&data, LabelFormat::Pdf).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "writes files to look at, into the folder LABEL_SAMPLES"]
+fn write_samples() {
+    let order = sample::order();
+    let number = sample::number("SB-SUCCESS-00010203");
+    let data = sample::data(&order, &number);
+    let folder = std::env::var("LABEL_SAMPLES").unwrap();
+    for format in LabelFormat::ALL {
+        let path = format!("{folder}/label.{}", format.extension());
+        std::fs::write(path, draw(&data, format).unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,179 @@
+//! The label in ZPL II, the language of label printers: pure ASCII, no command from the data.
+//!
+//! Text, bars and QR symbol are the printer's own, so that they are sharp and the file small.
+//! A line that its font may lack goes as our own picture of it.
+
+use std::fmt::Write;
+
+use super::{
+    canvas::Canvas,
+    mark::{Align, Code128, Colour, HEIGHT, Mark, Qr, Rect, Text, WIDTH},
+};
+
+/// Printers set the same text wider or narrower than we do: so much room, in percent, each line
+/// has more than it needs.
+const SLACK: u32 = 115;
+/// Printers draw a QR symbol this far below the place they are given.
+const QR_DROP: u32 = 10;
+
+/// Writes a ZPL file.
+pub(super) fn write(marks: &[Mark]) -> Vec<u8> {
+    let mut file = format!("^XA\n^CI28\n^PW{WIDTH}\n^LL{HEIGHT}\n^LH0,0\n");
+    for mark in marks {
+        let command = match mark {
+            Mark::Rect(rect) => rectangle(rect),
+            Mark::Text(text) if text.text.chars().all(is_native) => native_text(text),
+            Mark::Text(text) => drawn_text(text),
+            Mark::Code128(code) => bars(code),
+            Mark::Qr(qr) => qr_symbol(qr),
+        };
+        file.push_str(&command);
+        file.push('\n');
+    }
+    file.push_str("^XZ\n");
+    file.into_bytes()
+}
+
+fn rectangle(Rect { x, y, w, h }: &Rect) -> String {
+    format!("^FO{x},{y}^GB{w},{h},{}^FS", w.min(h))
+}
+
+fn bars(code: &Code128) -> String {
+    let Code128 { x, y, module, height, data, .. } = code;
+    format!("^FO{x},{y}^BY{module},2,{height}^BCN,{height},N,N,N,N^FD>:{data}^FS")
+}
+
+fn qr_symbol(qr: &Qr) -> String {
+    let (x, y, module) = (qr.native.x, qr.native.y.saturating_sub(QR_DROP), qr.native.module);
+    format!("^FO{x},{y}^BQN,2,{module}{}^FS", field(&format!("QA,{}", qr.data)))
+}
+
+/// What the scalable font of every printer draws: Latin. (`…` goes as three full stops.)
+fn is_native(character: char) -> bool {
+    matches!(character, ' '..='~' | '\u{A1}'..='\u{17F}' | '–' | '—' | '‘' | '’' | '“' | '”' | '€' | '…')
+}
+
+fn native_text(text: &Text) -> String {
+    let Text { baseline, size, room, .. } = text;
+    let wanted = text.width * SLACK / 100;
+    let glyph_width = if wanted > room.width() { size * room.width() / wanted } else { *size };
+    let reverse = if text.colour == Colour::White { "^FR" } else { "" };
+    let (x, block) = match text.align {
+        Align::Left => (text.x, String::new()),
+        Align::Centre => (room.left, format!("^FB{},1,0,C", room.width())),
+        Align::Right => (room.left, format!("^FB{},1,0,R", room.width())),
+    };
+    let data = field(&text.text.replace('…', "..."));
+    format!("^FT{x},{baseline}^A0N,{size},{glyph_width}{block}{reverse}{data}^FS")
+}
+
+/// A field's data; `^FH` announces escapes, where there are any.
+fn field(text: &str) -> String {
+    let data = escape(text);
+    let escapes = if data.contains('_') { "^FH" } else { "" };
+    format!("{escapes}^FD{data}")
+}
+
+/// The data of a field after `^FH`: nothing in it can end the field or start a command.
+fn escape(text: &str) -> String {
+    let mut data = String::with_capacity(text.len() + 16);
+    for byte in text.bytes() {
+        match byte {
+            b'^' | b'~' | b'_' | b'\\' | 0x80.. => {
+                let _ = write!(data, "_{byte:02X}");
+            }
+            0..b' ' | 0x7F => data.push(' '),
+            _ => data.push(char::from(byte)),
+        }
+    }
+    data
+}
+
+fn drawn_text(text: &Text) -> String {
+    let (above, below) = (text.size * 6 / 5, text.size * 2 / 5);
+    let mut canvas = Canvas::new(text.width + 8, above + below);
+    let left = text.x.saturating_sub(4);
+    canvas.text(&Text { x: text.x - left, baseline: above, colour: Colour::Black, ..text.clone() });
+    let rows: Vec<Vec<u8>> = canvas.rows().map(Iterator::collect).collect();
+    let blank = |row: &&Vec<u8>| row.iter().all(|byte| *byte == 0);
+    let skipped = rows.iter().take_while(blank).count();
+    let bottom = rows.len() - rows.iter().rev().take_while(blank).count();
+    let inked = rows.get(skipped..bottom).unwrap_or_default();
+    let y = (text.baseline + skipped as u32).saturating_sub(above);
+    picture((left, y), inked, canvas.bytes_per_row())
+}
+
+fn picture((x, y): (u32, u32), rows: &[Vec<u8>], row_bytes: usize) -> String {
+    let bytes = rows.len() * row_bytes;
+    let mut data = format!("^FO{x},{y}^GFA,{bytes},{bytes},{row_bytes},");
+    let mut above: Option<&Vec<u8>> = None;
+    for row in rows {
+        if above == Some(row) {
+            data.push(':');
+        } else {
+            pack(row, &mut data);
+        }
+        above = Some(row);
+    }
+    data + "^FS"
+}
+
+/// One row in hexadecimal, runs as a count before the digit, trailing zeros as a comma.
+fn pack(row: &[u8], data: &mut String) {
+    let digits: Vec<u8> = row.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
+    let used = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
+    for run in digits.get(..used).unwrap_or_default().chunk_by(|a, b| a == b) {
+        count(run.len(), data);
+        let digit = run.first().copied().map(u32::from).and_then(|d| char::from_digit(d, 16));
+        data.extend(digit.map(|digit| digit.to_ascii_uppercase()));
+    }
+    if used < digits.len() {
+        data.push(',');
+    }
+}
+
+/// `z` is 400, `g` to `y` the other twenties, `G` to `Y` 1 to 19; a lone digit has no count.
+fn count(length: usize, data: &mut String) {
+    if length == 1 {
+        return;
+    }
+    data.extend(std::iter::repeat_n('z', length / 400));
+    let letter = |first: u8, step: usize| char::from(first + step as u8 - 1);
+    let (twenties, ones) = (length % 400 / 20, length % 20);
+    data.extend((twenties > 0).then(|| letter(b'g', twenties)));
+    data.extend((ones > 0).then(|| letter(b'G', ones)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_cannot_become_a_command() {
+        let rows = [
+            ("^XZ~JA_\\", "_5EXZ_7EJA_5F_5C"),
+            ("a\r\n\u{1b}b", "a   b"),
+            ("Ñú", "_C3_91_C3_BA"),
+            ("1/2, #7 (x)", "1/2, #7 (x)"),
+        ];
+        for (text, data) in rows {
+            assert_eq!(escape(text), data);
+        }
+    }
+
+    #[test]
+    fn pictures_are_packed() {
+        let rows: [(&[u8], &str); 5] = [
+            (&[0xFF, 0x00], "HF,"),
+            (&[0x01, 0x23], "0123"),
+            (&[0xAA; 15], "gPA"),
+            (&[0x0F; 1], "0F"),
+            (&[0; 4], ","),
+        ];
+        for (row, packed) in rows {
+            let mut data = String::new();
+            pack(row, &mut data);
+            assert_eq!(data, packed, "{row:?}");
+        }
+    }
+}
