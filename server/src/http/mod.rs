@@ -1,6 +1,6 @@
 //! The HTTP shell of one environment: routes, and how answers and refusals look on the wire.
 //!
-//! It decides nothing: the [gate](gate) lets a request in, a handler reads it, the
+//! It decides nothing: the gate lets a request in, a handler reads it, the
 //! [service](crate::service) answers.
 
 mod answer;
