@@ -14,6 +14,7 @@ use super::{
 
 /// A request to create an order.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OrderRequest {
     /// The caller's name for this write; the same key never makes a second parcel.
@@ -43,6 +44,7 @@ pub struct OrderRequest {
 
 /// Who sends the parcel.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Sender {
     /// Full name, at most 255 characters.
@@ -61,6 +63,7 @@ pub struct Sender {
 
 /// Where a parcel comes from.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SenderAddress {
     /// Street and number.
@@ -96,6 +99,7 @@ wire_enum! {
 
 /// Who receives the parcel.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Receiver {
     /// Full name.
@@ -117,6 +121,7 @@ pub struct Receiver {
 
 /// Where a parcel goes.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiverAddress {
     /// Street and number.
@@ -138,6 +143,7 @@ pub struct ReceiverAddress {
 
 /// Weight, size and value of a parcel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ParcelDetails {
     /// Pounds; give this or `weight_kg`.
@@ -180,6 +186,7 @@ impl ParcelDetails {
 
 /// What customs is told about the goods as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomsInfo {
     /// What the goods are.
@@ -192,6 +199,7 @@ pub struct CustomsInfo {
 
 /// A line item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
     /// What it is.
@@ -212,6 +220,7 @@ pub struct Product {
 
 /// The parcel that an order became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Parcel {
     /// The parcel's id, `par_…`.
@@ -229,6 +238,7 @@ pub struct Parcel {
 
 /// The answer to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreatedOrder {
     /// Always true.
     pub success: bool,
