@@ -39,6 +39,7 @@ pub struct OrderRequest {
     pub customs_info: Option<CustomsInfo>,
     /// Line items, at most 500.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Product>>))]
     pub products: Vec<Product>,
 }
 
@@ -166,6 +167,7 @@ pub struct ParcelDetails {
     pub declared_value: Decimal,
     /// The currency of all money in the order; USD when absent.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<CurrencyCode>))]
     pub currency: CurrencyCode,
 }
 
