@@ -128,6 +128,7 @@ async fn a_closed_store_takes_no_writes() {
     let clone = store.clone();
     store.close().await;
     assert_eq!(clone.commit(create(sandbox(1), &number(1), 1)).await, Commit::Broken);
+    assert!(!clone.is_writable());
     assert_eq!(row(&clone, &number(1)), None);
 }
 
