@@ -13,7 +13,6 @@ use crate::{
 };
 
 /// Changes with their orders already written as JSON, so that the writer need not.
-#[derive(Debug)]
 pub(super) struct Ready {
     pub(super) changes: Changes,
     orders: Vec<String>,
