@@ -30,9 +30,9 @@ pub(super) fn from(sheet: &mut Sheet, order: &OrderRequest) {
     sheet.line(&name, Place::new(242, across, bold(FROM_SIZES)));
 
     let at = &sender.address;
-    let region = join([or_empty(&at.state), or_empty(&at.zip_code)], " ");
+    let region = join([or_empty(at.state.as_ref()), or_empty(at.zip_code.as_ref())], " ");
     let block = Block {
-        street: join([at.line1.as_str(), or_empty(&at.line2)], ", "),
+        street: join([at.line1.as_str(), or_empty(at.line2.as_ref())], ", "),
         city: join([at.city.as_str(), &region], ", "),
         country: country(at.country),
         phone: clean(&sender.phone),
@@ -71,17 +71,14 @@ fn receiver_name(sheet: &mut Sheet, name: &str, beside: Room) -> usize {
 fn receiver(order: &OrderRequest) -> Block {
     let receiver = &order.receiver;
     let at = &receiver.address;
-    let town = join([or_empty(&at.zip_code), at.city.as_str()], " ");
+    let town = join([or_empty(at.zip_code.as_ref()), at.city.as_str()], " ");
     let id = clean(receiver.national_id.as_deref().unwrap_or_default());
-    let id = if id.is_empty() {
-        String::new()
-    } else {
-        format!("{} {id}", caption::id_type(receiver.id_type.as_ref()))
-    };
+    let kind = caption::id_type(receiver.id_type.as_ref());
+    let id = if id.is_empty() { id } else { format!("{kind} {id}") };
     Block {
         street: clean(&at.line1),
-        city: join([town.as_str(), or_empty(&at.province)], ", "),
-        country: join([country(at.country).as_str(), &id], GAP),
+        city: join([town.as_str(), or_empty(at.province.as_ref())], ", "),
+        country: beside(&country(at.country), &id),
         phone: clean(&receiver.phone),
     }
 }
@@ -100,7 +97,7 @@ impl Block {
         let Some(style) = places.first().map(|place| place.style) else { return };
         let roomy = places.len().saturating_sub(3);
         let (street, _) = places.split_at(roomy);
-        let shared = join([self.country.as_str(), &self.phone], GAP);
+        let shared = beside(&self.country, &self.phone);
         let tail: &[&str] = if goes_into(&self.street, style, street) {
             &[&self.city, &self.country, &self.phone]
         } else {
@@ -114,6 +111,11 @@ impl Block {
     }
 }
 
+/// Two things on one line.
+fn beside(left: &str, right: &str) -> String {
+    if right.is_empty() { left.to_owned() } else { format!("{left}{GAP}{right}") }
+}
+
 /// Rather small than cut short.
 fn smaller(text: &str, style: Style, places: &[Place]) -> Style {
     if goes_into(text, style, places) { style } else { regular(FROM_SIZES) }
@@ -123,6 +125,6 @@ fn country(code: CountryCode) -> String {
     format!("{} ({code})", code.name(Language::En).to_uppercase())
 }
 
-fn or_empty(text: &Option<String>) -> &str {
-    text.as_deref().unwrap_or_default()
+fn or_empty(text: Option<&String>) -> &str {
+    text.map_or("", String::as_str)
 }

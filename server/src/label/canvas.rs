@@ -58,7 +58,7 @@ impl Canvas {
     pub(super) fn text(&mut self, text: &Text) {
         let face = font::face(text.weight);
         let mut pen = 0;
-        for character in text.text.chars() {
+        for character in text.line.chars() {
             let glyph = face.glyph(character);
             let picture = font::picture(text.weight, text.size, glyph.id);
             let dots = (pen * text.size + font::UNITS_PER_EM / 2) / font::UNITS_PER_EM;
@@ -101,7 +101,10 @@ mod tests {
     use super::*;
 
     fn shown(canvas: &Canvas) -> Vec<String> {
-        canvas.rows().map(|row| row.map(|byte| format!("{byte:08b}")).collect()).collect()
+        let bits = |byte: u8| {
+            (0..8).rev().map(move |place| if byte >> place & 1 == 1 { '1' } else { '0' })
+        };
+        canvas.rows().map(|row| row.flat_map(bits).collect()).collect()
     }
 
     #[test]

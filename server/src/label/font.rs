@@ -84,7 +84,7 @@ impl Face {
                 *slot = measure(id);
             }
         }
-        Self { glyphs, missing, font, data, name }
+        Self { font, data, name, glyphs, missing }
     }
 
     /// The box.

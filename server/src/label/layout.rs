@@ -97,11 +97,11 @@ fn matrix(code: &QRCode) -> Matrix {
     Matrix::new(code.size as u32, dark.collect())
 }
 
-/// The largest symbol of `size` modules on a side that leaves its quiet zone inside the box.
-fn qr_spot(size: u32) -> Result<Spot, LabelError> {
+/// The largest symbol of `modules` on a side that leaves its quiet zone inside the box.
+fn qr_spot(modules: u32) -> Result<Spot, LabelError> {
     let (left, top, width, height) = QR_INSIDE;
-    let module = (width / (size + 2 * QR_QUIET)).min(*QR_MODULES.end());
-    let side = size * module;
+    let module = (width / (modules + 2 * QR_QUIET)).min(*QR_MODULES.end());
+    let side = modules * module;
     let fits = QR_MODULES.contains(&module);
     let spot = Spot { x: left + (width - side) / 2, y: top + (height - side) / 2, module };
     fits.then_some(spot).ok_or(LabelError::Qr)
@@ -111,12 +111,11 @@ fn cells(sheet: &mut Sheet, data: &LabelData<'_>) {
     for x in [196, 316, 496] {
         sheet.post(x, (660, 733));
     }
-    let date = data.created_on.to_string();
     let (caption, reference) = reference(data);
     let cells = [
         (caption::WEIGHT, customs::weight(data.order), room(32, 192)),
         (caption::PIECES, caption::ONE_PIECE.to_owned(), room(212, 312)),
-        (caption::DATE, date, room(332, 492)),
+        (caption::DATE, data.created_on.to_string(), room(332, 492)),
         (caption, reference, room(512, 784)),
     ];
     for (caption, value, across) in cells {

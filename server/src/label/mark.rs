@@ -61,7 +61,7 @@ pub(super) struct Text {
     pub size: u32,
     pub weight: Weight,
     pub colour: Colour,
-    pub text: String,
+    pub line: String,
     /// Width as drawn in our own font.
     pub width: u32,
     pub room: Room,

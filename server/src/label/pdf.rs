@@ -93,7 +93,7 @@ fn write_text(content: &mut Content, text: &Text, fonts: &mut [Used; 2]) {
         Weight::Regular => regular,
         Weight::Bold => bold,
     };
-    let shown: Vec<u8> = text.text.chars().flat_map(|c| font.take(c).to_be_bytes()).collect();
+    let shown: Vec<u8> = text.line.chars().flat_map(|c| font.take(c).to_be_bytes()).collect();
     if text.colour == Colour::White {
         content.set_fill_gray(1.0);
     }

@@ -39,6 +39,22 @@ pub(super) fn order() -> OrderRequest {
     .unwrap()
 }
 
+/// As much as a label can be asked to hold.
+pub(super) fn full_order() -> OrderRequest {
+    let mut order = order();
+    let long = "Entregar en portería; llamar antes. No dejar con vecinos. ".repeat(8);
+    order.receiver.full_name = "María Fernanda de los Ángeles Villavicencio Rodríguez".to_owned();
+    order.receiver.address.line1 = "Conjunto Residencial Los Arrayanes de Cumbayá, Torre 3 Norte, \
+        Departamento 1204-B, Avenida Francisco de Orellana E11-160 y Calle de los Conquistadores"
+        .to_owned();
+    order.receiver.address.delivery_instructions = Some(long);
+    order.sender.full_name = "陈伟 (Wei Chen)".to_owned();
+    order.sender.address.line1 =
+        "Building 7, Nanshan Science and Technology Park, Block C".to_owned();
+    order.products = [&order.products[..], &order.products[..]].concat();
+    order
+}
+
 /// The label data of an order: sandbox, first version.
 pub(super) fn data<'a>(order: &'a OrderRequest, number: &'a TrackingNumber) -> LabelData<'a> {
     LabelData {

@@ -96,16 +96,16 @@ impl Sheet {
         used
     }
 
-    fn set(&mut self, text: String, size: u32, place: &Place) {
+    fn set(&mut self, line: String, size: u32, place: &Place) {
         let Place { baseline, room, style, align, colour } = *place;
-        let width = font::width(&text, style.weight, size);
+        let width = font::width(&line, style.weight, size);
         let spare = room.width().saturating_sub(width);
         let x = match align {
             Align::Left => room.left,
             Align::Centre => room.left + spare / 2,
             Align::Right => room.left + spare,
         };
-        if !text.is_empty() {
+        if !line.is_empty() {
             let weight = style.weight;
             self.push(Mark::Text(Text {
                 x,
@@ -113,7 +113,7 @@ impl Sheet {
                 size,
                 weight,
                 colour,
-                text,
+                line,
                 width,
                 room,
                 align,

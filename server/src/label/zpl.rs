@@ -7,12 +7,13 @@ use std::fmt::Write;
 
 use super::{
     canvas::Canvas,
+    font,
     mark::{Align, Code128, Colour, HEIGHT, Mark, Qr, Rect, Text, WIDTH},
 };
 
 /// Printers set the same text wider or narrower than we do: so much room, in percent, each line
 /// has more than it needs.
-const SLACK: u32 = 115;
+const SLACK: u32 = 112;
 /// Printers draw a QR symbol this far below the place they are given.
 const QR_DROP: u32 = 10;
 
@@ -22,7 +23,7 @@ pub(super) fn write(marks: &[Mark]) -> Vec<u8> {
     for mark in marks {
         let command = match mark {
             Mark::Rect(rect) => rectangle(rect),
-            Mark::Text(text) if text.text.chars().all(is_native) => native_text(text),
+            Mark::Text(text) if text.line.chars().all(is_native) => native_text(text),
             Mark::Text(text) => drawn_text(text),
             Mark::Code128(code) => bars(code),
             Mark::Qr(qr) => qr_symbol(qr),
@@ -55,7 +56,9 @@ fn is_native(character: char) -> bool {
 
 fn native_text(text: &Text) -> String {
     let Text { baseline, size, room, .. } = text;
-    let wanted = text.width * SLACK / 100;
+    // Many printers draw a hyphen as wide as a dash.
+    let widest = font::width(&text.line.replace('-', "–"), text.weight, *size);
+    let wanted = widest * SLACK / 100;
     let glyph_width = if wanted > room.width() { size * room.width() / wanted } else { *size };
     let reverse = if text.colour == Colour::White { "^FR" } else { "" };
     let (x, block) = match text.align {
@@ -63,7 +66,7 @@ fn native_text(text: &Text) -> String {
         Align::Centre => (room.left, format!("^FB{},1,0,C", room.width())),
         Align::Right => (room.left, format!("^FB{},1,0,R", room.width())),
     };
-    let data = field(&text.text.replace('…', "..."));
+    let data = field(&text.line.replace('…', "..."));
     format!("^FT{x},{baseline}^A0N,{size},{glyph_width}{block}{reverse}{data}^FS")
 }
 

@@ -1,15 +1,14 @@
 //! Parcels and their histories, as they are read.
 
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use std::error::Error;
 
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
-use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
 use ulid::Ulid;
 
 use crate::{
     clock::Millis,
-    core::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history::first_events},
+    core::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history},
 };
 
 /// The columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
@@ -86,7 +85,7 @@ pub(super) fn events(db: &Connection, parcel: &ParcelRow) -> rusqlite::Result<Ve
          WHERE parcel = ?1 AND sequence <= ?2 ORDER BY sequence",
     )?;
     let rows = find.query_map(params![parcel.key.0, parcel.last_sequence], read_event)?;
-    let mut events = Vec::from(first_events(parcel));
+    let mut events = Vec::from(history::first_events(parcel));
     for event in rows {
         events.push(event?);
     }
