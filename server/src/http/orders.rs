@@ -14,7 +14,7 @@ pub(super) async fn create(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY).map(str::to_owned);
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
     let order = body::json_object(request).await?;
     Ok(api.service.create_order(&caller, &order, key.as_deref()).await?)
 }
