@@ -4,6 +4,7 @@ mod account;
 mod api_key;
 mod awb;
 mod carrier;
+mod carrier_key;
 mod countries;
 mod country;
 mod currency;
@@ -22,6 +23,7 @@ mod macros;
 mod manifest;
 mod operation;
 mod order;
+mod secret_key;
 mod status;
 pub mod time;
 mod tracking;
@@ -34,6 +36,7 @@ pub use awb::Awb;
 pub use carrier::{
     CarrierEvent, CarrierEvents, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
 };
+pub use carrier_key::CarrierKey;
 pub use country::CountryCode;
 pub use currency::CurrencyCode;
 pub use envelope::{Envelope, Meta, header};
