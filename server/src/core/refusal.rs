@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use parcelo::{
-    CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, Language,
+    CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, ItemError, Language,
 };
 use serde_json::{Value, json};
 
@@ -92,6 +92,22 @@ impl Refusal {
         Self { values: vec![("status", status)], ..code.into() }
     }
 
+    /// A parcel's state cannot follow the one it has.
+    pub fn transition(from: State, to: State) -> Self {
+        let word = |state| parcelo::ParcelStatus::from(state).to_string();
+        let values = vec![("from", word(from)), ("to", word(to))];
+        Self { values, ..ErrorCode::IllegalTransition.into() }
+    }
+
+    /// The refusal of one item of a list.
+    pub fn to_item(&self) -> ItemError {
+        ItemError {
+            code: self.code.code().to_owned(),
+            message: self.text(Language::En),
+            message_es: self.text(Language::Es),
+        }
+    }
+
     /// The refusal on the wire.
     pub fn to_envelope(&self, request_id: &str) -> ErrorEnvelope {
         let error = ErrorBody {
@@ -137,6 +153,7 @@ mod tests {
             Refusal::country(CountryCode::EC, &[CountryCode::MX]),
             Refusal::rate_limited(3),
             Refusal::status(ErrorCode::LabelNotReprintable, State::Delivered),
+            Refusal::transition(State::Delivered, State::InTransit),
             Refusal::other_environment(Environment::Sandbox, "http://sandbox.example"),
         ];
         for refusal in refusals {

@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod carriers;
 mod gate;
 mod health;
 mod labels;
@@ -48,6 +49,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::GetTracking, get(tracking::get)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
         .merge(operation(Operation::Health, get(health::of_key)))
+        .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready));

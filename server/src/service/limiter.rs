@@ -8,12 +8,14 @@ use std::{
 
 use parcelo::Environment;
 
-use super::{Caller, Service};
+use super::{Caller, Carrier, Service};
 use crate::{
     clock::Millis,
     core::limit::{Admission, Quota, Window},
 };
 
+/// How many times the limit of an API key a carrier key has.
+const CARRIER: u32 = 10;
 /// Windows kept before those that are over are forgotten.
 const MOST_WINDOWS: usize = 10_000;
 
@@ -22,6 +24,8 @@ const MOST_WINDOWS: usize = 10_000;
 pub enum Limited {
     /// The requests of one API key.
     Key(i64),
+    /// The requests of one carrier key.
+    Carrier(i64),
     /// The requests of one address without a valid key, in one environment.
     Address(Environment, IpAddr),
     /// The requests of one address to public pages, in one environment.
@@ -47,7 +51,7 @@ impl Service {
         let limits = &self.settings.limits;
         let limit = match who {
             Limited::Public(..) => limits.public,
-            Limited::Address(..) | Limited::Key(_) => limits.unauthenticated,
+            Limited::Address(..) | Limited::Key(_) | Limited::Carrier(_) => limits.unauthenticated,
         };
         self.count(who, limit, limits.enforced, now)
     }
@@ -56,6 +60,13 @@ impl Service {
     pub fn admit_caller(&self, caller: &Caller, now: Millis) -> Admission {
         let (limit, enforced) = self.limit_of(caller);
         self.count(Limited::Key(caller.key.row), limit, enforced, now)
+    }
+
+    /// Counts a request of a carrier key, which reports for many shippers.
+    pub fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
+        let limits = &self.settings.limits;
+        let limit = limits.of_key(carrier.key.environment).saturating_mul(CARRIER);
+        self.count(Limited::Carrier(carrier.key.row), limit, limits.enforced, now)
     }
 
     /// What a key has left, counting nothing.

@@ -4,6 +4,7 @@
 //! server and the admin commands all call it.
 
 mod callers;
+mod carriers;
 mod keys;
 mod limiter;
 mod orders;
@@ -22,6 +23,7 @@ use crate::{
     store::{Commit, Store, StoreError},
 };
 pub use callers::{Caller, Visitor};
+pub use carriers::Carrier;
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
@@ -90,7 +92,10 @@ fn failed(outcome: &Commit) -> Refusal {
     match outcome {
         Commit::Busy | Commit::Full | Commit::VersionConflict => Refusal::unavailable(),
         Commit::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
-        Commit::Committed | Commit::IdempotencyTaken(_) | Commit::Broken => {
+        Commit::Committed
+        | Commit::IdempotencyTaken(_)
+        | Commit::DuplicateCarrierEvent
+        | Commit::Broken => {
             tracing::error!(?outcome, "a commit failed");
             Refusal::unavailable()
         }
