@@ -70,12 +70,12 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
     if options.json {
         print::json(&shown(&record));
     } else {
-        print::revoked(&record);
+        print::revoked(&record.id, &record.name);
     }
     Ok(())
 }
 
-fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, StoreError> {
+pub(super) fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, StoreError> {
     match &database.database {
         Database::Memory => Store::memory(ids.array()),
         Database::File(path) => Store::open_for_admin(path, ids.array()),
@@ -83,7 +83,7 @@ fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, StoreError> {
 }
 
 /// A database that is there: looking into one must not make it.
-fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
+pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     match &database.database {
         Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
         Database::File(_) | Database::Memory => Ok(open(database, &Ids::random())?),
