@@ -93,3 +93,69 @@ impl Service {
         self.limiter.with(who, now, |window| window.take(limit, now))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parcelo::rules::Destinations;
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        core::{CarrierKeyRecord, CarrierNumber, Secrets, Site},
+        ids::Ids,
+        service::{Limits, Settings},
+        store::Store,
+    };
+
+    fn service() -> Service {
+        let site =
+            |environment| Site { environment, base_url: String::new(), labels_host: String::new() };
+        let settings = Settings {
+            production: site(Environment::Production),
+            sandbox: site(Environment::Sandbox),
+            destinations: Destinations::All,
+            limits: Limits { production: 3, ..Limits::default() },
+            secrets: Secrets::derive(&[1; 32]),
+            trusted_proxies: Vec::new(),
+        };
+        let clock = Arc::new(ManualClock::at(Millis(0)));
+        let store = Store::memory([1; 32]).unwrap();
+        Service::new(store, clock, Arc::new(Ids::seeded(1)), settings)
+    }
+
+    fn carrier(row: i64, environment: Environment) -> Carrier {
+        Carrier {
+            key: Arc::new(CarrierKeyRecord {
+                row,
+                id: format!("car_{row}"),
+                carrier: CarrierNumber(1),
+                environment,
+                name: "Andes Cargo".to_owned(),
+                last4: "wXyZ".to_owned(),
+                created_at: Millis(0),
+                revoked_at: None,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_carrier_key_has_ten_times_the_limit_of_its_environment() {
+        let service = service();
+        let one = carrier(1, Environment::Production);
+        for left in (0..30).rev() {
+            let quota = Quota { limit: 30, remaining: left, reset: 1 };
+            assert_eq!(service.admit_carrier(&one, Millis(0)), Admission::Granted(quota));
+        }
+        let empty = Quota { limit: 30, remaining: 0, reset: 1 };
+        assert_eq!(service.admit_carrier(&one, Millis(999)), Admission::Refused(empty));
+        let others = [(2, Environment::Production, 30), (3, Environment::Sandbox, 1_000)];
+        for (row, environment, limit) in others {
+            let quota = Quota { limit, remaining: limit - 1, reset: 1 };
+            let admission = service.admit_carrier(&carrier(row, environment), Millis(0));
+            assert_eq!(admission, Admission::Granted(quota));
+        }
+        assert!(matches!(service.admit_carrier(&one, Millis(1_000)), Admission::Granted(_)));
+    }
+}
