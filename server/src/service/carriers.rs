@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{KeyIssuer, Service, failed, keys::last4};
 use crate::{
     clock::Millis,
-    core::{CarrierKeyRecord, NewCarrierKey, ParcelRow, Refusal, Report, Scan, State, carrier},
+    core::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
     ids::named,
     store::{Commit, StoreError},
 };
@@ -54,10 +54,11 @@ impl Service {
         let now = self.now();
         let checked = rules::check_carrier_events(body, now.to_utc());
         let events = checked.map_err(|rejected| Refusal::invalid(&rejected.faults))?.events;
+        let environment = carrier.key.environment;
         let mut results = Vec::with_capacity(events.len());
         for event in events {
             let report = report(carrier, &event)?;
-            let told = self.take_report(carrier, &event.tracking_number, &report, now).await?;
+            let told = self.take_report(environment, &event.tracking_number, &report, now).await?;
             results.push(result(event, told));
         }
         Ok(CarrierResults { summary: summary(&results), results })
@@ -66,18 +67,23 @@ impl Service {
     /// What the carrier is told of one event; a failure of the service ends the whole request.
     async fn take_report(
         &self,
-        carrier: &Carrier,
+        environment: Environment,
         number: &str,
         report: &Report,
         now: Millis,
     ) -> Result<Told, Refusal> {
+        let Ok(number) = TrackingNumber::parse(number) else {
+            return Ok(Err(ErrorCode::ParcelNotFound.into()));
+        };
+        let _turn = self.turns.take(&number).await;
         for _ in 0..TRIES {
             if self.store.has_seen(report.carrier, &report.event_id)? {
                 return Ok(Ok(CarrierOutcome::Duplicate));
             }
-            let Some(parcel) = self.reported_parcel(carrier, number).await? else {
+            let Some(parcel) = self.store.parcel(environment, &number)? else {
                 return Ok(Err(ErrorCode::ParcelNotFound.into()));
             };
+            let parcel = self.up_to_date(parcel).await?;
             let (told, changes) = carrier::take(&parcel, report.clone(), now);
             match self.store.commit(changes).await {
                 Commit::Committed => return Ok(told),
@@ -87,19 +93,6 @@ impl Service {
             }
         }
         Err(Refusal::unavailable())
-    }
-
-    /// A parcel of the carrier's environment, whosever it is, with all its due steps taken.
-    async fn reported_parcel(
-        &self,
-        carrier: &Carrier,
-        number: &str,
-    ) -> Result<Option<ParcelRow>, Refusal> {
-        let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
-        match self.store.parcel(carrier.key.environment, &number)? {
-            Some(parcel) => Ok(Some(self.up_to_date(parcel).await?)),
-            None => Ok(None),
-        }
     }
 }
 

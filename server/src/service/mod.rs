@@ -11,6 +11,7 @@ mod orders;
 mod parcels;
 mod settings;
 mod steps;
+mod turns;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub struct Service {
     settings: Settings,
     limiter: limiter::Limiter,
     callers: callers::Cache,
+    turns: turns::Turns,
 }
 
 /// The answer to a write.
@@ -53,8 +55,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers }
+        let (limiter, callers, turns) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns }
     }
 
     /// The present moment.
