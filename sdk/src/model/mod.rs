@@ -23,6 +23,8 @@ mod macros;
 mod manifest;
 mod operation;
 mod order;
+#[cfg(feature = "openapi")]
+mod schema;
 mod secret_key;
 mod status;
 pub mod time;

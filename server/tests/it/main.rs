@@ -12,6 +12,7 @@
 mod access;
 mod api;
 mod carrier;
+mod document;
 mod kill;
 mod labels;
 mod limits;
