@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod carriers;
 mod document;
 mod gate;
 mod health;
@@ -56,6 +57,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::ReprintLabel, post(labels::reprint)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
         .merge(operation(Operation::Health, get(health::of_key)))
+        .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))
         .route(DOCUMENT, get(document::get))
         .route(health::LIVE, get(health::live))

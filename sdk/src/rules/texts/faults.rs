@@ -299,3 +299,27 @@ pub(crate) fn airport() -> Wrong {
         "Un aeropuerto es un código IATA de 3 letras, como MIA.",
     )
 }
+
+// Carriers.
+
+pub(crate) fn parcel_status() -> Wrong {
+    Wrong::unknown(
+        "This is no status of a parcel: use one of the documented codes, such as IN_TRANSIT.",
+        "No es un estado de paquete: use uno de los códigos documentados, como IN_TRANSIT.",
+    )
+}
+
+pub(crate) fn moment() -> Wrong {
+    Wrong::invalid(
+        "Write date, time and offset from UTC, such as 2026-01-10T10:05:00-05:00.",
+        "Escriba fecha, hora y diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
+    )
+}
+
+pub(crate) fn too_far_ahead() -> Wrong {
+    Wrong::new(
+        FaultCode::OutOfRange,
+        "This is more than 5 minutes ahead: check the clock and the offset.",
+        "Está más de 5 minutos en el futuro: revise el reloj y la diferencia con UTC.",
+    )
+}
