@@ -14,9 +14,12 @@ mod failure;
 mod hint;
 
 mod labels;
+mod manifests;
 mod orders;
+mod parcels;
 mod reply;
 mod retry;
+mod sandbox;
 mod send;
 mod socket;
 mod timeouts;
@@ -35,11 +38,14 @@ use url::Url;
 pub use builder::ClientBuilder;
 pub use error::{Error, ErrorKind};
 pub use labels::{LabelDownload, LabelStream, Labels};
+pub use manifests::Manifests;
 pub use orders::Orders;
+pub use parcels::{ListParcels, Page, Parcels};
 pub use reply::{Outcome, RateLimitStatus, Reply, ReplyMeta};
 pub use retry::{Retry, StopReason};
+pub use sandbox::Sandbox;
 pub use timeouts::Timeouts;
-pub use tracking::{GetTracking, Tracking};
+pub use tracking::{GetTracking, TrackBatch, Tracking};
 pub use transport::{BodyStream, Phase, Transport, TransportError};
 
 use crate::{ApiKey, Environment, Health, Language, Operation};

@@ -1,7 +1,7 @@
 //! Orders.
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{CreatedOrder, Operation, OrderRequest};
+use crate::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
 
 /// Orders: [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -38,5 +38,15 @@ impl Orders<'_> {
     pub async fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
         let call = Call::new(Operation::CreateOrder).keyed(&order.idempotency_key).body(order)?;
         self.client.json(call).await
+    }
+
+    /// Voids 1-100 orders (docs/api.md, Void).
+    ///
+    /// Some of them may fail: each has a result of its own. When none could be voided the call is
+    /// an error, and its body's `details.results` says why for each.
+    pub async fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
+        let call =
+            Call::new(Operation::VoidOrders).keyed(&request.idempotency_key).body(request)?;
+        self.client.data(call).await
     }
 }
