@@ -456,9 +456,18 @@ proptest! {
 }
 
 #[test]
-#[ignore = "writes files to look at, into the folder LABEL_SAMPLES"]
+fn whatever_the_rules_call_printable_can_be_drawn() {
+    let printable = parcelo::rules::PRINTABLE.iter().flat_map(|(first, last)| *first..=*last);
+    let missing: String = printable.filter(|c| !super::is_drawable(*c)).collect();
+    assert_eq!(missing, "", "the validator promises what the font lacks");
+}
+
+#[test]
+#[ignore = "writes files to look at, into LABEL_SAMPLES or parcelo-labels among temporary files"]
 fn write_samples() {
-    let folder = std::env::var("LABEL_SAMPLES").unwrap();
+    let among_temporary = || std::env::temp_dir().join("parcelo-labels");
+    let folder = std::env::var_os("LABEL_SAMPLES").map_or_else(among_temporary, Into::into);
+    std::fs::create_dir_all(&folder).unwrap();
     let (plain, full) = (sample::order(), sample::full_order());
     let number = sample::number("SB-SUCCESS-00010203");
     let sandbox = sample::data(&plain, &number);
@@ -476,7 +485,7 @@ fn write_samples() {
     };
     for (name, data) in [("label", sandbox), ("full", live), ("usual", usual)] {
         for format in LabelFormat::ALL {
-            let path = format!("{folder}/{name}.{}", format.extension());
+            let path = folder.join(name).with_extension(format.extension());
             std::fs::write(path, draw(&data, format).unwrap()).unwrap();
         }
     }

@@ -9,7 +9,7 @@ use ulid::Ulid;
 
 use crate::{
     clock::Millis,
-    core::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version},
+    core::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history},
 };
 
 /// The columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
@@ -86,22 +86,12 @@ pub(super) fn events(db: &Connection, parcel: &ParcelRow) -> rusqlite::Result<Ve
          WHERE parcel = ?1 AND sequence <= ?2 ORDER BY sequence",
     )?;
     let rows = find.query_map(params![parcel.key.0, parcel.last_sequence], read_event)?;
-    let mut events = Vec::from(first_two(parcel));
+    let mut events = Vec::from(history::first_events(parcel));
     for event in rows {
         events.push(event?);
     }
     events.sort_by_key(|event| (event.at, event.sequence));
     Ok(events)
-}
-
-fn first_two(parcel: &ParcelRow) -> [Event; 2] {
-    [(1, State::Ordered), (2, State::LabelGenerated)].map(|(sequence, state)| Event {
-        sequence,
-        state,
-        at: parcel.created_at,
-        location: parcel.origin.clone(),
-        description: None,
-    })
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
