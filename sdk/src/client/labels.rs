@@ -49,13 +49,40 @@ impl<'a> Labels<'a> {
     }
 
     /// What is known about a label; readable also after its order was voided.
+    ///
+    /// Errors: `NotFound` (no parcel, or no label yet), and those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::{LabelStatus, TrackingNumber};
+    ///
+    /// let label = client.labels().metadata(&TrackingNumber::parse("SB-SUCCESS-0001")?).await?;
+    /// if label.status == LabelStatus::Active {
+    ///     println!("version {}: {:?}", label.version, label.label_url);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
         self.client.data(Call::new(Operation::GetLabel).parameter(number.as_str())).await
     }
 
     /// Makes a label anew: the same number and address, a mark `R1`, `R2`… on the paper.
     ///
-    /// Errors: `NotFound`, `Conflict` (voided, or the parcel's journey is over).
+    /// Errors: `NotFound`, `Conflict` (voided, or the parcel's journey is over), `Validation`, and
+    /// those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::{IdempotencyKey, LabelFormat, ReprintRequest, TrackingNumber};
+    ///
+    /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
+    /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
+    /// client.labels().reprint(&number, &request).await?;
+    /// client.labels().download(&number, LabelFormat::Zpl).save_to("label.zpl").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn reprint(
         self,
         number: &TrackingNumber,

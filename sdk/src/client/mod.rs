@@ -12,7 +12,6 @@ mod clock;
 mod error;
 mod failure;
 mod hint;
-
 mod labels;
 mod manifests;
 mod orders;

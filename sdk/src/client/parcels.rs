@@ -8,7 +8,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use super::{Client, Error, Reply, call::Call};
 use crate::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSummary, model::time};
 
-/// Lists parcels; see [`Client::parcels`].
+/// Parcels: [`Client::parcels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Parcels<'a> {
     client: &'a Client,
@@ -31,13 +31,29 @@ impl Client {
 }
 
 impl<'a> Parcels<'a> {
-    /// A page of the list; await it, after narrowing it down if need be.
+    /// A page of the list, newest first; `.await` it, after narrowing it down if need be.
+    ///
+    /// Past the end a page is empty. Errors: `Validation`, and those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::{CountryCode, ParcelStatus};
+    ///
+    /// let held = client.parcels().list().status(&ParcelStatus::CustomsHold);
+    /// let page = held.country(CountryCode::EC).limit(100).await?;
+    /// for parcel in &page.parcels {
+    ///     println!("{} {}", parcel.tracking_number, parcel.status_name);
+    /// }
+    /// println!("page {} of {}", page.meta.page, page.meta.total_pages);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn list(self) -> ListParcels<'a> {
         ListParcels { client: self.client, query: Vec::new() }
     }
 }
 
-/// A page that is being asked for.
+/// A question for a page of the list; `.await` it.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is asked until it is awaited"]
 pub struct ListParcels<'a> {

@@ -3,7 +3,7 @@
 use super::{Client, Error, Reply, call::Call};
 use crate::{Operation, SandboxReset};
 
-/// Works on the sandbox as a whole; see [`Client::sandbox`].
+/// The sandbox as a whole: [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]
 pub struct Sandbox<'a> {
     client: &'a Client,
@@ -17,8 +17,19 @@ impl Client {
 }
 
 impl Sandbox<'_> {
-    /// Deletes all orders, manifests and tracking data of the caller's sandbox, for good. A call
-    /// that fails is never repeated by the client. A live key is refused.
+    /// Deletes all orders, manifests and tracking data of the caller's sandbox, for good.
+    ///
+    /// A call that may have been executed is not repeated: what was made since would be deleted too.
+    ///
+    /// Errors: `Forbidden` with a live key, and those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// let reset = client.sandbox().reset().await?;
+    /// println!("{} parcels deleted", reset.deleted.parcels);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn reset(self) -> Result<Reply<SandboxReset>, Error> {
         self.client.data(Call::new(Operation::ResetSandbox)).await
     }

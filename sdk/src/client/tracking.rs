@@ -43,8 +43,25 @@ impl<'a> Tracking<'a> {
         GetTracking { client: self.client, number, history: false }
     }
 
-    /// The records of any number of parcels, asked for by the hundred; await it. The results keep
-    /// the order of the numbers, and a number that nobody has is a result too.
+    /// Where any number of parcels stand; `.await` it, after asking for their history if need be.
+    ///
+    /// They are asked for by the hundred, one request after the other. The results keep the order
+    /// of the numbers, and a number that nobody has is a result too. Errors: those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::TrackingNumber;
+    ///
+    /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?, TrackingNumber::parse("SB-RTS-0001")?];
+    /// for result in client.tracking().batch(&numbers).await? {
+    ///     match result.tracking {
+    ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
+    ///         None => println!("{} is not there", result.tracking_number),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn batch<'n>(
         self,
         numbers: impl IntoIterator<Item = &'n TrackingNumber>,
