@@ -12,6 +12,7 @@ pub mod idempotency;
 pub mod keys;
 pub mod limit;
 pub mod refusal;
+pub mod sample;
 pub mod scenario;
 pub mod secrets;
 pub mod site;

@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod document;
 mod gate;
 mod health;
 mod labels;
@@ -29,6 +30,9 @@ pub(crate) use answer::Refused;
 pub use gate::Peer;
 pub use listen::{Listener, Stop};
 
+/// Where the OpenAPI document is.
+const DOCUMENT: &str = "/openapi.json";
+
 /// What every handler is given: the service, and the environment whose address was called.
 #[derive(Debug, Clone)]
 pub struct Api {
@@ -49,6 +53,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
         .merge(operation(Operation::Health, get(health::of_key)))
         .route(&files, get(labels::linked))
+        .route(DOCUMENT, get(document::get))
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready));
     gated(routes, api)

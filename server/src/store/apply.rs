@@ -4,14 +4,15 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Commit, parcels, records};
-use crate::core::IdempotencyRecord;
 use crate::{
     clock::Millis,
-    core::{Changes, Event, NewParcel, Op, ParcelKey, State, Step, Version, idempotency::is_alive},
+    core::{
+        Changes, Event, IdempotencyRecord, NewParcel, Op, ParcelKey, State, Step, Version,
+        idempotency::is_alive,
+    },
 };
 
 /// Changes with their orders already written as JSON, so that the writer need not.
-#[derive(Debug)]
 pub(super) struct Ready {
     pub(super) changes: Changes,
     orders: Vec<String>,

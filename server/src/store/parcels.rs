@@ -1,10 +1,9 @@
 //! Parcels and their histories, as they are read.
 
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use std::error::Error;
 
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
-use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
 use ulid::Ulid;
 
 use crate::{

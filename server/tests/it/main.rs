@@ -11,6 +11,7 @@
 
 mod access;
 mod api;
+mod document;
 mod kill;
 mod labels;
 mod limits;
