@@ -1,4 +1,4 @@
-//! What is read: files, standard input, and the orders in them.
+//! What is read: files, standard input, and the orders and numbers in them.
 
 use std::{
     fs,
