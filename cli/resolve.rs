@@ -150,12 +150,13 @@ impl Caller {
 
     /// Nothing is deleted before somebody has said yes.
     fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
+        let can_ask = output::can_ask() && !self.global.api_key_stdin;
+        if !reset.yes && !can_ask {
+            return Err(Failure::usage(texts::NOT_SURE, texts::SAY_YES));
+        }
         let client = self.client()?;
         if reset.yes {
             return Ok(Job::Reset { client });
-        }
-        if self.global.api_key_stdin || !output::can_ask() {
-            return Err(Failure::usage(texts::NOT_SURE, texts::SAY_YES));
         }
         output::ask(texts::ASK_RESET, self.voice);
         if is_yes(&input::line()?) { Ok(Job::Reset { client }) } else { Err(Failure::declined()) }

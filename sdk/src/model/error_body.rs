@@ -174,6 +174,7 @@ impl ErrorBody {
 
 /// A parcel that cannot be part of a manifest: an element of `error.details.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedParcel {
     /// Its place in the request: `trackingNumbers[3]`.
