@@ -118,6 +118,7 @@ texts! {
     REPLAYED_VOID = "This was done already with the same idempotency key; nothing was voided now.", "Esto ya se hizo con la misma clave de idempotencia; ahora no se anuló nada.";
     REPLAYED_MANIFEST = "This manifest existed already; nothing was submitted now.", "Este manifiesto ya existía; ahora no se envió nada.";
     REPLAYED_LABEL = "This was done already with the same idempotency key; no new version was made now.", "Esto ya se hizo con la misma clave de idempotencia; ahora no se creó otra versión.";
+    NO_PARCELS = "There are no such parcels.", "No hay paquetes así.";
     PAGE_OF = "Page {page} of {pages}; {total} parcel(s) in all. Use --page for another one, --all for all.", "Página {page} de {pages}; {total} paquete(s) en total. Use --page para ver otra, --all para verlos todos.";
     ASK_RESET = "This deletes all orders, labels, manifests and tracking data of your sandbox for good. Go on? Type yes:", "Esto borra para siempre todos los pedidos, etiquetas, manifiestos y datos de rastreo de su entorno de pruebas. ¿Continuar? Escriba sí:";
     SAMPLE = "This is a sample order to {country}. Replace the names, addresses, contents and values with yours, then run: parcelo order validate FILE", "Este es un pedido de ejemplo con destino a {country}. Sustituya los nombres, las direcciones, el contenido y los valores por los suyos y ejecute: parcelo order validate ARCHIVO";

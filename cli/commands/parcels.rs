@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use parcelo::{Client, ListParcels, Page};
+use parcelo::{Client, ListParcels, Page, PageMeta, ParcelSummary};
 
 use super::service;
 use crate::{
     failure::Failure,
     resolve::{Filter, Pages},
     results::{Done, Listing, Results},
-    texts,
+    texts::{self, Said},
 };
 
 pub(super) async fn list(client: &Client, filter: &Filter, pages: &Pages) -> Result<Done, Failure> {
@@ -33,14 +33,23 @@ fn narrowed<'a>(client: &'a Client, filter: &Filter) -> ListParcels<'a> {
 }
 
 fn one_of_many(Page { parcels, meta }: Page) -> Done {
-    let texts = [
-        ("page", meta.page.to_string()),
-        ("pages", meta.total_pages.to_string()),
-        ("total", meta.total.to_string()),
-    ];
-    let texts: Vec<_> = texts.iter().map(|(name, text)| (*name, &**text)).collect();
-    Done::with(Results::Listed(Listing { parcels, meta: Some(meta) }))
-        .note(texts::PAGE_OF.with(&texts))
+    let note = note(&parcels, &meta);
+    let done = Done::with(Results::Listed(Listing { parcels, meta: Some(meta) }));
+    match note {
+        Some(note) => done.note(note),
+        None => done,
+    }
+}
+
+/// What the page leaves out.
+fn note(parcels: &[ParcelSummary], meta: &PageMeta) -> Option<Said> {
+    if meta.total == 0 {
+        return Some(texts::NO_PARCELS.into());
+    }
+    let [page, pages, total] =
+        [u64::from(meta.page), meta.total_pages, meta.total].map(|number| number.to_string());
+    let places = [("page", &*page), ("pages", &*pages), ("total", &*total)];
+    (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&places))
 }
 
 /// All pages, one after the other. An order that is created meanwhile moves the others down the
@@ -56,5 +65,7 @@ async fn all(client: &Client, filter: &Filter, limit: u32) -> Result<Done, Failu
             break;
         }
     }
-    Ok(Done::with(Results::Listed(Listing { parcels, meta: None })))
+    let none = parcels.is_empty();
+    let done = Done::with(Results::Listed(Listing { parcels, meta: None }));
+    Ok(if none { done.note(texts::NO_PARCELS.into()) } else { done })
 }

@@ -133,8 +133,8 @@ fn a_manifest_that_breaks_the_service_s_rules_is_not_sent() {
         assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!(field)), "{ran:?}");
         assert_eq!(ran.error()["fields"].as_array().unwrap().len(), 1, "{ran:?}");
     }
-    let many: String = (0..501).map(|i| format!("SB-NUMBER-{i:04}\n")).collect();
-    let ran = desk.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many);
+    let many: Vec<_> = (0..501).map(|i| format!("SB-NUMBER-{i:04}")).collect();
+    let ran = desk.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many.join("\n"));
     assert_eq!((ran.code, &ran.error()["fields"][0]["code"]), (3, &json!("TOO_LONG")));
     let awb = desk.run("manifest show 176-12345675 -o json");
     assert_eq!((awb.code, &awb.error()["fields"][0]["field"]), (3, &json!("manifestId")));

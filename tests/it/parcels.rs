@@ -38,6 +38,10 @@ async fn a_page_has_the_newest_first_and_says_where_it_stands() {
     assert_eq!(page.json()["meta"], meta);
     let default = shop.run("parcel list -o json").json();
     assert_eq!((numbers(&default).len(), &default["meta"]["limit"]), (5, &json!(20)));
+    assert_eq!(shop.run("parcel list").stderr, "", "one page is all there is");
+    for line in ["parcel list --country CO", "parcel list --country CO --all"] {
+        assert!(shop.run(line).stderr.contains("no such parcels"), "{line}");
+    }
 
     let past = shop.run("parcel list --page 9 --lang es");
     assert_eq!((past.code, past.text()), (0, ""));

@@ -45,8 +45,8 @@ async fn track_shows_where_a_parcel_stands_in_every_format() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_numbers_come_from_standard_input_and_keep_their_order() {
     let shop = shop_with_two().await;
-    let input: String = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}\n")).collect();
-    let input = format!("SB-SUCCESS-0002\n{input}SB-SUCCESS-0001\n");
+    let unknown: Vec<_> = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}")).collect();
+    let input = format!("SB-SUCCESS-0002\n{}\nSB-SUCCESS-0001\n", unknown.join("\n"));
     let ran = shop.desk.run_with("track - --history -o json", &[], &input);
     let found = ran.json();
     assert_eq!((ran.code, found.as_array().unwrap().len()), (10, 2));
