@@ -148,6 +148,16 @@ pub struct LabelSize {
     pub height_mm: u32,
 }
 
+impl LabelSize {
+    /// The size of every label (spec: Label).
+    pub const PAPER: Self = Self { width_in: 4, height_in: 6, width_mm: 100, height_mm: 150 };
+}
+
+impl LabelMetadata {
+    /// Dots per inch of every label (spec: Label).
+    pub const DPI: u32 = 203;
+}
+
 /// The barcode of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -2,10 +2,16 @@
 //! vocabulary, and what stands here about each operation that is served.
 
 use parcelo::{
-    Auth, CreatedOrder, ErrorCode, ErrorEnvelope, Health, Idempotency, LabelFormat, Language,
-    Method, Operation, OrderRequest, TrackingRecord, header,
+    Auth, BatchTracking, BatchTrackingRequest, CreatedOrder, ErrorCode,
+    ErrorCode::{
+        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        LabelNotReprintable, LabelVoided, ParcelDuplicateTracking, ParcelNotFound,
+        ParcelNotVoidable, ValidationFailed, VoidFailed,
+    },
+    ErrorEnvelope, Health, Idempotency, LabelFormat, LabelMetadata, Language, Meta, Method,
+    Operation, OrderRequest, ReprintRequest, TrackingRecord, VoidRequest, VoidedOrders, header,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -74,10 +80,10 @@ fn document() -> OpenApi {
 }
 
 fn pages() -> Vec<Page> {
-    use ErrorCode::{
-        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
-        LabelVoided, ParcelDuplicateTracking, ParcelNotFound, ValidationFailed,
-    };
+    [orders(), tracking(), labels(), account()].into_iter().flatten().collect()
+}
+
+fn orders() -> Vec<Page> {
     vec![
         Page {
             operation: Operation::CreateOrder,
@@ -86,11 +92,7 @@ fn pages() -> Vec<Page> {
             request: Some((name::<OrderRequest>(), sample::order())),
             answers: vec![
                 one("201", "The order was created.", name::<CreatedOrder>()),
-                one(
-                    "200",
-                    "It had been created before: the first answer again.",
-                    name::<CreatedOrder>(),
-                ),
+                one("200", "The first answer again.", name::<CreatedOrder>()),
             ],
             refusals: &[
                 AuthCountryNotAllowed,
@@ -99,6 +101,32 @@ fn pages() -> Vec<Page> {
                 IdempotencyInProgress,
             ],
         },
+        Page {
+            operation: Operation::VoidOrders,
+            summary: "Void up to 100 orders",
+            query: &[],
+            request: Some((
+                name::<VoidRequest>(),
+                json!({
+                    "idempotencyKey": "void-2026-01-10-0001",
+                    "trackingNumbers": ["SB-SUCCESS-0001"],
+                    "reason": "Customer cancelled",
+                }),
+            )),
+            answers: vec![data("At least one is void.", name::<VoidedOrders>())],
+            refusals: &[
+                ParcelNotFound,
+                ParcelNotVoidable,
+                VoidFailed,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
+        },
+    ]
+}
+
+fn tracking() -> Vec<Page> {
+    vec![
         Page {
             operation: Operation::GetTracking,
             summary: "Track one parcel",
@@ -110,6 +138,31 @@ fn pages() -> Vec<Page> {
             request: None,
             answers: vec![one("200", "The tracking record.", name::<TrackingRecord>())],
             refusals: &[ValidationFailed, ParcelNotFound],
+        },
+        Page {
+            operation: Operation::BatchTracking,
+            summary: "Track up to 100 parcels",
+            query: &[],
+            request: Some((
+                name::<BatchTrackingRequest>(),
+                json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
+            )),
+            answers: vec![data("A result for each number.", name::<BatchTracking>())],
+            refusals: &[],
+        },
+    ]
+}
+
+fn labels() -> Vec<Page> {
+    let metadata = || name::<LabelMetadata>();
+    vec![
+        Page {
+            operation: Operation::GetLabel,
+            summary: "Read a label's metadata",
+            query: &[],
+            request: None,
+            answers: vec![data("What is known about the label.", metadata())],
+            refusals: &[ParcelNotFound, LabelNotFound],
         },
         Page {
             operation: Operation::DownloadLabel,
@@ -124,14 +177,35 @@ fn pages() -> Vec<Page> {
             refusals: &[ValidationFailed, ParcelNotFound, LabelNotFound, LabelVoided],
         },
         Page {
-            operation: Operation::Health,
-            summary: "Check the API key",
+            operation: Operation::ReprintLabel,
+            summary: "Make a label anew",
             query: &[],
-            request: None,
-            answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
-            refusals: &[],
+            request: Some((
+                name::<ReprintRequest>(),
+                json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
+            )),
+            answers: vec![data("The label as it is now.", metadata())],
+            refusals: &[
+                ParcelNotFound,
+                LabelNotFound,
+                LabelVoided,
+                LabelNotReprintable,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
         },
     ]
+}
+
+fn account() -> Vec<Page> {
+    vec![Page {
+        operation: Operation::Health,
+        summary: "Check the API key",
+        query: &[],
+        request: None,
+        answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
+        refusals: &[],
+    }]
 }
 
 /// The name of a type of the vocabulary in the document.
@@ -141,6 +215,19 @@ fn name<T: ToSchema>() -> String {
 
 fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
     Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
+}
+
+/// An answer in the envelope.
+fn data(about: &'static str, schema: String) -> Answer {
+    let truth = ObjectBuilder::new().schema_type(SchemaType::from(Type::Boolean));
+    let envelope = ObjectBuilder::new()
+        .property("success", truth)
+        .property("data", Ref::from_schema_name(schema))
+        .property("meta", Ref::from_schema_name(name::<Meta>()))
+        .required("success")
+        .required("data")
+        .required("meta");
+    Answer { status: "200", about, contents: vec![(JSON, envelope.into())] }
 }
 
 fn files(status: &'static str, about: &'static str) -> Answer {
@@ -280,9 +367,16 @@ fn components() -> utoipa::openapi::Components {
     let mut schemas = Vec::new();
     add::<OrderRequest>(&mut schemas);
     add::<CreatedOrder>(&mut schemas);
+    add::<VoidRequest>(&mut schemas);
+    add::<VoidedOrders>(&mut schemas);
+    add::<BatchTrackingRequest>(&mut schemas);
+    add::<BatchTracking>(&mut schemas);
+    add::<LabelMetadata>(&mut schemas);
+    add::<ReprintRequest>(&mut schemas);
     add::<TrackingRecord>(&mut schemas);
     add::<Health>(&mut schemas);
     add::<ErrorEnvelope>(&mut schemas);
+    add::<Meta>(&mut schemas);
     let key = ApiKey::Header(ApiKeyValue::new(header::API_KEY));
     ComponentsBuilder::new()
         .schemas_from_iter(schemas)

@@ -49,7 +49,11 @@ pub fn router(api: Api) -> Router {
     let files = format!("{}/{{file}}", labels_path(&api));
     let routes = Router::new()
         .merge(operation(Operation::CreateOrder, post(orders::create)))
+        .merge(operation(Operation::VoidOrders, post(orders::void)))
         .merge(operation(Operation::GetTracking, get(tracking::get)))
+        .merge(operation(Operation::BatchTracking, post(tracking::batch)))
+        .merge(operation(Operation::GetLabel, get(labels::metadata)))
+        .merge(operation(Operation::ReprintLabel, post(labels::reprint)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
         .merge(operation(Operation::Health, get(health::of_key)))
         .route(&files, get(labels::linked))

@@ -4,10 +4,12 @@
 //! server and the admin commands all call it.
 
 mod callers;
+mod changes;
 mod keys;
 mod limiter;
 mod orders;
 mod parcels;
+mod replay;
 mod settings;
 mod steps;
 
@@ -25,6 +27,7 @@ pub use callers::{Caller, Visitor};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
+pub use replay::Keyed;
 pub use settings::{Limits, Settings};
 pub use steps::Fired;
 
@@ -44,6 +47,8 @@ pub struct Service {
 pub enum Answer {
     /// It was done now.
     Created(Vec<u8>),
+    /// It was done now, and made nothing new.
+    Done(Vec<u8>),
     /// It had been done before; these are the bytes of the first answer.
     Replayed(Vec<u8>),
 }

@@ -1,9 +1,10 @@
 //! Reading parcels: tracking records and label files. What is due is done before anything is read.
 
 use parcelo::{
-    ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language, OrderRequest,
-    TrackingNumber, TrackingRecord,
+    BatchTracking, ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language,
+    OrderRequest, TrackingNumber, TrackingRecord, rules,
 };
+use serde_json::Value;
 
 use super::{Caller, Service};
 use crate::{
@@ -33,8 +34,38 @@ impl Service {
     ) -> Result<TrackingRecord, Refusal> {
         let number = read_number(number)?;
         let parcel = self.parcel(caller.key.tenant, &number).await?;
-        let events = if with_history { Some(self.store.events(&parcel)?) } else { None };
-        Ok(history::record(&parcel, events.as_deref(), language))
+        self.record(&parcel, with_history, language)
+    }
+
+    /// The records of up to 100 numbers, in their order (spec: Endpoint list).
+    pub async fn track_batch(
+        &self,
+        caller: &Caller,
+        body: &Value,
+        language: Language,
+    ) -> Result<BatchTracking, Refusal> {
+        let asked =
+            rules::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
+        let mut results = Vec::with_capacity(found.len());
+        for (number, parcel) in asked.tracking_numbers.into_iter().zip(found) {
+            let tracking = match parcel {
+                Some(parcel) => Some(self.record(&parcel, asked.include_history, language)?),
+                None => None,
+            };
+            results.push(history::batch_result(number, tracking));
+        }
+        Ok(history::batch(results))
+    }
+
+    fn record(
+        &self,
+        parcel: &ParcelRow,
+        with_history: bool,
+        language: Language,
+    ) -> Result<TrackingRecord, Refusal> {
+        let events = if with_history { Some(self.store.events(parcel)?) } else { None };
+        Ok(history::record(parcel, events.as_deref(), language))
     }
 
     /// The label of one of the caller's parcels (spec: GET labels download).

@@ -17,7 +17,7 @@ macro_rules! select_parcels {
         concat!(
             "SELECT id, version, public_id, tenant, number, state, created_at, updated_at, \
              origin, destination, country, promised_day, label_version, last_sequence, \
-             step_index, step_due",
+             step_index, step_due, reprinted_at",
             $more,
             " FROM parcels ",
             $rest
@@ -25,7 +25,7 @@ macro_rules! select_parcels {
     };
 }
 
-const ORDER: usize = 16;
+const ORDER: usize = 17;
 
 /// The number under which an environment is stored.
 pub(super) const fn environment(environment: Environment) -> i64 {
@@ -111,6 +111,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
         country: CountryCode::parse(country).map_err(|error| damaged(10, error))?,
         promised_day: row.get(11)?,
         label_version: row.get(12)?,
+        reprinted_at: row.get::<_, Option<i64>>(16)?.map(Millis),
         last_sequence: row.get(13)?,
         step: step.map(|(index, due)| Step { index, due: Millis(due) }),
     })

@@ -17,5 +17,7 @@ mod labels;
 mod limits;
 mod orders;
 mod process;
+mod reprint;
 mod running;
 mod tracking;
+mod void;
