@@ -10,6 +10,7 @@ mod health;
 mod labels;
 mod listen;
 mod orders;
+mod parcels;
 mod tracking;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::CreateOrder, post(orders::create)))
         .merge(operation(Operation::GetTracking, get(tracking::get)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
+        .merge(operation(Operation::ListParcels, get(parcels::list)))
         .merge(operation(Operation::Health, get(health::of_key)))
         .route(&files, get(labels::linked))
         .route(health::LIVE, get(health::live))

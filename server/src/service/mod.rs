@@ -6,6 +6,7 @@
 mod callers;
 mod keys;
 mod limiter;
+mod lists;
 mod orders;
 mod parcels;
 mod settings;

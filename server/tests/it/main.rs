@@ -15,6 +15,7 @@ mod kill;
 mod labels;
 mod limits;
 mod orders;
+mod parcels;
 mod process;
 mod running;
 mod tracking;
