@@ -7,6 +7,7 @@ mod callers;
 mod changes;
 mod keys;
 mod limiter;
+mod lists;
 mod orders;
 mod parcels;
 mod replay;

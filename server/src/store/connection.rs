@@ -10,7 +10,8 @@ const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 64;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_init.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/0001_init.sql"), include_str!("migrations/0003_manifests.sql")];
 
 /// A connection that writes to a file, durably.
 pub(super) fn writer(file: &Path) -> Result<Connection, StoreError> {

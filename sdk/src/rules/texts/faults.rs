@@ -299,3 +299,26 @@ pub(crate) fn airport() -> Wrong {
         "Un aeropuerto es un código IATA de 3 letras, como MIA.",
     )
 }
+
+// Lists.
+
+pub(crate) fn status() -> Wrong {
+    Wrong::unknown(
+        "This is no status: use one such as IN_TRANSIT, in upper case.",
+        "No es un estado: use uno como IN_TRANSIT, en mayúsculas.",
+    )
+}
+
+pub(crate) fn moment() -> Wrong {
+    Wrong::invalid(
+        "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z, with a + as %2B.",
+        "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z, con + como %2B.",
+    )
+}
+
+pub(crate) fn ends_before_start() -> Wrong {
+    Wrong::mismatch(
+        "The end lies before the beginning: exchange createdFrom and createdTo.",
+        "El final es anterior al inicio: intercambie createdFrom y createdTo.",
+    )
+}
