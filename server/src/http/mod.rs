@@ -12,6 +12,7 @@ mod health;
 mod labels;
 mod listen;
 mod orders;
+mod parcels;
 mod tracking;
 
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::GetLabel, get(labels::metadata)))
         .merge(operation(Operation::ReprintLabel, post(labels::reprint)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
+        .merge(operation(Operation::ListParcels, get(parcels::list)))
         .merge(operation(Operation::Health, get(health::of_key)))
         .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))

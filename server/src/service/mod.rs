@@ -8,6 +8,7 @@ mod carriers;
 mod changes;
 mod keys;
 mod limiter;
+mod lists;
 mod orders;
 mod parcels;
 mod replay;

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, carriers, parcels, records};
+use super::{Commit, carriers, lists, parcels, records};
 use crate::{
     clock::Millis,
     core::{
@@ -111,10 +111,11 @@ fn apply_op<'a>(
 
 fn insert_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO parcels (version, tenant, environment, number, public_id, state, created_at, \
+        "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
          updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
          step_index, step_due, order_json) \
-         VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, 1, 2, ?11, ?12, ?13) \
+         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM parcels), 0), highest) \
+         FROM deleted_parcels), 1, ?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, 1, 2, ?11, ?12, ?13) \
          ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
@@ -132,6 +133,9 @@ fn insert_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::
         parcel.step.map(|step| step.due.0),
         order,
     ])?;
+    if inserted == 1 {
+        lists::count(db, parcel.tenant)?;
+    }
     Ok(inserted == 1)
 }
 

@@ -17,6 +17,7 @@ mod kill;
 mod labels;
 mod limits;
 mod orders;
+mod parcels;
 mod process;
 mod reprint;
 mod running;
