@@ -4,7 +4,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{ErrorCode, header as names};
+use parcelo::{Envelope, ErrorCode, Meta, header as names};
 use serde::Serialize;
 
 use super::json;
@@ -80,4 +80,9 @@ impl IntoResponse for Answer {
 /// A JSON answer to a read.
 pub(super) fn ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
+}
+
+/// A JSON answer in its envelope.
+pub(super) fn data(data: impl Serialize, request_id: String) -> Response {
+    ok(&Envelope { success: true, data, meta: Meta { request_id } })
 }

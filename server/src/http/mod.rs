@@ -11,6 +11,7 @@ mod labels;
 mod listen;
 mod orders;
 mod parcels;
+mod sandbox;
 mod tracking;
 
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::GetTracking, get(tracking::get)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
         .merge(operation(Operation::ListParcels, get(parcels::list)))
+        .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))
         .route(&files, get(labels::linked))
         .route(health::LIVE, get(health::live))

@@ -9,6 +9,7 @@ mod limiter;
 mod lists;
 mod orders;
 mod parcels;
+mod sandbox;
 mod settings;
 mod steps;
 

@@ -17,5 +17,6 @@ mod limits;
 mod orders;
 mod parcels;
 mod process;
+mod reset;
 mod running;
 mod tracking;
