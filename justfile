@@ -31,7 +31,7 @@ deny:
 
 # Accept changed snapshots: look at the diff afterwards.
 bless:
-    INSTA_UPDATE=always cargo test
+    INSTA_UPDATE=always PARCELO_BLESS=1 cargo test
 
 # Everything that must pass, in the order in which it fails soonest.
 ci:

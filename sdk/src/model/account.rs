@@ -8,6 +8,7 @@ use super::{CountryCode, Environment, ParcelStatus, TrackingNumber, time};
 
 /// The answer to a health check: which key this is and what it may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// Always true.
@@ -28,6 +29,7 @@ pub struct Health {
 
 /// A parcel in a list; lists carry no personal data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ParcelSummary {
     /// The parcel's id, `par_…`.
@@ -65,6 +67,7 @@ pub struct ParcelSummary {
 
 /// Where a page stands in its list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PageMeta {
     /// This page, from 1.
@@ -79,6 +82,7 @@ pub struct PageMeta {
 
 /// What a reset of the sandbox deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxReset {
     /// How much of each kind.
@@ -90,6 +94,7 @@ pub struct SandboxReset {
 
 /// Counts of what a reset deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Deleted {
     /// Parcels.

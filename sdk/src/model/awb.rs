@@ -36,7 +36,7 @@ impl Awb {
     }
 }
 
-checked_text!(Awb);
+checked_text!(Awb, r"^\d{3}-?\d{8}$", "176-12345675");
 
 #[cfg(test)]
 mod tests {

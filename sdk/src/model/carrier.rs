@@ -6,6 +6,7 @@ use super::{ItemError, ParcelStatus, macros::wire_enum};
 
 /// 1-100 events from a carrier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierEvents {
     /// The events, in any order.
     pub events: Vec<CarrierEvent>,
@@ -13,6 +14,7 @@ pub struct CarrierEvents {
 
 /// One scan of a parcel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CarrierEvent {
     /// The carrier's own id of the event; sending it again is safe.
@@ -49,6 +51,7 @@ wire_enum! {
 
 /// The answer to a carrier: one result for each event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierResults {
     /// Counts.
     pub summary: CarrierSummary,
@@ -58,6 +61,7 @@ pub struct CarrierResults {
 
 /// Counts of a carrier's events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierSummary {
     /// Events sent.
     pub received: u32,
@@ -73,6 +77,7 @@ pub struct CarrierSummary {
 
 /// What became of one event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CarrierResult {
     /// The carrier's id of the event.

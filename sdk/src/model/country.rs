@@ -53,7 +53,7 @@ fn row(code: &str) -> Option<&'static Row> {
     COUNTRIES.get(place)
 }
 
-checked_text!(CountryCode);
+checked_text!(CountryCode, r"^[A-Z]{2}$", "EC");
 
 #[cfg(test)]
 mod tests {

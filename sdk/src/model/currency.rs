@@ -33,7 +33,7 @@ impl std::fmt::Debug for CurrencyCode {
     }
 }
 
-checked_text!(CurrencyCode);
+checked_text!(CurrencyCode, r"^[A-Z]{3}$", "USD");
 
 #[cfg(test)]
 mod tests {

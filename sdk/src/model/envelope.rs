@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// `{"success": true, "data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Envelope<T, M = Meta> {
     /// Always true.
     pub success: bool,
@@ -15,6 +16,7 @@ pub struct Envelope<T, M = Meta> {
 
 /// About an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Meta {
     /// The id to quote to support.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a key, a parcel or an event belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
     /// Real shipments with real carriers; data is kept for good.

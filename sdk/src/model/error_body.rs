@@ -33,6 +33,7 @@ wire_enum! {
 
 /// One fault of a request: an element of `error.details.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FieldFault {
     /// The field's path in wire spelling: `receiver.address.zipCode`, `products[0].quantity`.
     pub field: String,
@@ -62,6 +63,7 @@ impl FieldFault {
 
 /// Something odd about an order that was accepted all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Warning {
     /// What is odd.
     pub code: WarningCode,
@@ -120,6 +122,7 @@ wire_enum! {
 
 /// The `error` object of an error answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
     /// The code; [`ErrorCode::known`] reads it.
@@ -137,6 +140,7 @@ pub struct ErrorBody {
     pub request_id: Option<String>,
     /// Whole seconds to wait before trying again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub retry_after: Option<serde_json::Number>,
 }
 
@@ -155,6 +159,7 @@ impl ErrorBody {
 
 /// An error answer: `{"success": false, "error": {…}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorEnvelope {
     /// Always false.
     pub success: bool,
@@ -164,6 +169,7 @@ pub struct ErrorEnvelope {
 
 /// What is wrong with one item of a list, in the answer to the whole list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ItemError {
     /// The code; [`ErrorCode::known`] reads it.
     pub code: String,

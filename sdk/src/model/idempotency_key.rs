@@ -74,7 +74,7 @@ impl IdempotencyKey {
     }
 }
 
-checked_text!(IdempotencyKey);
+checked_text!(IdempotencyKey, r"^[A-Za-z0-9_-]{8,64}$", "order-2026-01-10-0001");
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@ use super::{IdempotencyKey, InvalidValue, TrackingNumber, macros::wire_enum, tim
 /// assert_eq!(LabelFormat::Pdf.content_type(), "application/pdf");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum LabelFormat {
     /// A page of 4 × 6 inches; the default.
@@ -90,6 +91,7 @@ wire_enum! {
 
 /// What is known about a label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LabelMetadata {
     /// The label's id, `lbl_…`.
@@ -133,6 +135,7 @@ pub struct LabelMetadata {
 
 /// The size of a label in both units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSize {
     /// Inches.
@@ -145,8 +148,19 @@ pub struct LabelSize {
     pub height_mm: u32,
 }
 
+impl LabelSize {
+    /// The size of every label (spec: Label).
+    pub const PAPER: Self = Self { width_in: 4, height_in: 6, width_mm: 100, height_mm: 150 };
+}
+
+impl LabelMetadata {
+    /// Dots per inch of every label (spec: Label).
+    pub const DPI: u32 = 203;
+}
+
 /// The barcode of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Barcode {
     /// `CODE_128`.
     pub symbology: String,
@@ -156,6 +170,7 @@ pub struct Barcode {
 
 /// The QR code of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QrCode {
     /// What it says: the public tracking address.
     pub content: String,
@@ -163,6 +178,7 @@ pub struct QrCode {
 
 /// The address of each format of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub struct Downloads {
     /// The PDF file.
@@ -175,6 +191,7 @@ pub struct Downloads {
 
 /// A request to make a label anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReprintRequest {
     /// The caller's name for this write.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// English or Spanish; English unless asked otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// English.

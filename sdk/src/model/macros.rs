@@ -40,6 +40,16 @@ macro_rules! wire_enum {
             }
         }
 
+        #[cfg(feature = "openapi")]
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                crate::model::schema::words(Self::KNOWN.iter().map(Self::code))
+            }
+        }
+
+        #[cfg(feature = "openapi")]
+        impl utoipa::ToSchema for $name {}
+
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.code())
@@ -55,10 +65,10 @@ macro_rules! wire_enum {
     };
 }
 
-/// The traits of a newtype around checked text: it has `fn parse(&str) -> Result<Self, InvalidValue>`
+/// The traits of a newtype around checked text, with its pattern and an example for documents: it has `fn parse(&str) -> Result<Self, InvalidValue>`
 /// and `fn as_str(&self) -> &str`.
 macro_rules! checked_text {
-    ($name:ident) => {
+    ($name:ident, $pattern:literal, $example:literal) => {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
@@ -80,6 +90,16 @@ macro_rules! checked_text {
                 Self::parse(text)
             }
         }
+
+        #[cfg(feature = "openapi")]
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                crate::model::schema::text($pattern, $example)
+            }
+        }
+
+        #[cfg(feature = "openapi")]
+        impl utoipa::ToSchema for $name {}
 
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {

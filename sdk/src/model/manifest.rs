@@ -11,6 +11,7 @@ use super::{
 
 /// A request to submit 1-500 parcels under an air waybill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestRequest {
     /// The caller's name for this write.
@@ -47,6 +48,7 @@ wire_enum! {
 
 /// A submitted manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     /// The manifest's id, `man_…`.
@@ -91,6 +93,7 @@ pub struct Manifest {
 
 /// A sum of money in one currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeclaredValue {
     /// The currency.
     pub currency: CurrencyCode,

@@ -22,6 +22,8 @@ mod macros;
 mod manifest;
 mod operation;
 mod order;
+#[cfg(feature = "openapi")]
+mod schema;
 mod status;
 pub mod time;
 mod tracking;

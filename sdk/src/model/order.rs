@@ -14,6 +14,7 @@ use super::{
 
 /// A request to create an order.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OrderRequest {
     /// The caller's name for this write; the same key never makes a second parcel.
@@ -38,11 +39,13 @@ pub struct OrderRequest {
     pub customs_info: Option<CustomsInfo>,
     /// Line items, at most 500.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Product>>))]
     pub products: Vec<Product>,
 }
 
 /// Who sends the parcel.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Sender {
     /// Full name, at most 255 characters.
@@ -61,6 +64,7 @@ pub struct Sender {
 
 /// Where a parcel comes from.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SenderAddress {
     /// Street and number.
@@ -96,6 +100,7 @@ wire_enum! {
 
 /// Who receives the parcel.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Receiver {
     /// Full name.
@@ -117,6 +122,7 @@ pub struct Receiver {
 
 /// Where a parcel goes.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiverAddress {
     /// Street and number.
@@ -138,6 +144,7 @@ pub struct ReceiverAddress {
 
 /// Weight, size and value of a parcel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ParcelDetails {
     /// Pounds; give this or `weight_kg`.
@@ -160,6 +167,7 @@ pub struct ParcelDetails {
     pub declared_value: Decimal,
     /// The currency of all money in the order; USD when absent.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<CurrencyCode>))]
     pub currency: CurrencyCode,
 }
 
@@ -180,6 +188,7 @@ impl ParcelDetails {
 
 /// What customs is told about the goods as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomsInfo {
     /// What the goods are.
@@ -192,6 +201,7 @@ pub struct CustomsInfo {
 
 /// A line item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
     /// What it is.
@@ -212,6 +222,7 @@ pub struct Product {
 
 /// The parcel that an order became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Parcel {
     /// The parcel's id, `par_…`.
@@ -229,6 +240,7 @@ pub struct Parcel {
 
 /// The answer to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreatedOrder {
     /// Always true.
     pub success: bool,

@@ -7,6 +7,7 @@ use super::{ItemError, ParcelStatus, TrackingNumber, time};
 
 /// Where a parcel stands, and on request how it got there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TrackingRecord {
     /// The tracking number.
@@ -24,6 +25,7 @@ pub struct TrackingRecord {
 
 /// One event of a parcel's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     /// The status at this event.
@@ -45,17 +47,20 @@ pub struct HistoryEntry {
 
 /// A request to track up to 100 parcels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BatchTrackingRequest {
     /// The numbers, in the order of the answer; a malformed one counts as not found.
     pub tracking_numbers: Vec<String>,
     /// Whether each record has its history.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub include_history: bool,
 }
 
 /// The answer to a batch: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchTracking {
     /// How many were found.
     pub summary: BatchSummary,
@@ -65,6 +70,7 @@ pub struct BatchTracking {
 
 /// Counts of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BatchSummary {
     /// Numbers asked for.
@@ -77,6 +83,7 @@ pub struct BatchSummary {
 
 /// One number of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BatchResult {
     /// The number as it was asked.

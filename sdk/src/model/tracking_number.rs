@@ -66,7 +66,7 @@ impl std::hash::Hash for TrackingNumber {
     }
 }
 
-checked_text!(TrackingNumber);
+checked_text!(TrackingNumber, r"^[A-Za-z0-9][A-Za-z0-9-]{8,28}[A-Za-z0-9]$", "SB-SUCCESS-0001");
 
 #[cfg(test)]
 mod tests {

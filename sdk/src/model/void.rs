@@ -7,6 +7,7 @@ use super::{IdempotencyKey, ItemError, ParcelStatus, time};
 
 /// A request to void 1-100 orders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct VoidRequest {
     /// The caller's name for this write.
@@ -20,6 +21,7 @@ pub struct VoidRequest {
 
 /// The answer to a void: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VoidedOrders {
     /// How many were voided.
     pub summary: VoidSummary,
@@ -29,6 +31,7 @@ pub struct VoidedOrders {
 
 /// Counts of a void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VoidSummary {
     /// Numbers asked for.
     pub requested: u32,
@@ -40,6 +43,7 @@ pub struct VoidSummary {
 
 /// One number of a void.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct VoidResult {
     /// The number as it was asked.

@@ -10,14 +10,17 @@ pub mod delivery;
 pub mod history;
 pub mod idempotency;
 pub mod keys;
+pub mod labels;
 pub mod limit;
 pub mod list;
 pub mod refusal;
+pub mod sample;
 pub mod scenario;
 pub mod secrets;
 pub mod site;
 pub mod state;
 pub mod tenant;
+pub mod void;
 
 pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub use idempotency::{IdempotencyRecord, RecordKey};

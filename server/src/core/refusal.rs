@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use parcelo::{
-    CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, Language,
+    CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, ItemError, Language,
 };
 use serde_json::{Value, json};
 
@@ -88,8 +88,27 @@ impl Refusal {
 
     /// The parcel's status does not allow it; `code`'s text has a `{status}`.
     pub fn status(code: ErrorCode, state: State) -> Self {
-        let status = parcelo::ParcelStatus::from(state).to_string();
-        Self { values: vec![("status", status)], ..code.into() }
+        Self::of_status(code, parcelo::ParcelStatus::from(state).code())
+    }
+
+    /// The same for several parcels, whose statuses are named.
+    pub fn of_status(code: ErrorCode, status: &str) -> Self {
+        Self { values: vec![("status", status.to_owned())], ..code.into() }
+    }
+
+    /// The same refusal with more to say.
+    #[must_use]
+    pub fn with_details(self, details: Value) -> Self {
+        Self { details: Some(details), ..self }
+    }
+
+    /// The refusal of one item of a list.
+    pub fn to_item(&self) -> ItemError {
+        ItemError {
+            code: self.code.code().to_owned(),
+            message: self.text(Language::En),
+            message_es: self.text(Language::Es),
+        }
     }
 
     /// The refusal on the wire.

@@ -7,7 +7,7 @@ use axum::{
 use parcelo::{Envelope, ErrorCode, Meta, header as names};
 use serde::Serialize;
 
-use super::json;
+use super::{gate::RequestId, json};
 use crate::{
     core::{Refusal, limit::Quota, to_body},
     service::Answer,
@@ -67,6 +67,7 @@ impl IntoResponse for Answer {
     fn into_response(self) -> Response {
         match self {
             Self::Created(body) => json(StatusCode::CREATED, body),
+            Self::Done(body) => json(StatusCode::OK, body),
             Self::Replayed(body) => {
                 let mut response = json(StatusCode::OK, body);
                 let name = HeaderName::from_static(names::IDEMPOTENT_REPLAYED);
@@ -77,12 +78,13 @@ impl IntoResponse for Answer {
     }
 }
 
+/// A JSON answer in the envelope.
+pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
+    let meta = Meta { request_id: request_id.0 };
+    ok(&Envelope { success: true, data, meta })
+}
+
 /// A JSON answer to a read.
 pub(super) fn ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
-}
-
-/// A JSON answer in its envelope.
-pub(super) fn data(data: impl Serialize, request_id: String) -> Response {
-    ok(&Envelope { success: true, data, meta: Meta { request_id } })
 }

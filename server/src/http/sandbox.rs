@@ -12,9 +12,9 @@ use crate::service::Caller;
 pub(super) async fn reset(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Extension(RequestId(request_id)): Extension<RequestId>,
+    Extension(id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, Refused> {
     body::ignore(request).await;
-    Ok(answer::data(api.service.reset_sandbox(&caller).await?, request_id))
+    Ok(answer::data(api.service.reset_sandbox(&caller).await?, id))
 }

@@ -456,6 +456,13 @@ proptest! {
 }
 
 #[test]
+fn whatever_the_rules_call_printable_can_be_drawn() {
+    let printable = parcelo::rules::PRINTABLE.iter().flat_map(|(first, last)| *first..=*last);
+    let missing: String = printable.filter(|c| !super::is_drawable(*c)).collect();
+    assert_eq!(missing, "", "the validator promises what the font lacks");
+}
+
+#[test]
 #[ignore = "writes files to look at, into LABEL_SAMPLES or parcelo-labels among temporary files"]
 fn write_samples() {
     let among_temporary = || std::env::temp_dir().join("parcelo-labels");

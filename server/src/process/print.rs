@@ -7,7 +7,7 @@ use parcelo::{ApiKey, header};
 use tracing_subscriber::EnvFilter;
 
 use super::Failure;
-use crate::core::keys::KeyRecord;
+use crate::core::{keys::KeyRecord, sample};
 
 /// Logs go to stderr: text for people at a terminal, JSON for machines.
 pub(super) fn log() {
@@ -35,12 +35,9 @@ pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) {
         println!("Create a first order with it:\n");
         let path = parcelo::Operation::CreateOrder.path();
         println!("  curl -s {url}{path} -H '{}: {}' \\", header::API_KEY, key.secret());
-        println!("    -H 'content-type: application/json' -d '{FIRST_ORDER}'");
+        println!("    -H 'content-type: application/json' -d '{}'", sample::ORDER);
     }
 }
-
-/// A small order that keeps every rule.
-pub(super) const FIRST_ORDER: &str = r#"{"idempotencyKey":"first-order-0001","trackingNumber":"SB-SUCCESS-0001","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 
 pub(super) fn json(value: &serde_json::Value) {
     println!("{value}");
@@ -58,11 +55,11 @@ pub(super) fn keys(records: &[KeyRecord]) {
     for record in records {
         let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
         let countries = record.countries.to_wire().join(",");
-        let (environment, account) = (record.tenant.environment, &record.account);
+        let (environment, account) = (record.tenant.environment.code(), &record.account);
         println!(
-            "{}  {}…{}  {state:<8}{environment:<11}{countries:<12}{account}  {}",
+            "{}  {}…{}  {state:<8} {environment:<11} {countries:<11} {account}  {}",
             record.id,
-            environment.key_prefix(),
+            record.tenant.environment.key_prefix(),
             record.last4,
             record.name
         );

@@ -4,11 +4,13 @@
 //! server and the admin commands all call it.
 
 mod callers;
+mod changes;
 mod keys;
 mod limiter;
 mod lists;
 mod orders;
 mod parcels;
+mod replay;
 mod sandbox;
 mod settings;
 mod steps;
@@ -27,6 +29,7 @@ pub use callers::{Caller, Visitor};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
+pub use replay::Keyed;
 pub use settings::{Limits, Settings};
 pub use steps::Fired;
 
@@ -46,6 +49,8 @@ pub struct Service {
 pub enum Answer {
     /// It was done now.
     Created(Vec<u8>),
+    /// It was done now, and made nothing new.
+    Done(Vec<u8>),
     /// It had been done before; these are the bytes of the first answer.
     Replayed(Vec<u8>),
 }

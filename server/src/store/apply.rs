@@ -4,14 +4,15 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Commit, lists, parcels, records};
-use crate::core::IdempotencyRecord;
 use crate::{
     clock::Millis,
-    core::{Changes, Event, NewParcel, Op, ParcelKey, State, Step, Version, idempotency::is_alive},
+    core::{
+        Changes, Event, IdempotencyRecord, NewParcel, Op, ParcelKey, State, Step, Version,
+        idempotency::is_alive,
+    },
 };
 
 /// Changes with their orders already written as JSON, so that the writer need not.
-#[derive(Debug)]
 pub(super) struct Ready {
     pub(super) changes: Changes,
     orders: Vec<String>,
@@ -21,7 +22,9 @@ impl Ready {
     pub(super) fn of(changes: Changes) -> serde_json::Result<Self> {
         let orders = changes.ops.iter().filter_map(|op| match op {
             Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
-            Op::Move { .. } | Op::Schedule { .. } | Op::CancelSteps { .. } => None,
+            Op::Move { .. } | Op::Schedule { .. } | Op::CancelSteps { .. } | Op::Reprint { .. } => {
+                None
+            }
         });
         let orders = orders.collect::<Result<_, _>>()?;
         Ok(Self { changes, orders })
@@ -91,6 +94,7 @@ fn apply_op<'a>(
             (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
         }
         Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
+        Op::Reprint { parcel, at } => (reprint(db, *parcel, *at)?, Commit::VersionConflict),
     };
     Ok((!done).then_some(refusal))
 }
@@ -153,4 +157,12 @@ fn schedule(db: &Connection, parcel: ParcelKey, step: Option<Step>) -> rusqlite:
     )?;
     let (index, due) = (step.map(|step| step.index), step.map(|step| step.due.0));
     Ok(update.execute(params![parcel.0, index, due])? == 1)
+}
+
+fn reprint(db: &Connection, parcel: ParcelKey, at: Millis) -> rusqlite::Result<bool> {
+    let mut update = db.prepare_cached(
+        "UPDATE parcels SET version = version + 1, label_version = label_version + 1, \
+         reprinted_at = ?2 WHERE id = ?1",
+    )?;
+    Ok(update.execute(params![parcel.0, at.0])? == 1)
 }

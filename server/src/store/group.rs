@@ -53,6 +53,11 @@ impl Health {
         !self.broken.load(Ordering::Acquire)
     }
 
+    /// No write is taken from here on.
+    pub(super) fn end(&self) {
+        self.broken.store(true, Ordering::Release);
+    }
+
     fn count(&self, fates: &[Fate]) {
         let kept = fates.iter().filter(|fate| **fate == Fate::Settled(Applied::Keep)).count();
         if kept > 0 {
@@ -84,7 +89,7 @@ fn fates(db: &Connection, health: &Health, works: &mut [Box<dyn Work>]) -> Vec<F
     // SQLite rolls back by itself after some errors; where it did not, it is done here.
     let cleared = db.is_autocommit() || run(db, "ROLLBACK").is_ok();
     if is_fatal(&error) || !cleared {
-        health.broken.store(true, Ordering::Release);
+        health.end();
         tracing::error!(%error, "the database failed: it is read-only from now on");
     } else {
         tracing::warn!(%error, writes = works.len(), "a group of writes was rolled back");

@@ -149,8 +149,8 @@ impl Store {
         }
     }
 
-    /// False once the disk has failed: the store is read-only from then on, for a failed fsync
-    /// cannot be tried again, and the process should end.
+    /// False once the disk has failed or the store is closed: it is read-only from then on, for a
+    /// failed fsync cannot be tried again, and the process should end.
     pub fn is_writable(&self) -> bool {
         self.0.health.is_writable()
     }

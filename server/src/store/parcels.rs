@@ -1,10 +1,9 @@
 //! Parcels and their histories, as they are read.
 
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use std::error::Error;
 
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
-use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
 use ulid::Ulid;
 
 use crate::{
@@ -18,7 +17,7 @@ macro_rules! select_parcels {
         concat!(
             "SELECT id, version, public_id, tenant, number, state, created_at, updated_at, \
              origin, destination, country, promised_day, label_version, last_sequence, \
-             step_index, step_due",
+             step_index, step_due, reprinted_at",
             $more,
             " FROM parcels ",
             $rest
@@ -29,7 +28,7 @@ macro_rules! select_parcels {
 pub(super) use select_parcels;
 
 /// The first column after those of a [`ParcelRow`].
-pub(super) const MORE: usize = 16;
+pub(super) const MORE: usize = 17;
 const ORDER: usize = MORE;
 
 /// The number under which an environment is stored.
@@ -131,6 +130,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
         country: CountryCode::parse(country).map_err(|error| damaged(10, error))?,
         promised_day: row.get(11)?,
         label_version: row.get(12)?,
+        reprinted_at: row.get::<_, Option<i64>>(16)?.map(Millis),
         last_sequence: row.get(13)?,
         step: step.map(|(index, due)| Step { index, due: Millis(due) }),
     })

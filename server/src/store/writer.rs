@@ -4,6 +4,7 @@
 use std::{
     fs::File,
     io,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
@@ -45,7 +46,9 @@ impl Writer {
     pub(super) fn start(db: Connection, lock: File, health: Arc<Health>) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            serve(&waiting, &db, &health);
+            // However the thread ends, the store says that it takes no more writes.
+            let _panicked = catch_unwind(AssertUnwindSafe(|| serve(&waiting, &db, &health)));
+            health.end();
             drop(db);
             drop(lock);
         })?;

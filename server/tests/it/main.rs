@@ -11,12 +11,15 @@
 
 mod access;
 mod api;
+mod document;
 mod kill;
 mod labels;
 mod limits;
 mod orders;
 mod parcels;
 mod process;
+mod reprint;
 mod reset;
 mod running;
 mod tracking;
+mod void;

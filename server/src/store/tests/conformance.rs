@@ -203,6 +203,7 @@ async fn an_order_comes_back_as_it_was_accepted(store: Store) {
         country: CountryCode::EC,
         promised_day: 20_473,
         label_version: 1,
+        reprinted_at: None,
         last_sequence: 2,
         step: None,
     };
@@ -342,7 +343,7 @@ async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
     let before = store.stats().commits;
     assert_eq!(store.purge_records(NOW.plus(LIFETIME - 1)).await.unwrap(), 0);
     assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 2_000);
-    assert!(store.stats().commits - before >= 3, "at most 1,000 a commit");
+    assert!(store.stats().commits - before >= 4, "at most 1,000 a commit");
     for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
         let found = store.record(&record(sandbox(1), number).key).unwrap();
         assert_eq!(found.is_some(), lives, "{number}");

@@ -1,11 +1,12 @@
 //! What a database file promises beyond the store in memory: it outlives the process, serves one
 //! server and any admin command, and never says that it kept what it did not.
 
-use std::{path::PathBuf, pin::pin, thread};
+use std::{path::PathBuf, pin::pin, thread, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::time::timeout;
 
 use super::conformance::{NOW, SECRET, commit_as_group, create, nothing, row, sandbox};
 use crate::store::{Commit, Store, StoreError, connection};
@@ -124,6 +125,7 @@ async fn a_closed_store_takes_no_writes() {
     let clone = store.clone();
     store.close().await;
     assert_eq!(clone.commit(create(sandbox(1), &number(1), 1)).await, Commit::Broken);
+    assert!(!clone.is_writable());
     assert_eq!(row(&clone, &number(1)), None);
 }
 
@@ -159,7 +161,8 @@ async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
     let place = Place::new();
     let store = place.open();
     let admin = place.hold();
-    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Busy);
+    let commit = store.commit(create(sandbox(1), &number(1), 1));
+    assert_eq!(timeout(Duration::from_secs(6), commit).await, Ok(Commit::Busy));
     let account = store.account("default", "acc_1".to_owned(), NOW).await;
     assert!(matches!(account, Err(StoreError::Busy { .. })), "{account:?}");
     admin.execute_batch("ROLLBACK").unwrap();
@@ -257,7 +260,7 @@ fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
     let db = Connection::open(&place.file).unwrap();
     db.execute_batch(
         "INSERT INTO parcels SELECT 1, 1, 3, 1, 'SB-NUMBER-0001', zeroblob(16), 77, 0, 0, '', '', \
-         'EC', 0, 1, 2, NULL, NULL, '{}'",
+         'EC', 0, 1, 2, NULL, NULL, NULL, '{}'",
     )
     .unwrap();
     let number = parcelo::TrackingNumber::parse("SB-NUMBER-0001").unwrap();

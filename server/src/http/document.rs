@@ -1,0 +1,391 @@
+//! The OpenAPI document: written from the tables of operations and errors, the types of the
+//! vocabulary, and what stands here about each operation that is served.
+
+use parcelo::{
+    Auth, BatchTracking, BatchTrackingRequest, CreatedOrder, ErrorCode,
+    ErrorCode::{
+        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        LabelNotReprintable, LabelVoided, ParcelDuplicateTracking, ParcelNotFound,
+        ParcelNotVoidable, ValidationFailed, VoidFailed,
+    },
+    ErrorEnvelope, Health, Idempotency, LabelFormat, LabelMetadata, Language, Meta, Method,
+    Operation, OrderRequest, ReprintRequest, TrackingRecord, VoidRequest, VoidedOrders, header,
+};
+use serde_json::{Value, json};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder,
+        PathItem, PathsBuilder, RefOr, Required, Response, ResponseBuilder, Responses,
+        header::HeaderBuilder,
+        path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
+        request_body::RequestBodyBuilder,
+        schema::{ObjectBuilder, Ref, Schema, SchemaType, Type},
+        security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme},
+    },
+};
+
+use super::answer;
+use crate::core::sample;
+
+const JSON: &str = "application/json";
+const KEY: &str = "apiKey";
+
+/// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
+struct Page {
+    operation: Operation,
+    summary: &'static str,
+    query: &'static [Query],
+    request: Option<(String, Value)>,
+    answers: Vec<Answer>,
+    refusals: &'static [ErrorCode],
+}
+
+/// A query parameter.
+struct Query {
+    name: &'static str,
+    about: &'static str,
+    schema: fn() -> RefOr<Schema>,
+}
+
+/// A successful answer.
+struct Answer {
+    status: &'static str,
+    about: &'static str,
+    contents: Vec<(&'static str, RefOr<Schema>)>,
+}
+
+/// GET /openapi.json.
+pub(super) async fn get() -> axum::response::Response {
+    answer::ok(&document())
+}
+
+/// The document of the endpoints that are served.
+fn document() -> OpenApi {
+    let mut paths = PathsBuilder::new();
+    for page in pages() {
+        let operation = describe(&page);
+        let method = match page.operation.method() {
+            Method::Get => HttpMethod::Get,
+            Method::Post => HttpMethod::Post,
+        };
+        paths = paths.path(page.operation.path(), PathItem::new(method, operation));
+    }
+    let info = InfoBuilder::new()
+        .title("Parcelo")
+        .version("1")
+        .description(Some("Creates parcel orders with labels and tracks them."))
+        .build();
+    OpenApiBuilder::new().info(info).paths(paths).components(Some(components())).build()
+}
+
+fn pages() -> Vec<Page> {
+    [orders(), tracking(), labels(), account()].into_iter().flatten().collect()
+}
+
+fn orders() -> Vec<Page> {
+    vec![
+        Page {
+            operation: Operation::CreateOrder,
+            summary: "Create an order with its label",
+            query: &[],
+            request: Some((name::<OrderRequest>(), sample::order())),
+            answers: vec![
+                one("201", "The order was created.", name::<CreatedOrder>()),
+                one("200", "The first answer again.", name::<CreatedOrder>()),
+            ],
+            refusals: &[
+                AuthCountryNotAllowed,
+                ParcelDuplicateTracking,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
+        },
+        Page {
+            operation: Operation::VoidOrders,
+            summary: "Void up to 100 orders",
+            query: &[],
+            request: Some((
+                name::<VoidRequest>(),
+                json!({
+                    "idempotencyKey": "void-2026-01-10-0001",
+                    "trackingNumbers": ["SB-SUCCESS-0001"],
+                    "reason": "Customer cancelled",
+                }),
+            )),
+            answers: vec![data("At least one is void.", name::<VoidedOrders>())],
+            refusals: &[
+                ParcelNotFound,
+                ParcelNotVoidable,
+                VoidFailed,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
+        },
+    ]
+}
+
+fn tracking() -> Vec<Page> {
+    vec![
+        Page {
+            operation: Operation::GetTracking,
+            summary: "Track one parcel",
+            query: &[Query {
+                name: "includeHistory",
+                about: "Whether the answer has the parcel's history.",
+                schema: || <bool as PartialSchema>::schema(),
+            }],
+            request: None,
+            answers: vec![one("200", "The tracking record.", name::<TrackingRecord>())],
+            refusals: &[ValidationFailed, ParcelNotFound],
+        },
+        Page {
+            operation: Operation::BatchTracking,
+            summary: "Track up to 100 parcels",
+            query: &[],
+            request: Some((
+                name::<BatchTrackingRequest>(),
+                json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
+            )),
+            answers: vec![data("A result for each number.", name::<BatchTracking>())],
+            refusals: &[],
+        },
+    ]
+}
+
+fn labels() -> Vec<Page> {
+    let metadata = || name::<LabelMetadata>();
+    vec![
+        Page {
+            operation: Operation::GetLabel,
+            summary: "Read a label's metadata",
+            query: &[],
+            request: None,
+            answers: vec![data("What is known about the label.", metadata())],
+            refusals: &[ParcelNotFound, LabelNotFound],
+        },
+        Page {
+            operation: Operation::DownloadLabel,
+            summary: "Download a label file",
+            query: &[Query {
+                name: "format",
+                about: "The file's format, in any case; PDF when absent.",
+                schema: || <LabelFormat as PartialSchema>::schema(),
+            }],
+            request: None,
+            answers: vec![files("200", "The label.")],
+            refusals: &[ValidationFailed, ParcelNotFound, LabelNotFound, LabelVoided],
+        },
+        Page {
+            operation: Operation::ReprintLabel,
+            summary: "Make a label anew",
+            query: &[],
+            request: Some((
+                name::<ReprintRequest>(),
+                json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
+            )),
+            answers: vec![data("The label as it is now.", metadata())],
+            refusals: &[
+                ParcelNotFound,
+                LabelNotFound,
+                LabelVoided,
+                LabelNotReprintable,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
+        },
+    ]
+}
+
+fn account() -> Vec<Page> {
+    vec![Page {
+        operation: Operation::Health,
+        summary: "Check the API key",
+        query: &[],
+        request: None,
+        answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
+        refusals: &[],
+    }]
+}
+
+/// The name of a type of the vocabulary in the document.
+fn name<T: ToSchema>() -> String {
+    T::name().into_owned()
+}
+
+fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
+    Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
+}
+
+/// An answer in the envelope.
+fn data(about: &'static str, schema: String) -> Answer {
+    let truth = ObjectBuilder::new().schema_type(SchemaType::from(Type::Boolean));
+    let envelope = ObjectBuilder::new()
+        .property("success", truth)
+        .property("data", Ref::from_schema_name(schema))
+        .property("meta", Ref::from_schema_name(name::<Meta>()))
+        .required("success")
+        .required("data")
+        .required("meta");
+    Answer { status: "200", about, contents: vec![(JSON, envelope.into())] }
+}
+
+fn files(status: &'static str, about: &'static str) -> Answer {
+    let file = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).build();
+    let contents = LabelFormat::ALL.map(|format| (format.content_type(), file().into()));
+    Answer { status, about, contents: contents.into() }
+}
+
+fn describe(page: &Page) -> utoipa::openapi::path::Operation {
+    let mut operation = OperationBuilder::new()
+        .operation_id(Some(page.operation.name()))
+        .summary(Some(page.summary))
+        .description(Some(about_headers(page.operation)))
+        .parameters(Some(parameters(page)))
+        .responses(responses(page));
+    if let Some((schema, example)) = &page.request {
+        let schema = Ref::from_schema_name(schema.clone());
+        let content = ContentBuilder::new().schema(Some(schema)).example(Some(example.clone()));
+        let body = RequestBodyBuilder::new().content(JSON, content.build());
+        operation = operation.request_body(Some(body.required(Some(Required::True)).build()));
+    }
+    if page.operation.auth() == Auth::ApiKey {
+        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], _>(KEY, []));
+    }
+    operation.build()
+}
+
+/// Headers are told in words: as parameters they would promise that no other header is accepted.
+fn about_headers(operation: Operation) -> String {
+    let language = "`Accept-Language` is `en` (the default) or `es`.";
+    match operation.idempotency() {
+        Idempotency::Required | Idempotency::Optional => {
+            format!("{language} `X-Idempotency-Key` is a second spelling of `idempotencyKey`.")
+        }
+        Idempotency::Reads | Idempotency::None => language.to_owned(),
+    }
+}
+
+fn parameters(page: &Page) -> Vec<Parameter> {
+    let path = page.operation.path();
+    let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    let mut parameters: Vec<_> = names.map(in_path).collect();
+    parameters.extend(page.query.iter().map(|query| {
+        ParameterBuilder::new()
+            .name(query.name)
+            .parameter_in(ParameterIn::Query)
+            .required(Required::False)
+            .description(Some(query.about))
+            .schema(Some((query.schema)()))
+            .build()
+    }));
+    parameters
+}
+
+fn in_path(name: &str) -> Parameter {
+    let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).min_length(Some(1));
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .schema(Some(text))
+        .build()
+}
+
+/// The successes, and the refusals grouped by their status.
+fn responses(page: &Page) -> Responses {
+    let mut responses = Responses::new();
+    for answer in &page.answers {
+        let mut response = ResponseBuilder::new().description(answer.about);
+        for (kind, schema) in &answer.contents {
+            let content = ContentBuilder::new().schema(Some(schema.clone()));
+            response = response.content(*kind, content.build());
+        }
+        let response = with_headers(response);
+        responses.responses.insert(answer.status.to_owned(), response.into());
+    }
+    let mut codes = refusals(page);
+    codes.sort_by_key(|code| code.status());
+    for same in codes.chunk_by(|one, other| one.status() == other.status()) {
+        if let Some(code) = same.first() {
+            responses.responses.insert(code.status().to_string(), refusal(same).into());
+        }
+    }
+    responses
+}
+
+/// What any operation may answer, by its authentication and its body, and its own refusals.
+fn refusals(page: &Page) -> Vec<ErrorCode> {
+    let mut codes = vec![
+        ErrorCode::RateLimitExceeded,
+        ErrorCode::MethodNotAllowed,
+        ErrorCode::InternalError,
+        ErrorCode::ServiceUnavailable,
+    ];
+    if page.operation.auth() == Auth::ApiKey {
+        codes.extend([
+            ErrorCode::AuthMissingApiKey,
+            ErrorCode::AuthInvalidApiKey,
+            ErrorCode::AuthIpNotAllowed,
+        ]);
+    }
+    if page.request.is_some() {
+        codes.extend([
+            ErrorCode::ValidationFailed,
+            ErrorCode::PayloadTooLarge,
+            ErrorCode::UnsupportedMediaType,
+        ]);
+    }
+    codes.extend(page.refusals);
+    codes
+}
+
+fn refusal(codes: &[ErrorCode]) -> Response {
+    let told = codes.iter().map(|code| format!("`{code}`: {}", code.template(Language::En)));
+    let schema = Ref::from_schema_name(name::<ErrorEnvelope>());
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    let about = told.collect::<Vec<_>>().join("\n\n");
+    with_headers(ResponseBuilder::new().description(about).content(JSON, content))
+}
+
+/// The headers that every answer carries.
+fn with_headers(response: ResponseBuilder) -> Response {
+    let told = [
+        (header::REQUEST_ID, "The id to quote to support."),
+        (header::RATE_LIMIT, "The most requests in a window."),
+        (header::RATE_REMAINING, "Requests left in this window."),
+        (header::RATE_RESET, "The Unix second in which this window ends."),
+    ];
+    let headers = told.map(|(name, about)| (name, HeaderBuilder::new().description(Some(about))));
+    let with = |response: ResponseBuilder, (name, header): (&str, HeaderBuilder)| {
+        response.header(name, header.build())
+    };
+    headers.into_iter().fold(response, with).build()
+}
+
+fn components() -> utoipa::openapi::Components {
+    let mut schemas = Vec::new();
+    add::<OrderRequest>(&mut schemas);
+    add::<CreatedOrder>(&mut schemas);
+    add::<VoidRequest>(&mut schemas);
+    add::<VoidedOrders>(&mut schemas);
+    add::<BatchTrackingRequest>(&mut schemas);
+    add::<BatchTracking>(&mut schemas);
+    add::<LabelMetadata>(&mut schemas);
+    add::<ReprintRequest>(&mut schemas);
+    add::<TrackingRecord>(&mut schemas);
+    add::<Health>(&mut schemas);
+    add::<ErrorEnvelope>(&mut schemas);
+    add::<Meta>(&mut schemas);
+    let key = ApiKey::Header(ApiKeyValue::new(header::API_KEY));
+    ComponentsBuilder::new()
+        .schemas_from_iter(schemas)
+        .security_scheme(KEY, SecurityScheme::ApiKey(key))
+        .build()
+}
+
+/// A type of the vocabulary and all that it refers to.
+fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    T::schemas(schemas);
+    schemas.push((name::<T>(), T::schema()));
+}
