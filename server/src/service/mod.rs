@@ -8,6 +8,7 @@ mod changes;
 mod keys;
 mod limiter;
 mod lists;
+mod manifests;
 mod orders;
 mod parcels;
 mod replay;
@@ -95,7 +96,9 @@ impl Service {
 /// operation; the ones an operation can bring about itself, it looks at before.
 fn failed(outcome: &Commit) -> Refusal {
     match outcome {
-        Commit::Busy | Commit::Full | Commit::VersionConflict => Refusal::unavailable(),
+        Commit::Busy | Commit::Full | Commit::VersionConflict | Commit::DuplicateAwb => {
+            Refusal::unavailable()
+        }
         Commit::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
         Commit::Committed | Commit::IdempotencyTaken(_) | Commit::Broken => {
             tracing::error!(?outcome, "a commit failed");

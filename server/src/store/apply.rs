@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, lists, parcels, records};
+use super::{Commit, lists, manifests, parcels, records};
 use crate::{
     clock::Millis,
     core::{
@@ -22,9 +22,11 @@ impl Ready {
     pub(super) fn of(changes: Changes) -> serde_json::Result<Self> {
         let orders = changes.ops.iter().filter_map(|op| match op {
             Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
-            Op::Move { .. } | Op::Schedule { .. } | Op::CancelSteps { .. } | Op::Reprint { .. } => {
-                None
-            }
+            Op::InsertManifest(_)
+            | Op::Move { .. }
+            | Op::Schedule { .. }
+            | Op::CancelSteps { .. }
+            | Op::Reprint { .. } => None,
         });
         let orders = orders.collect::<Result<_, _>>()?;
         Ok(Self { changes, orders })
@@ -93,6 +95,7 @@ fn apply_op<'a>(
         Op::Schedule { parcel, step } => {
             (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
         }
+        Op::InsertManifest(manifest) => (manifests::insert(db, manifest)?, Commit::DuplicateAwb),
         Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
         Op::Reprint { parcel, at } => (reprint(db, *parcel, *at)?, Commit::VersionConflict),
     };

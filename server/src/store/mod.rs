@@ -12,6 +12,7 @@ mod error;
 mod group;
 mod keys;
 mod lists;
+mod manifests;
 mod parcels;
 mod readers;
 mod records;
@@ -78,6 +79,8 @@ pub enum Commit {
     IdempotencyTaken(IdempotencyRecord),
     /// Their tracking number is taken in its environment.
     DuplicateTracking,
+    /// The tenant has a manifest under their air waybill: load and decide again.
+    DuplicateAwb,
     /// A parcel is no longer what they were decided on: load and decide again.
     VersionConflict,
     /// They have not come back in 5 s.

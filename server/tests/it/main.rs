@@ -15,6 +15,7 @@ mod document;
 mod kill;
 mod labels;
 mod limits;
+mod manifests;
 mod orders;
 mod parcels;
 mod process;
