@@ -3,7 +3,7 @@
 use parcelo::{CountryCode, OrderRequest, TrackingNumber};
 use ulid::Ulid;
 
-use super::{CarrierException, IdempotencyRecord, SeenEvent, State, Tenant};
+use super::{CarrierException, IdempotencyRecord, SeenEvent, State, Tenant, manifest::NewManifest};
 use crate::clock::Millis;
 
 /// A parcel's number inside the database.
@@ -32,6 +32,8 @@ pub struct Changes {
 pub enum Op {
     /// A new parcel; its first two events are implied by its row.
     InsertParcel(Box<NewParcel>),
+    /// A new manifest; its parcels move by operations of their own.
+    InsertManifest(Box<NewManifest>),
     /// The parcel takes the event's state, and the event joins its history.
     Move {
         /// The parcel.

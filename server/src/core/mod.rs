@@ -15,6 +15,7 @@ pub mod keys;
 pub mod labels;
 pub mod limit;
 pub mod list;
+pub mod manifest;
 pub mod refusal;
 pub mod sample;
 pub mod scenario;

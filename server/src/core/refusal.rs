@@ -96,6 +96,12 @@ impl Refusal {
         Self { values: vec![("status", status.to_owned())], ..code.into() }
     }
 
+    /// The parcel is in a manifest already.
+    pub fn already_manifested(manifest: &str) -> Self {
+        let values = vec![("manifestId", manifest.to_owned())];
+        Self { values, ..ErrorCode::ParcelAlreadyManifested.into() }
+    }
+
     /// The same refusal with more to say.
     #[must_use]
     pub fn with_details(self, details: Value) -> Self {
@@ -164,6 +170,7 @@ mod tests {
             Refusal::rate_limited(3),
             Refusal::status(ErrorCode::LabelNotReprintable, State::Delivered),
             Refusal::transition(State::Delivered, State::InTransit),
+            Refusal::already_manifested("man_1"),
             Refusal::other_environment(Environment::Sandbox, "http://sandbox.example"),
         ];
         for refusal in refusals {

@@ -11,6 +11,7 @@ mod gate;
 mod health;
 mod labels;
 mod listen;
+mod manifests;
 mod orders;
 mod pages;
 mod parcels;
@@ -59,6 +60,8 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::GetLabel, get(labels::metadata)))
         .merge(operation(Operation::ReprintLabel, post(labels::reprint)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
+        .merge(operation(Operation::SubmitManifest, post(manifests::submit)))
+        .merge(operation(Operation::GetManifest, get(manifests::get)))
         .merge(operation(Operation::ListParcels, get(parcels::list)))
         .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))

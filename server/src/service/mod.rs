@@ -9,6 +9,7 @@ mod changes;
 mod keys;
 mod limiter;
 mod lists;
+mod manifests;
 mod orders;
 mod parcels;
 mod replay;
@@ -99,7 +100,9 @@ impl Service {
 /// operation; the ones an operation can bring about itself, it looks at before.
 fn failed(outcome: &Commit) -> Refusal {
     match outcome {
-        Commit::Busy | Commit::Full | Commit::VersionConflict => Refusal::unavailable(),
+        Commit::Busy | Commit::Full | Commit::VersionConflict | Commit::DuplicateAwb => {
+            Refusal::unavailable()
+        }
         Commit::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
         Commit::Committed
         | Commit::IdempotencyTaken(_)

@@ -109,6 +109,7 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
         | Op::AddEvent { .. }
         | Op::CarrierSeen(_)
         | Op::Exception(_)
+        | Op::InsertManifest(_)
         | Op::Schedule { .. }
         | Op::CancelSteps { .. }
         | Op::Reprint { .. } => None,

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, carriers, lists, parcels, records};
+use super::{Commit, carriers, lists, manifests, parcels, records};
 use crate::{
     clock::Millis,
     core::{
@@ -26,6 +26,7 @@ impl Ready {
             | Op::AddEvent { .. }
             | Op::CarrierSeen(_)
             | Op::Exception(_)
+            | Op::InsertManifest(_)
             | Op::Schedule { .. }
             | Op::CancelSteps { .. }
             | Op::Reprint { .. } => None,
@@ -103,6 +104,7 @@ fn apply_op<'a>(
         Op::Schedule { parcel, step } => {
             (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
         }
+        Op::InsertManifest(manifest) => (manifests::insert(db, manifest)?, Commit::DuplicateAwb),
         Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
         Op::Reprint { parcel, at } => (reprint(db, *parcel, *at)?, Commit::VersionConflict),
     };

@@ -13,6 +13,7 @@ mod error;
 mod group;
 mod keys;
 mod lists;
+mod manifests;
 mod parcels;
 mod readers;
 mod records;
@@ -81,6 +82,8 @@ pub enum Commit {
     DuplicateTracking,
     /// Their carrier event was taken before.
     DuplicateCarrierEvent,
+    /// The tenant has a manifest under their air waybill: load and decide again.
+    DuplicateAwb,
     /// A parcel is no longer what they were decided on: load and decide again.
     VersionConflict,
     /// They have not come back in 5 s.

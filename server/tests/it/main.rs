@@ -16,6 +16,7 @@ mod document;
 mod kill;
 mod labels;
 mod limits;
+mod manifests;
 mod orders;
 mod parcels;
 mod process;

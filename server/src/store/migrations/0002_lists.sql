@@ -1,11 +1,11 @@
--- A manifest as it was submitted: `document` is the answer's data.
+-- A manifest as it was submitted: `document` is it as JSON.
 CREATE TABLE manifests (
     id           INTEGER PRIMARY KEY,
     tenant       INTEGER NOT NULL,
     awb          TEXT NOT NULL,
     public_id    BLOB NOT NULL UNIQUE,
     submitted_at INTEGER NOT NULL,
-    document     TEXT NOT NULL
+    document     BLOB NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX manifests_awb ON manifests (tenant, awb);

@@ -1,0 +1,215 @@
+//! Submitting a manifest: all of its parcels go under the air waybill, or none does
+//! (docs/api.md, Submit a manifest).
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use parcelo::{
+    Awb, CurrencyCode, Decimal, DeclaredValue, ErrorCode, ItemError, Manifest, ManifestRequest,
+    ManifestStatus, ParcelDetails, ParcelStatus, TrackingNumber, Warning, WarningCode,
+};
+use serde::Serialize;
+use serde_json::json;
+use ulid::Ulid;
+
+use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body};
+use crate::{clock::Millis, ids::named};
+
+const NUMBERS: &str = "trackingNumbers";
+
+/// A manifest that does not exist yet.
+#[derive(Debug, Clone)]
+pub struct NewManifest {
+    /// The public id, without its prefix.
+    pub id: Ulid,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// Its air waybill; a tenant has one manifest under it.
+    pub awb: Awb,
+    /// When it was submitted.
+    pub submitted_at: Millis,
+    /// The [`Manifest`] as JSON.
+    pub document: Vec<u8>,
+    /// Its parcels.
+    pub parcels: Vec<ParcelKey>,
+}
+
+/// A parcel that is asked for, and what its manifest adds up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The parcel.
+    pub parcel: ParcelRow,
+    /// Its weight and value.
+    pub details: ParcelDetails,
+    /// The manifest it is in already.
+    pub manifest: Option<Ulid>,
+}
+
+/// A request to submit a manifest, and what was found for it.
+#[derive(Debug)]
+pub struct Submission<'a> {
+    /// Whose request it is.
+    pub tenant: Tenant,
+    /// The request.
+    pub request: &'a ManifestRequest,
+    /// The tenant's manifest under the same air waybill.
+    pub known: Option<Manifest>,
+    /// The tenant's parcels for the numbers asked, in their order.
+    pub found: &'a [Option<Candidate>],
+}
+
+/// What comes of a submission that is not refused.
+#[derive(Debug)]
+pub enum Submitted {
+    /// The same had been submitted before; there is nothing to do.
+    Before(Manifest),
+    /// It is submitted now.
+    Now {
+        /// The manifest.
+        manifest: Manifest,
+        /// The parcels it was decided on.
+        expect: Vec<(ParcelKey, Version)>,
+        /// What to do.
+        ops: Vec<Op>,
+    },
+}
+
+/// Decides a submission.
+pub fn submit(submission: Submission<'_>, id: Ulid, now: Millis) -> Result<Submitted, Refusal> {
+    let Submission { tenant, request, known, found } = submission;
+    if let Some(known) = known {
+        return if is_same_set(request, &known) {
+            Ok(Submitted::Before(known))
+        } else {
+            let details = json!({ "manifestId": known.manifest_id });
+            Err(Refusal::from(ErrorCode::ManifestAlreadySubmitted).with_details(details))
+        };
+    }
+    let asked = request.tracking_numbers.iter().zip(found).enumerate();
+    let offenders: Vec<_> = asked
+        .filter_map(|(place, (number, found))| offender(place, number, found.as_ref()))
+        .collect();
+    if !offenders.is_empty() {
+        let details = json!({ "errors": offenders });
+        return Err(Refusal::from(ErrorCode::ManifestParcelsRejected).with_details(details));
+    }
+    let candidates: Vec<_> = found.iter().flatten().collect();
+    let manifest = manifest(request, &candidates, id, now);
+    let new = NewManifest {
+        id,
+        tenant,
+        awb: request.awb_number.clone(),
+        submitted_at: now,
+        document: to_body(&manifest),
+        parcels: candidates.iter().map(|candidate| candidate.parcel.key).collect(),
+    };
+    let parcels = || candidates.iter().map(|candidate| &candidate.parcel);
+    let expect = parcels().map(|parcel| (parcel.key, parcel.version)).collect();
+    let mut ops = vec![Op::InsertManifest(Box::new(new))];
+    ops.extend(parcels().map(|parcel| moved(parcel, now)));
+    Ok(Submitted::Now { manifest, expect, ops })
+}
+
+/// Whether the manifest has just the parcels that are asked for, in whatever order and case.
+fn is_same_set(request: &ManifestRequest, known: &Manifest) -> bool {
+    let asked: HashSet<_> =
+        request.tracking_numbers.iter().map(|number| number.to_ascii_uppercase()).collect();
+    let has: HashSet<_> = known.tracking_numbers.iter().map(TrackingNumber::folded).collect();
+    asked == has
+}
+
+/// A parcel that keeps the manifest from being submitted.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Offender<'a> {
+    field: String,
+    tracking_number: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<ParcelStatus>,
+    #[serde(flatten)]
+    error: ItemError,
+}
+
+fn offender<'a>(place: usize, number: &'a str, found: Option<&Candidate>) -> Option<Offender<'a>> {
+    let refusal = match found {
+        None => ErrorCode::ParcelNotFound.into(),
+        Some(Candidate { manifest: Some(manifest), .. }) => {
+            Refusal::already_manifested(&named("man", *manifest))
+        }
+        Some(Candidate { parcel, .. }) if parcel.state.can_become(State::ManifestSubmitted) => {
+            return None;
+        }
+        Some(Candidate { parcel, .. }) => {
+            Refusal::status(ErrorCode::ParcelNotManifestable, parcel.state)
+        }
+    };
+    Some(Offender {
+        field: format!("{NUMBERS}[{place}]"),
+        tracking_number: number,
+        status: found.map(|candidate| candidate.parcel.state.into()),
+        error: refusal.to_item(),
+    })
+}
+
+fn moved(parcel: &ParcelRow, now: Millis) -> Op {
+    let event = Event {
+        sequence: parcel.last_sequence + 1,
+        state: State::ManifestSubmitted,
+        at: now,
+        location: parcel.origin.clone(),
+        description: None,
+    };
+    Op::Move { parcel: parcel.key, event }
+}
+
+fn manifest(
+    request: &ManifestRequest,
+    candidates: &[&Candidate],
+    id: Ulid,
+    now: Millis,
+) -> Manifest {
+    let countries: BTreeSet<_> =
+        candidates.iter().map(|candidate| candidate.parcel.country).collect();
+    let weights = candidates.iter().filter_map(|candidate| candidate.details.kilograms());
+    let numbers = candidates.iter().map(|candidate| candidate.parcel.tracking_number.clone());
+    Manifest {
+        manifest_id: named("man", id),
+        awb_number: request.awb_number.clone(),
+        status: ManifestStatus::Submitted,
+        parcel_count: u32::try_from(candidates.len()).unwrap_or(u32::MAX),
+        total_weight_kg: weights.sum(),
+        declared_values: declared_values(candidates),
+        warnings: if countries.len() > 1 { vec![mixed_destinations()] } else { Vec::new() },
+        destination_countries: countries.into_iter().collect(),
+        tracking_numbers: numbers.collect(),
+        flight_number: request.flight_number.clone(),
+        departure_date: request.departure_date,
+        origin_airport: request.origin_airport.clone(),
+        destination_airport: request.destination_airport.clone(),
+        reference: request.reference.clone(),
+        submitted_at: now.to_utc(),
+    }
+}
+
+/// The sums by currency, in the order of their codes.
+fn declared_values(candidates: &[&Candidate]) -> Vec<DeclaredValue> {
+    let mut sums: BTreeMap<&str, (CurrencyCode, Decimal)> = BTreeMap::new();
+    for ParcelDetails { currency, declared_value, .. } in
+        candidates.iter().map(|candidate| &candidate.details)
+    {
+        let (_, sum) = sums.entry(currency.as_str()).or_insert((*currency, Decimal::ZERO));
+        *sum += declared_value;
+    }
+    sums.into_values().map(|(currency, amount)| DeclaredValue { currency, amount }).collect()
+}
+
+fn mixed_destinations() -> Warning {
+    Warning {
+        code: WarningCode::MixedDestinations,
+        field: NUMBERS.to_owned(),
+        message: "The parcels go to several countries: check that one air waybill is meant."
+            .to_owned(),
+        message_es:
+            "Los paquetes van a varios países: verifique que corresponda una sola guía aérea."
+                .to_owned(),
+    }
+}

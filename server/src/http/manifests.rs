@@ -1,0 +1,33 @@
+//! Manifests: POST /api/v1/manifests/submit, GET /api/v1/manifests/{manifestId}.
+
+use axum::{
+    Extension,
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::Response,
+};
+use parcelo::header;
+
+use super::{Api, Refused, answer, body, gate::RequestId};
+use crate::service::{Answer, Caller, Keyed};
+
+pub(super) async fn submit(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+) -> Result<Answer, Refused> {
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let body = body::json_object(request).await?;
+    let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
+    Ok(api.service.submit_manifest(&caller, request).await?)
+}
+
+pub(super) async fn get(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refused> {
+    let manifest = api.service.manifest(&caller, &body::parameter(path))?;
+    Ok(answer::data(manifest, id))
+}

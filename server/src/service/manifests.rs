@@ -1,0 +1,107 @@
+//! Manifests: POST /api/v1/manifests/submit, and reading one.
+
+use parcelo::{
+    Envelope, ErrorCode, Fingerprint, Manifest, ManifestRequest, Meta, Operation, rules,
+};
+use ulid::Ulid;
+
+use super::{
+    Answer, Caller, Keyed, Refusal, Service, failed,
+    replay::{TRIES, taken},
+};
+use crate::{
+    core::{
+        Changes, IdempotencyRecord, RecordKey,
+        manifest::{self, Submission, Submitted},
+        to_body,
+    },
+    store::Commit,
+};
+
+/// A request that keeps the rules, and the record of its key if it has one.
+struct Asked<'a> {
+    request: ManifestRequest,
+    key: Option<RecordKey>,
+    said: Fingerprint,
+    request_id: &'a str,
+}
+
+impl Service {
+    /// Submits the manifest that a request describes, whole or not at all.
+    pub async fn submit_manifest(
+        &self,
+        caller: &Caller,
+        request: Keyed<'_>,
+    ) -> Result<Answer, Refusal> {
+        let operation = Operation::SubmitManifest;
+        let (said, before) = self.before(caller, operation, &request, "")?;
+        if let Some(answer) = before {
+            return Ok(answer);
+        }
+        let checked = rules::check_manifest(request.body, request.header_key)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        let key = checked.idempotency_key.as_ref();
+        let key = key.map(|key| RecordKey::of(caller.key.row, operation, key));
+        let asked = Asked { request: checked, key, said, request_id: request.request_id };
+        for _ in 0..TRIES {
+            if let Some(answer) = self.try_to_submit(caller, &asked).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+
+    /// One of the caller's manifests, by its id `man_…`.
+    pub fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
+        let id = id.strip_prefix("man_").and_then(|id| Ulid::from_string(id).ok());
+        let id = id.ok_or(ErrorCode::ManifestNotFound)?;
+        let found = self.store.manifest(caller.key.tenant, id)?;
+        found.ok_or_else(|| ErrorCode::ManifestNotFound.into())
+    }
+
+    /// Loads, decides and commits once; none when somebody else was faster.
+    async fn try_to_submit(
+        &self,
+        caller: &Caller,
+        asked: &Asked<'_>,
+    ) -> Result<Option<Answer>, Refusal> {
+        let (tenant, request, now) = (caller.key.tenant, &asked.request, self.now());
+        self.take_due_steps_of(tenant, now).await?;
+        let loaded =
+            self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers)?;
+        let submission = Submission { tenant, request, known: loaded.known, found: &loaded.found };
+        let (answer, body, expect, ops) =
+            match manifest::submit(submission, self.ids.ulid(now), now)? {
+                Submitted::Before(manifest) => {
+                    let body = in_envelope(manifest, asked.request_id);
+                    (Answer::Done(body.clone()), body, Vec::new(), Vec::new())
+                }
+                Submitted::Now { manifest, expect, ops } => {
+                    let body = in_envelope(manifest, asked.request_id);
+                    (Answer::Created(body.clone()), body, expect, ops)
+                }
+            };
+        let replay = asked.key.map(|key| IdempotencyRecord {
+            key,
+            tenant,
+            fingerprint: asked.said,
+            first_seen: now,
+            body,
+        });
+        if ops.is_empty() && replay.is_none() {
+            return Ok(Some(answer));
+        }
+        match self.store.commit(Changes { now, replay, expect, ops }).await {
+            Commit::Committed => Ok(Some(answer)),
+            Commit::VersionConflict | Commit::DuplicateAwb => Ok(None),
+            Commit::IdempotencyTaken(record) => taken(record, &asked.said, now).map(Some),
+            Commit::Busy => Err(Refusal::in_progress()),
+            outcome => Err(failed(&outcome)),
+        }
+    }
+}
+
+fn in_envelope(data: Manifest, request_id: &str) -> Vec<u8> {
+    let meta = Meta { request_id: request_id.to_owned() };
+    to_body(&Envelope { success: true, data, meta })
+}

@@ -1,0 +1,102 @@
+//! Manifests in the database, and the parcels that are to go into one.
+
+use parcelo::{Awb, Manifest, ParcelDetails, TrackingNumber};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use ulid::Ulid;
+
+use super::{
+    Store, StoreError,
+    parcels::{self, damaged, select_parcels},
+};
+use crate::core::{
+    Tenant,
+    manifest::{Candidate, NewManifest},
+};
+
+/// What a submission is decided on, all of one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The tenant's manifest under the air waybill.
+    pub known: Option<Manifest>,
+    /// The tenant's parcels with the numbers, in their order.
+    pub found: Vec<Option<Candidate>>,
+}
+
+impl Store {
+    /// What a manifest under an air waybill, of parcels with these numbers, is decided on.
+    pub fn for_manifest(
+        &self,
+        tenant: Tenant,
+        awb: &Awb,
+        numbers: &[String],
+    ) -> Result<Loaded, StoreError> {
+        self.read(|db| {
+            let moment = db.unchecked_transaction()?;
+            let known = "SELECT document FROM manifests WHERE tenant = ?1 AND awb = ?2";
+            let mut known = moment.prepare_cached(known)?;
+            let known = known.query_row(params![tenant.number(), awb.as_str()], document);
+            let found = numbers.iter().map(|number| candidate(&moment, tenant, number));
+            Ok(Loaded { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
+        })
+    }
+
+    /// One of the tenant's manifests.
+    pub fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
+        self.read(|db| {
+            let sql = "SELECT document FROM manifests WHERE public_id = ?1 AND tenant = ?2";
+            let mut find = db.prepare_cached(sql)?;
+            find.query_row(params![id.to_bytes(), tenant.number()], document).optional()
+        })
+    }
+}
+
+/// Keeps the manifest with its parcels; false when the air waybill has one.
+pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<bool> {
+    let mut insert = db.prepare_cached(
+        "INSERT INTO manifests (tenant, awb, public_id, submitted_at, document) \
+         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+    )?;
+    let inserted = insert.execute(params![
+        manifest.tenant.number(),
+        manifest.awb.as_str(),
+        manifest.id.to_bytes(),
+        manifest.submitted_at.0,
+        manifest.document,
+    ])?;
+    if inserted == 0 {
+        return Ok(false);
+    }
+    let row = db.last_insert_rowid();
+    let mut insert =
+        db.prepare_cached("INSERT INTO manifest_parcels (parcel, manifest) VALUES (?1, ?2)")?;
+    for parcel in &manifest.parcels {
+        insert.execute([parcel.0, row])?;
+    }
+    Ok(true)
+}
+
+fn candidate(db: &Connection, tenant: Tenant, number: &str) -> rusqlite::Result<Option<Candidate>> {
+    let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
+    let sql = select_parcels!(
+        ", json_extract(order_json, '$.parcelDetails'), \
+         (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+          WHERE p.parcel = parcels.id)",
+        "WHERE environment = ?1 AND number = ?2 AND tenant = ?3"
+    );
+    let mut find = db.prepare_cached(sql)?;
+    let environment = parcels::environment(tenant.environment);
+    find.query_row(params![environment, number.as_str(), tenant.number()], read).optional()
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+    let details = row.get_ref(parcels::MORE)?.as_str()?;
+    let details: ParcelDetails =
+        serde_json::from_str(details).map_err(|error| damaged(parcels::MORE, error))?;
+    let manifest = row.get::<_, Option<_>>(parcels::MORE + 1)?.map(Ulid::from_bytes);
+    Ok(Candidate { parcel: parcels::read(row)?, details, manifest })
+}
+
+fn document(row: &Row<'_>) -> rusqlite::Result<Manifest> {
+    let document = row.get_ref(0)?.as_blob()?;
+    serde_json::from_slice(document).map_err(|error| damaged(0, error))
+}

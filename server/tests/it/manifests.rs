@@ -1,0 +1,373 @@
+//! POST /api/v1/manifests/submit, GET /api/v1/manifests/{manifestId}.
+
+use std::time::Duration;
+
+use parcelo::Operation;
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, numbered, order, send, with};
+
+const SUBMIT: &str = Operation::SubmitManifest.path();
+const AWB: &str = "176-12345675";
+const OTHER_AWB: &str = "020-81140743";
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
+}
+
+async fn post(api: &Api, body: &Value) -> Answer {
+    let request = api.request("POST", SUBMIT).header("content-type", "application/json");
+    send(request.body(body.to_string())).await
+}
+
+async fn submit<N: AsRef<str>>(api: &Api, awb: &str, numbers: &[N]) -> Answer {
+    let numbers: Vec<_> = numbers.iter().map(AsRef::as_ref).collect();
+    post(api, &json!({ "awbNumber": awb, "trackingNumbers": numbers })).await
+}
+
+/// Creates parcels and answers with their numbers.
+async fn parcels(api: &Api, keys: std::ops::Range<usize>) -> Vec<String> {
+    let mut tasks = tokio::task::JoinSet::new();
+    for place in keys {
+        let (api, order) = (api.clone(), order(&format!("order-{place:04}")));
+        tasks.spawn(async move { api.created(&order).await });
+    }
+    tasks.join_all().await
+}
+
+async fn statuses(api: &Api, number: &str) -> Vec<String> {
+    let path = format!("{}?includeHistory=true", Operation::GetTracking.path_of(number));
+    let body = api.get(&path).await.json();
+    let events = body["history"].as_array().unwrap();
+    assert_eq!(events.last().unwrap()["status"], body["status"]);
+    events.iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
+}
+
+/// `field trackingNumber status code` of each parcel that was rejected.
+fn rejected(answer: &Answer) -> Vec<String> {
+    assert_eq!(answer.refusal(), (409, "MANIFEST_PARCELS_REJECTED".to_owned()));
+    let body = answer.json();
+    let items = body["error"]["details"]["errors"].as_array().unwrap();
+    let text = |item: &Value, name: &str| item[name].as_str().unwrap_or("-").to_owned();
+    for item in items {
+        assert_ne!(item["message"], item["message_es"], "{item}");
+        assert!(!text(item, "message").contains('{'), "{item}");
+    }
+    let names = ["field", "trackingNumber", "status", "code"];
+    items.iter().map(|item| names.map(|name| text(item, name)).join(" ")).collect()
+}
+
+#[tokio::test]
+async fn parcels_go_under_an_air_waybill_and_can_be_read_there() {
+    let (_server, api) = start().await;
+    let pounds = json!({ "weightLbs": 3, "declaredValue": 19.99, "currency": "EUR" });
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.created(&with(numbered("order-0002", "SB-SECOND-0002"), "/parcelDetails", pounds)).await;
+    api.created(&numbered("order-0003", "SB-THIRD-0003")).await;
+    let body = json!({
+        "idempotencyKey": "manifest-0001", "awbNumber": "17612345675",
+        "trackingNumbers": ["sb-third-0003", "SB-SUCCESS-0001", "SB-SECOND-0002"],
+        "flightNumber": "EK213", "departureDate": "2026-01-11", "originAirport": "MIA",
+        "destinationAirport": "UIO", "reference": "PO-77", "unknown": true
+    });
+    let answer = post(&api, &body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let data = answer.json()["data"].clone();
+    let id = data["manifestId"].as_str().unwrap();
+    assert!(id.starts_with("man_"), "{id}");
+    let expected = json!({
+        "manifestId": id, "awbNumber": AWB, "status": "SUBMITTED", "parcelCount": 3,
+        "totalWeightKg": 3.861,
+        "declaredValues": [{ "currency": "EUR", "amount": 19.99 }, { "currency": "USD", "amount": 91 }],
+        "destinationCountries": ["EC"],
+        "trackingNumbers": ["SB-THIRD-0003", "SB-SUCCESS-0001", "SB-SECOND-0002"],
+        "flightNumber": "EK213", "departureDate": "2026-01-11", "originAirport": "MIA",
+        "destinationAirport": "UIO", "reference": "PO-77", "submittedAt": "2026-01-05T08:00:00.000Z",
+        "warnings": []
+    });
+    assert_eq!(data, expected);
+    assert_eq!(answer.json()["meta"]["requestId"], answer.header("x-request-id"));
+    let read = api.get(&Operation::GetManifest.path_of(id)).await;
+    assert_eq!((read.status, &read.json()["data"]), (200, &expected));
+    assert_eq!(read.json()["meta"]["requestId"], read.header("x-request-id"));
+    let listed = api.get("/api/v1/parcels?status=MANIFEST_SUBMITTED").await.json();
+    assert_eq!(listed["meta"]["total"], 3);
+    assert_eq!(
+        (&listed["data"][0]["manifestId"], &listed["data"][0]["awbNumber"]),
+        (&json!(id), &json!(AWB))
+    );
+    let event = api.get("/api/v1/tracking/SB-THIRD-0003?includeHistory=true").await.json();
+    assert_eq!(event["history"][2]["location"], "Miami, US");
+}
+
+#[tokio::test]
+async fn all_faults_of_a_request_come_at_once() {
+    let (_server, api) = start().await;
+    let body = json!({
+        "idempotencyKey": "short", "awbNumber": "176-12345676", "trackingNumbers": ["a", "A"],
+        "flightNumber": "x", "departureDate": "tomorrow", "originAirport": "M1A",
+        "destinationAirport": "", "reference": "x".repeat(101)
+    });
+    let expected = [
+        "idempotencyKey TOO_SHORT",
+        "awbNumber INVALID_FORMAT",
+        "trackingNumbers[1] DUPLICATE",
+        "flightNumber INVALID_FORMAT",
+        "departureDate INVALID_FORMAT",
+        "originAirport INVALID_FORMAT",
+        "reference TOO_LONG",
+    ];
+    assert_eq!(post(&api, &body).await.faults(), expected);
+    let empty = post(&api, &json!({})).await.faults();
+    assert_eq!(empty, ["awbNumber REQUIRED", "trackingNumbers REQUIRED"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_parcels_are_one_manifest_and_one_more_is_too_many() {
+    let (_server, api) = start().await;
+    let mut numbers = parcels(&api, 0..501).await;
+    let last = numbers.pop().unwrap();
+    let mut too_many = numbers.clone();
+    too_many.push(last.clone());
+    assert_eq!(submit(&api, AWB, &too_many).await.faults(), ["trackingNumbers TOO_LONG"]);
+    let mut one_bad = numbers.clone();
+    one_bad[333] = "SB-NOBODY-0001".to_owned();
+    let answer = submit(&api, AWB, &one_bad).await;
+    assert_eq!(rejected(&answer), ["trackingNumbers[333] SB-NOBODY-0001 - PARCEL_NOT_FOUND"]);
+    let moved = api.get("/api/v1/parcels?status=MANIFEST_SUBMITTED").await.json();
+    assert_eq!(moved["meta"]["total"], 0, "nothing was changed");
+    let answer = submit(&api, AWB, &numbers).await;
+    assert_eq!((answer.status, answer.json()["data"]["parcelCount"].clone()), (201, json!(500)));
+    let moved = api.get("/api/v1/parcels?status=MANIFEST_SUBMITTED").await.json();
+    assert_eq!(moved["meta"]["total"], 500);
+    assert_eq!(statuses(&api, &last).await.len(), 2);
+}
+
+#[tokio::test]
+async fn every_parcel_that_cannot_go_is_named_with_its_reason() {
+    let (server, api) = start().await;
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    stranger.created(&numbered("order-0001", "SB-STRANGER-1")).await;
+    for (key, number) in [
+        ("order-0001", "SB-FINE-00001"),
+        ("order-0002", "SB-VOIDED-0001"),
+        ("order-0003", "SB-TAKEN-00001"),
+        ("order-0004", "SB-SUCCESS-0001"),
+    ] {
+        api.created(&numbered(key, number)).await;
+    }
+    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-VOIDED-0001"] });
+    let request = api.request("POST", Operation::VoidOrders.path());
+    let void = request.header("content-type", "application/json").body(void.to_string());
+    assert_eq!(send(void).await.status, 200);
+    let first = submit(&api, OTHER_AWB, &["SB-TAKEN-00001"]).await.json();
+    server.clock().advance(Duration::from_secs(300)).await;
+    let numbers = [
+        "SB-FINE-00001",
+        "SB-VOIDED-0001",
+        "SB-STRANGER-1",
+        "no number",
+        "sb-taken-00001",
+        "SB-SUCCESS-0001",
+    ];
+    let answer = submit(&api, AWB, &numbers).await;
+    let expected = [
+        "trackingNumbers[1] SB-VOIDED-0001 VOIDED PARCEL_NOT_MANIFESTABLE",
+        "trackingNumbers[2] SB-STRANGER-1 - PARCEL_NOT_FOUND",
+        "trackingNumbers[3] no number - PARCEL_NOT_FOUND",
+        "trackingNumbers[4] sb-taken-00001 MANIFEST_SUBMITTED PARCEL_ALREADY_MANIFESTED",
+        "trackingNumbers[5] SB-SUCCESS-0001 CUSTOMS_CLEARANCE PARCEL_NOT_MANIFESTABLE",
+    ];
+    assert_eq!(rejected(&answer), expected);
+    let message = answer.json()["error"]["details"]["errors"][3]["message"].clone();
+    assert!(message.as_str().unwrap().contains(first["data"]["manifestId"].as_str().unwrap()));
+    assert_eq!(statuses(&api, "SB-FINE-00001").await, ["ORDERED", "LABEL_GENERATED"]);
+}
+
+#[tokio::test]
+async fn the_same_set_again_is_the_same_manifest_for_ever() {
+    let (server, api) = start().await;
+    let numbers = parcels(&api, 0..3).await;
+    let keyed =
+        json!({ "idempotencyKey": "manifest-0001", "awbNumber": AWB, "trackingNumbers": numbers });
+    let first = post(&api, &keyed).await;
+    assert_eq!(first.status, 201, "{}", first.text());
+    let again = post(&api, &keyed).await;
+    assert_eq!((again.status, &again.bytes), (200, &first.bytes));
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    let other_order: Vec<_> = numbers.iter().rev().map(|number| number.to_lowercase()).collect();
+    for hours in [0, 25, 200] {
+        server.clock().advance(Duration::from_secs(hours * 3600)).await;
+        let same = submit(&api, "17612345675", &other_order).await;
+        assert_eq!((same.status, &same.json()["data"]), (200, &first.json()["data"]), "{hours}");
+        assert_eq!(same.header("idempotent-replayed"), "");
+        assert_eq!(same.json()["meta"]["requestId"], same.header("x-request-id"));
+        assert_eq!(post(&api, &keyed).await.json()["data"], first.json()["data"], "{hours}");
+    }
+    assert_eq!(statuses(&api, &numbers[0]).await.len(), 3, "it is submitted once");
+}
+
+#[tokio::test]
+async fn another_set_under_the_same_air_waybill_is_refused() {
+    let (server, api) = start().await;
+    let numbers = parcels(&api, 0..3).await;
+    let first = submit(&api, AWB, &numbers[..2]).await.json();
+    let free = [numbers[2].as_str()];
+    for set in [&numbers[..1], &numbers[..], &numbers[2..], &["SB-NOBODY-0001".to_owned()]] {
+        let answer = submit(&api, AWB, set).await;
+        assert_eq!(answer.refusal(), (409, "MANIFEST_ALREADY_SUBMITTED".to_owned()), "{set:?}");
+        let details = &answer.json()["error"]["details"];
+        assert_eq!(details["manifestId"], first["data"]["manifestId"]);
+    }
+    assert_eq!(statuses(&api, free[0]).await.len(), 2);
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    let theirs = [stranger.created(&order("order-0001")).await];
+    assert_eq!(submit(&stranger, AWB, &theirs).await.status, 201, "an AWB is a tenant's own");
+}
+
+#[tokio::test]
+async fn a_key_replays_conflicts_and_is_remembered_for_a_resubmission_too() {
+    let (_server, api) = start().await;
+    let numbers = parcels(&api, 0..2).await;
+    let body = |key: &str, set: &[String]| json!({ "idempotencyKey": key, "awbNumber": AWB, "trackingNumbers": set });
+    assert_eq!(post(&api, &body("manifest-0001", &numbers[1..])).await.status, 201);
+    let changed = post(&api, &body("manifest-0001", &numbers)).await;
+    assert_eq!(changed.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
+    let resubmitted = post(&api, &body("manifest-0002", &numbers[1..])).await;
+    assert_eq!((resubmitted.status, resubmitted.header("idempotent-replayed")), (200, ""));
+    let again = post(&api, &body("manifest-0002", &numbers[1..])).await;
+    assert_eq!((again.status, &again.bytes), (200, &resubmitted.bytes));
+    let changed = post(&api, &body("manifest-0002", &numbers)).await;
+    assert_eq!(changed.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
+    let refused = post(&api, &body("manifest-0003", &numbers)).await;
+    assert_eq!(refused.refusal().1, "MANIFEST_ALREADY_SUBMITTED");
+    let free = json!({ "idempotencyKey": "manifest-0003", "awbNumber": OTHER_AWB, "trackingNumbers": numbers[..1] });
+    assert_eq!(post(&api, &free).await.status, 201, "a refusal leaves its key free");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
+    for round in 0..10 {
+        let (_server, api) = start().await;
+        let numbers = parcels(&api, 0..19).await;
+        // Number 9 is in both; either way round it is place 9 of the one and 0 of the other.
+        let (one, other) = (&numbers[..10], &numbers[9..]);
+        let answers = tokio::join!(submit(&api, AWB, one), submit(&api, OTHER_AWB, other));
+        let (winner, loser, place) = match (answers.0.status, answers.1.status) {
+            (201, 409) => (one, &answers.1, 0),
+            (409, 201) => (other, &answers.0, 9),
+            both => panic!("round {round}: {both:?}"),
+        };
+        let shared = &numbers[9];
+        let named = format!(
+            "trackingNumbers[{place}] {shared} MANIFEST_SUBMITTED PARCEL_ALREADY_MANIFESTED"
+        );
+        assert_eq!(rejected(loser), [named]);
+        for number in &numbers {
+            let steps = if winner.contains(number) { 3 } else { 2 };
+            assert_eq!(statuses(&api, number).await.len(), steps, "{number}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_identical_submissions_one_submits_and_all_get_its_manifest() {
+    let (_server, api) = start().await;
+    let numbers = parcels(&api, 0..5).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let (api, numbers) = (api.clone(), numbers.clone());
+        tasks.spawn(async move { submit(&api, AWB, &numbers).await });
+    }
+    let answers: Vec<Answer> = tasks.join_all().await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
+    let first = answers[0].json()["data"].clone();
+    assert!(answers.iter().all(|answer| answer.json()["data"] == first));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_sets_for_one_air_waybill_one_gets_it() {
+    for round in 0..10 {
+        let (_server, api) = start().await;
+        let numbers = parcels(&api, 0..4).await;
+        let answers =
+            tokio::join!(submit(&api, AWB, &numbers[..2]), submit(&api, AWB, &numbers[2..]));
+        let loser = match (answers.0.status, answers.1.status) {
+            (201, 409) => &answers.1,
+            (409, 201) => &answers.0,
+            both => panic!("round {round}: {both:?}"),
+        };
+        assert_eq!(loser.refusal().1, "MANIFEST_ALREADY_SUBMITTED");
+    }
+}
+
+#[tokio::test]
+async fn several_destinations_are_a_warning() {
+    let (_server, api) = start().await;
+    let japan = json!({ "line1": "1-1", "city": "Tokyo", "zipCode": "100-0001", "country": "JP" });
+    let to_japan = with(order("order-0002"), "/receiver/address", japan);
+    let numbers = [api.created(&to_japan).await, api.created(&order("order-0001")).await];
+    let data = submit(&api, AWB, &numbers).await.json()["data"].clone();
+    assert_eq!(data["destinationCountries"], json!(["EC", "JP"]));
+    let warning = &data["warnings"][0];
+    assert_eq!(
+        (&warning["code"], &warning["field"]),
+        (&json!("MIXED_DESTINATIONS"), &json!("trackingNumbers"))
+    );
+    assert_ne!(warning["message"], warning["message_es"]);
+}
+
+#[tokio::test]
+async fn a_simulated_journey_goes_on_after_the_manifest() {
+    let (server, api) = start().await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.created(&numbered("order-0002", "SB-FAIL-00001")).await;
+    server.clock().advance(Duration::from_secs(60)).await;
+    submit(&api, AWB, &["SB-SUCCESS-0001", "SB-FAIL-00001"]).await;
+    assert_eq!(api.track("SB-SUCCESS-0001").await.json()["status"], "MANIFEST_SUBMITTED");
+    server.clock().advance(Duration::from_secs(3600)).await;
+    let start = ["ORDERED", "LABEL_GENERATED", "MANIFEST_SUBMITTED"];
+    let success = ["CUSTOMS_CLEARANCE", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED"];
+    let fail = ["IN_TRANSIT", "DELIVERY_ATTEMPTED", "DELIVERY_FAILED"];
+    assert_eq!(statuses(&api, "SB-SUCCESS-0001").await, [&start[..], &success].concat());
+    assert_eq!(statuses(&api, "SB-FAIL-00001").await, [&start[..], &fail].concat());
+}
+
+#[tokio::test]
+async fn a_manifest_is_its_tenants_only() {
+    let (server, api) = start().await;
+    let numbers = parcels(&api, 0..1).await;
+    let id = submit(&api, AWB, &numbers).await.json()["data"]["manifestId"].clone();
+    let path = Operation::GetManifest.path_of(id.as_str().unwrap());
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    assert_eq!(stranger.get(&path).await.refusal(), (404, "MANIFEST_NOT_FOUND".to_owned()));
+    for id in ["man_01JH8Z0000000000000000000A", "01JH8Z0000000000000000000A", "man_", "x", "%00"] {
+        let answer = api.get(&format!("/api/v1/manifests/{id}")).await;
+        assert_eq!(answer.refusal(), (404, "MANIFEST_NOT_FOUND".to_owned()), "{id}");
+    }
+    let sibling = Api::with_key(server.url(), &server.key().issue());
+    assert_eq!(sibling.get(&path).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_reset_and_the_30_days_take_manifests_along() {
+    let (server, api) = start().await;
+    let numbers = parcels(&api, 0..2).await;
+    let id = submit(&api, AWB, &numbers).await.json()["data"]["manifestId"].clone();
+    let path = Operation::GetManifest.path_of(id.as_str().unwrap());
+    let reset = send(api.request("POST", Operation::ResetSandbox.path())).await.json();
+    let deleted = &reset["data"]["deleted"];
+    assert_eq!((&deleted["manifests"], &deleted["trackingEvents"]), (&json!(1), &json!(6)));
+    assert_eq!(api.get(&path).await.refusal().0, 404);
+    let numbers = parcels(&api, 0..2).await;
+    let again = submit(&api, AWB, &numbers).await;
+    assert_eq!(again.status, 201, "the AWB is free: {}", again.text());
+    let path = Operation::GetManifest.path_of(again.json()["data"]["manifestId"].as_str().unwrap());
+    server.clock().advance(Duration::from_secs(30 * 24 * 3600 - 1)).await;
+    assert_eq!(api.get(&path).await.status, 200);
+    server.clock().advance(Duration::from_secs(1)).await;
+    assert_eq!(api.get(&path).await.refusal().0, 404);
+}
