@@ -137,7 +137,8 @@ impl Refusal {
         ErrorEnvelope { success: false, error }
     }
 
-    fn text(&self, language: Language) -> String {
+    /// What the caller is told, in one language.
+    pub fn text(&self, language: Language) -> String {
         let values: Vec<_> =
             self.values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let text = self.code.text(language, &values);

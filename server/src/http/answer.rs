@@ -31,7 +31,7 @@ impl IntoResponse for Refused {
     }
 }
 
-fn status_of(code: ErrorCode) -> StatusCode {
+pub(super) fn status_of(code: ErrorCode) -> StatusCode {
     StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 

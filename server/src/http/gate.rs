@@ -12,7 +12,7 @@ use axum::{
 use futures_util::FutureExt;
 use parcelo::{ErrorCode, header as names};
 
-use super::{Api, Refused, answer, body::header_text, health};
+use super::{Api, Refused, answer, body::header_text, health, public};
 use crate::{
     clock::{Millis, stopwatch},
     core::{
@@ -56,14 +56,21 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
     let (now, begun) = (api.service.now(), stopwatch());
     let request_id = api.service.request_id(now);
     let (method, path) = (request.method().clone(), route_of(&request));
+    let visit = is_under(public::FOLDER, request.uri().path())
+        .then(|| public::Visit::of(api.environment, &request));
     let (quota, entry) = admit(&api, &request, now);
     let response = match entry {
         Ok(guest) => {
             request.extensions_mut().insert(RequestId(request_id.clone()));
             guest.join(request.extensions_mut());
+            visit.clone().map(|visit| request.extensions_mut().insert(visit));
             guarded(next.run(request)).await
         }
         Err(refusal) => Refused(refusal).into_response(),
+    };
+    let response = match visit {
+        Some(visit) => visit.dress(response),
+        None => response,
     };
     let mut response = answer::with_body(response, &request_id);
     answer::sign(response.headers_mut(), &request_id, quota);
@@ -155,7 +162,8 @@ fn admit_stranger(
             Ok(Guest::Stranger),
         );
     }
-    let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
+    let who = if is_under(public::FOLDER, path) { Limited::Public } else { Limited::Address };
+    let (quota, entry) = limited(api, who(api.environment, client), now);
     (quota, entry.map(|()| Guest::Stranger))
 }
 

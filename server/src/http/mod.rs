@@ -15,6 +15,7 @@ mod manifests;
 mod orders;
 mod pages;
 mod parcels;
+mod public;
 mod sandbox;
 mod tracking;
 
@@ -65,6 +66,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::ListParcels, get(parcels::list)))
         .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))
+        .merge(operation(Operation::PublicTracking, get(public::track)))
         .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))
         .route(DOCUMENT, get(document::get))
