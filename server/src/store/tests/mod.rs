@@ -2,3 +2,4 @@
 
 pub(super) mod conformance;
 mod durability;
+mod erasure;
