@@ -200,3 +200,16 @@ pub struct ReprintRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
+
+impl ReprintRequest {
+    /// A request to make a label anew.
+    pub fn new(idempotency_key: IdempotencyKey) -> Self {
+        Self { idempotency_key, reason: None }
+    }
+
+    /// Says why.
+    #[must_use]
+    pub fn reason(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
+}

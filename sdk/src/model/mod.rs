@@ -4,6 +4,7 @@ mod account;
 mod api_key;
 mod awb;
 mod carrier;
+mod carrier_key;
 mod countries;
 mod country;
 mod currency;
@@ -24,6 +25,7 @@ mod operation;
 mod order;
 #[cfg(feature = "openapi")]
 mod schema;
+mod secret_key;
 mod status;
 pub mod time;
 mod tracking;
@@ -36,12 +38,14 @@ pub use awb::Awb;
 pub use carrier::{
     CarrierEvent, CarrierEvents, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
 };
+pub use carrier_key::CarrierKey;
 pub use country::CountryCode;
 pub use currency::CurrencyCode;
 pub use envelope::{Envelope, Meta, header};
 pub use environment::Environment;
 pub use error_body::{
-    ErrorBody, ErrorEnvelope, FaultCode, FieldFault, ItemError, Warning, WarningCode,
+    ErrorBody, ErrorEnvelope, FaultCode, FieldFault, ItemError, RejectedParcel, Warning,
+    WarningCode,
 };
 pub use error_code::ErrorCode;
 pub use event::{EventKind, StatusChange, StatusChangedEvent};

@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod carriers;
 mod document;
 mod gate;
 mod health;
@@ -12,6 +13,7 @@ mod labels;
 mod listen;
 mod manifests;
 mod orders;
+mod pages;
 mod parcels;
 mod sandbox;
 mod tracking;
@@ -63,6 +65,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::ListParcels, get(parcels::list)))
         .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))
+        .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))
         .route(DOCUMENT, get(document::get))
         .route(health::LIVE, get(health::live))

@@ -107,6 +107,9 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
         }),
         Op::InsertParcel(_)
         | Op::InsertManifest(_)
+        | Op::AddEvent { .. }
+        | Op::CarrierSeen(_)
+        | Op::Exception(_)
         | Op::Schedule { .. }
         | Op::CancelSteps { .. }
         | Op::Reprint { .. } => None,
