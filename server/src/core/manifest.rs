@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use parcelo::{
     Awb, CurrencyCode, Decimal, DeclaredValue, ErrorCode, ItemError, Manifest, ManifestRequest,
-    ManifestStatus, ParcelDetails, ParcelStatus, Warning, WarningCode,
+    ManifestStatus, ParcelDetails, ParcelStatus, TrackingNumber, Warning, WarningCode,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -113,7 +113,7 @@ pub fn submit(submission: Submission<'_>, id: Ulid, now: Millis) -> Result<Submi
 fn is_same_set(request: &ManifestRequest, known: &Manifest) -> bool {
     let asked: HashSet<_> =
         request.tracking_numbers.iter().map(|number| number.to_ascii_uppercase()).collect();
-    let has: HashSet<_> = known.tracking_numbers.iter().map(|number| number.folded()).collect();
+    let has: HashSet<_> = known.tracking_numbers.iter().map(TrackingNumber::folded).collect();
     asked == has
 }
 

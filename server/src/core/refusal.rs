@@ -169,8 +169,8 @@ mod tests {
             Refusal::country(CountryCode::EC, &[CountryCode::MX]),
             Refusal::rate_limited(3),
             Refusal::status(ErrorCode::LabelNotReprintable, State::Delivered),
-            Refusal::already_manifested("man_1"),
             Refusal::transition(State::Delivered, State::InTransit),
+            Refusal::already_manifested("man_1"),
             Refusal::other_environment(Environment::Sandbox, "http://sandbox.example"),
         ];
         for refusal in refusals {

@@ -106,10 +106,10 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
             status: event.state.into(),
         }),
         Op::InsertParcel(_)
-        | Op::InsertManifest(_)
         | Op::AddEvent { .. }
         | Op::CarrierSeen(_)
         | Op::Exception(_)
+        | Op::InsertManifest(_)
         | Op::Schedule { .. }
         | Op::CancelSteps { .. }
         | Op::Reprint { .. } => None,

@@ -22,11 +22,11 @@ impl Ready {
     pub(super) fn of(changes: Changes) -> serde_json::Result<Self> {
         let orders = changes.ops.iter().filter_map(|op| match op {
             Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
-            Op::InsertManifest(_)
-            | Op::Move { .. }
+            Op::Move { .. }
             | Op::AddEvent { .. }
             | Op::CarrierSeen(_)
             | Op::Exception(_)
+            | Op::InsertManifest(_)
             | Op::Schedule { .. }
             | Op::CancelSteps { .. }
             | Op::Reprint { .. } => None,

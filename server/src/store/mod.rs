@@ -80,10 +80,10 @@ pub enum Commit {
     IdempotencyTaken(IdempotencyRecord),
     /// Their tracking number is taken in its environment.
     DuplicateTracking,
-    /// The tenant has a manifest under their air waybill: load and decide again.
-    DuplicateAwb,
     /// Their carrier event was taken before.
     DuplicateCarrierEvent,
+    /// The tenant has a manifest under their air waybill: load and decide again.
+    DuplicateAwb,
     /// A parcel is no longer what they were decided on: load and decide again.
     VersionConflict,
     /// They have not come back in 5 s.
