@@ -2,8 +2,9 @@
 //! vocabulary, and what stands here about each operation that is served.
 
 use parcelo::{
-    Auth, CreatedOrder, ErrorCode, ErrorEnvelope, Health, Idempotency, LabelFormat, Language,
-    Method, Operation, OrderRequest, TrackingRecord, header,
+    Auth, CarrierEvents, CarrierResults, CreatedOrder, ErrorCode, ErrorEnvelope, Health,
+    Idempotency, LabelFormat, Language, Meta, Method, Operation, OrderRequest, TrackingRecord,
+    header,
 };
 use serde_json::Value;
 use utoipa::{
@@ -24,6 +25,7 @@ use crate::core::sample;
 
 const JSON: &str = "application/json";
 const KEY: &str = "apiKey";
+const CARRIER_KEY: &str = "carrierKey";
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
 struct Page {
@@ -131,7 +133,19 @@ fn pages() -> Vec<Page> {
             answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
             refusals: &[],
         },
+        carrier_events(),
     ]
+}
+
+fn carrier_events() -> Page {
+    Page {
+        operation: Operation::PushCarrierEvents,
+        summary: "Tell what a carrier has scanned",
+        query: &[],
+        request: Some((name::<CarrierEvents>(), sample::carrier_events())),
+        answers: vec![enveloped("200", "What became of each event.", name::<CarrierResults>())],
+        refusals: &[],
+    }
 }
 
 /// The name of a type of the vocabulary in the document.
@@ -141,6 +155,16 @@ fn name<T: ToSchema>() -> String {
 
 fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
     Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
+}
+
+/// An answer whose `data` has the schema of that name.
+fn enveloped(status: &'static str, about: &'static str, data: String) -> Answer {
+    let envelope = ObjectBuilder::new()
+        .property("success", <bool as PartialSchema>::schema())
+        .property("data", Ref::from_schema_name(data))
+        .property("meta", Ref::from_schema_name(name::<Meta>()));
+    let envelope = ["success", "data", "meta"].into_iter().fold(envelope, ObjectBuilder::required);
+    Answer { status, about, contents: vec![(JSON, envelope.build().into())] }
 }
 
 fn files(status: &'static str, about: &'static str) -> Answer {
@@ -162,10 +186,12 @@ fn describe(page: &Page) -> utoipa::openapi::path::Operation {
         let body = RequestBodyBuilder::new().content(JSON, content.build());
         operation = operation.request_body(Some(body.required(Some(Required::True)).build()));
     }
-    if page.operation.auth() == Auth::ApiKey {
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], _>(KEY, []));
-    }
-    operation.build()
+    let key = match page.operation.auth() {
+        Auth::ApiKey => KEY,
+        Auth::CarrierKey => CARRIER_KEY,
+        Auth::Public => return operation.build(),
+    };
+    operation.security(SecurityRequirement::new::<_, [&str; 0], _>(key, [])).build()
 }
 
 /// Headers are told in words: as parameters they would promise that no other header is accepted.
@@ -235,12 +261,14 @@ fn refusals(page: &Page) -> Vec<ErrorCode> {
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
     ];
-    if page.operation.auth() == Auth::ApiKey {
-        codes.extend([
+    match page.operation.auth() {
+        Auth::ApiKey => codes.extend([
             ErrorCode::AuthMissingApiKey,
             ErrorCode::AuthInvalidApiKey,
             ErrorCode::AuthIpNotAllowed,
-        ]);
+        ]),
+        Auth::CarrierKey => codes.push(ErrorCode::CarrierAuthFailed),
+        Auth::Public => {}
     }
     if page.request.is_some() {
         codes.extend([
@@ -282,11 +310,15 @@ fn components() -> utoipa::openapi::Components {
     add::<CreatedOrder>(&mut schemas);
     add::<TrackingRecord>(&mut schemas);
     add::<Health>(&mut schemas);
+    add::<CarrierEvents>(&mut schemas);
+    add::<CarrierResults>(&mut schemas);
+    add::<Meta>(&mut schemas);
     add::<ErrorEnvelope>(&mut schemas);
-    let key = ApiKey::Header(ApiKeyValue::new(header::API_KEY));
+    let key = |header| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(header)));
     ComponentsBuilder::new()
         .schemas_from_iter(schemas)
-        .security_scheme(KEY, SecurityScheme::ApiKey(key))
+        .security_scheme(KEY, key(header::API_KEY))
+        .security_scheme(CARRIER_KEY, key(header::CARRIER_KEY))
         .build()
 }
 
