@@ -76,31 +76,9 @@ fn document() -> OpenApi {
 }
 
 fn pages() -> Vec<Page> {
-    use ErrorCode::{
-        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
-        LabelVoided, ParcelDuplicateTracking, ParcelNotFound, ValidationFailed,
-    };
+    use ErrorCode::{LabelNotFound, LabelVoided, ParcelNotFound, ValidationFailed};
     vec![
-        Page {
-            operation: Operation::CreateOrder,
-            summary: "Create an order with its label",
-            query: &[],
-            request: Some((name::<OrderRequest>(), sample::order())),
-            answers: vec![
-                one("201", "The order was created.", name::<CreatedOrder>()),
-                one(
-                    "200",
-                    "It had been created before: the first answer again.",
-                    name::<CreatedOrder>(),
-                ),
-            ],
-            refusals: &[
-                AuthCountryNotAllowed,
-                ParcelDuplicateTracking,
-                IdempotencyConflict,
-                IdempotencyInProgress,
-            ],
-        },
+        create_order(),
         Page {
             operation: Operation::GetTracking,
             summary: "Track one parcel",
@@ -135,6 +113,32 @@ fn pages() -> Vec<Page> {
         },
         carrier_events(),
     ]
+}
+
+fn create_order() -> Page {
+    use ErrorCode::{
+        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, ParcelDuplicateTracking,
+    };
+    Page {
+        operation: Operation::CreateOrder,
+        summary: "Create an order with its label",
+        query: &[],
+        request: Some((name::<OrderRequest>(), sample::order())),
+        answers: vec![
+            one("201", "The order was created.", name::<CreatedOrder>()),
+            one(
+                "200",
+                "It had been created before: the first answer again.",
+                name::<CreatedOrder>(),
+            ),
+        ],
+        refusals: &[
+            AuthCountryNotAllowed,
+            ParcelDuplicateTracking,
+            IdempotencyConflict,
+            IdempotencyInProgress,
+        ],
+    }
 }
 
 fn carrier_events() -> Page {

@@ -250,7 +250,7 @@ async fn a_refused_event_is_judged_anew_when_it_is_sent_again() {
     server.clock().advance(minutes(60)).await;
     let early = scan("e1", "DELIVERED", "08:40");
     for _ in 0..2 {
-        assert_eq!(carrier.told(&[early.clone()]).await, ["ILLEGAL_TRANSITION"]);
+        assert_eq!(carrier.told(std::slice::from_ref(&early)).await, ["ILLEGAL_TRANSITION"]);
     }
     assert_eq!(history(&api, NUMBER).await.len(), 2);
     let events = [scan("e2", "IN_TRANSIT", "08:30"), early];
@@ -450,7 +450,7 @@ async fn two_carriers_that_race_for_one_parcel_leave_a_whole_history() {
         let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
         let event = |place: usize| {
             let status = ["PICKED_UP", "IN_TRANSIT", "CUSTOMS_HOLD", "OUT_FOR_DELIVERY"][place % 4];
-            let late = i64::from(place % 5 == 0) * 3_600_000;
+            let late = i64::from(place.is_multiple_of(5)) * 3_600_000;
             let millis = i64::try_from(place).unwrap() - late;
             let time = now + chrono::TimeDelta::milliseconds(millis);
             json!({ "eventId": format!("e{place}"), "trackingNumber": number, "status": status,
@@ -512,8 +512,12 @@ async fn carriers_are_made_and_revoked_while_the_server_runs() {
     let event = with(scan("e1", "IN_TRANSIT", "08:00"), "/trackingNumber", json!(number));
     let event = with(event, "/occurredAt", json!(now));
 
-    assert_eq!(of("sandbox", &old).told(&[event.clone()]).await, ["APPLIED"]);
-    assert_eq!(of("sandbox", &new).told(&[event.clone()]).await, ["DUPLICATE"], "the same carrier");
+    assert_eq!(of("sandbox", &old).told(std::slice::from_ref(&event)).await, ["APPLIED"]);
+    assert_eq!(
+        of("sandbox", &new).told(std::slice::from_ref(&event)).await,
+        ["DUPLICATE"],
+        "the same carrier"
+    );
     assert_eq!(of("production", &live).told(&[event]).await, ["PARCEL_NOT_FOUND"]);
     for (listener, made) in [("sandbox", &live), ("production", &old), ("admin", &old)] {
         let answer = of(listener, made).post(&json!({})).await;
