@@ -110,3 +110,6 @@ impl From<StoreError> for Refusal {
         Self::unavailable()
     }
 }
+
+#[cfg(test)]
+mod tests;
