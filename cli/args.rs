@@ -5,6 +5,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
     ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    value_parser,
 };
 use parcelo::LabelFormat;
 
@@ -35,22 +36,47 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Order(Order),
+    #[command(subcommand, arg_required_else_help = true)]
+    Manifest(Manifest),
     Track(Track),
     #[command(subcommand, arg_required_else_help = true)]
+    Parcel(Parcel),
+    #[command(subcommand, arg_required_else_help = true)]
     Label(Label),
+    #[command(subcommand, arg_required_else_help = true)]
+    Sandbox(Sandbox),
     Health,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Order {
     Create(Create),
+    Void(Void),
     Validate(Validate),
     Template(Template),
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum Manifest {
+    Submit(Submit),
+    Show(ShowManifest),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Parcel {
+    List(ListParcels),
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Label {
     Get(GetLabel),
+    Info(LabelInfo),
+    Reprint(Reprint),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sandbox {
+    Reset(Reset),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -61,6 +87,23 @@ pub(crate) struct Create {
     pub(crate) label: Option<PathBuf>,
     #[arg(long, short, requires = "label", value_name = "FORMAT")]
     pub(crate) format: Option<FileFormat>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Void {
+    #[arg(value_name = "NUMBER|-", required = true)]
+    pub(crate) numbers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) write: Write,
+}
+
+/// What writes that a person decides on take.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Write {
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -76,16 +119,54 @@ pub(crate) struct Template {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Submit {
+    #[arg(value_name = "NUMBER|-", required = true)]
+    pub(crate) numbers: Vec<String>,
+    #[arg(long, value_name = "AWB")]
+    pub(crate) awb: String,
+    #[arg(long, value_name = "FLIGHT")]
+    pub(crate) flight: Option<String>,
+    #[arg(long, value_name = "DATE")]
+    pub(crate) departure: Option<String>,
+    #[arg(long, value_name = "AIRPORT")]
+    pub(crate) from: Option<String>,
+    #[arg(long, value_name = "AIRPORT")]
+    pub(crate) to: Option<String>,
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reference: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowManifest {
+    #[arg(value_name = "MANIFEST")]
+    pub(crate) manifest_id: String,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Track {
-    #[arg(value_name = "NUMBER", required = true)]
+    #[arg(value_name = "NUMBER|-", required = true)]
     pub(crate) numbers: Vec<String>,
     #[arg(long)]
     pub(crate) history: bool,
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ListParcels {
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<String>,
+    #[arg(id = "destination", long = "country", value_name = "CODE")]
+    pub(crate) country: Option<String>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100))]
+    pub(crate) limit: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    pub(crate) page: Option<u32>,
+    #[arg(long, conflicts_with = "page")]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct GetLabel {
-    #[arg(value_name = "NUMBER", required = true)]
+    #[arg(value_name = "NUMBER|-", required = true)]
     pub(crate) numbers: Vec<String>,
     #[arg(
         id = "label_format",
@@ -97,6 +178,26 @@ pub(crate) struct GetLabel {
     pub(crate) format: FileFormat,
     #[arg(long, short, value_name = "DIR|-", default_value = ".")]
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LabelInfo {
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Reprint {
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: String,
+    #[command(flatten)]
+    pub(crate) write: Write,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Reset {
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// What every command takes. `output` and `lang` are read by `voice`, before everything else;

@@ -1,10 +1,13 @@
 //! Why a run did not do all that it was asked to: what happened, what to do, and the exit code.
 
-use std::{fmt::Display, process::ExitCode, time::Duration};
+use std::{fmt::Display, process::ExitCode};
 
-use parcelo::{Error, ErrorCode, ErrorKind, FieldFault, IdempotencyKey, TrackingNumber, Warning};
+use parcelo::{ErrorCode, FieldFault, IdempotencyKey, TrackingNumber, Warning};
 
-use crate::texts::{self, Said};
+use crate::{
+    resume::Resume,
+    texts::{self, Said},
+};
 
 /// The exit codes, which scripts rely on; `texts::EXIT_CODES` explains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +52,8 @@ pub(crate) struct Facts {
     pub(crate) retry_after: Option<u64>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) may_have_executed: bool,
-    /// The parcels that failed, when several were asked for.
-    pub(crate) items: Vec<(TrackingNumber, Failure)>,
+    /// The parcels that failed, by the numbers that were asked for.
+    pub(crate) items: Vec<(String, Failure)>,
 }
 
 impl std::ops::Deref for Failure {
@@ -62,7 +65,7 @@ impl std::ops::Deref for Failure {
 }
 
 impl Failure {
-    fn new(exit: Exit, code: &str, message: impl Into<Said>) -> Self {
+    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<Said>) -> Self {
         Self(Box::new(Facts {
             exit,
             code: code.to_owned(),
@@ -79,12 +82,12 @@ impl Failure {
         }))
     }
 
-    fn with(mut self, fill: impl FnOnce(&mut Facts)) -> Self {
+    pub(crate) fn with(mut self, fill: impl FnOnce(&mut Facts)) -> Self {
         fill(&mut self.0);
         self
     }
 
-    fn hint(self, hint: impl Into<Said>) -> Self {
+    pub(crate) fn hint(self, hint: impl Into<Said>) -> Self {
         self.with(|facts| facts.hint = Some(hint.into()))
     }
 
@@ -123,15 +126,17 @@ impl Failure {
     }
 
     /// Ctrl-C while the service was being asked.
-    pub(crate) fn interrupted(key: Option<&IdempotencyKey>) -> Self {
-        let failure = Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED);
-        match key {
-            Some(key) => failure.hint(unknown_outcome(key)).with(|facts| {
-                facts.idempotency_key = Some(key.clone());
-                facts.may_have_executed = true;
-            }),
-            None => failure,
-        }
+    pub(crate) fn interrupted(resume: Resume<'_>) -> Self {
+        Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|facts| {
+            facts.hint = resume.hint();
+            facts.idempotency_key = resume.key().cloned();
+            facts.may_have_executed = resume.writes();
+        })
+    }
+
+    /// The user was asked, and did not say yes.
+    pub(crate) fn declined() -> Self {
+        Self::new(Exit::Interrupted, "DECLINED", texts::DECLINED)
     }
 
     /// The order exists, its label could not be saved.
@@ -153,7 +158,7 @@ impl Failure {
     /// Of `all` parcels, `done` were done, and these failed; after the last nothing was tried.
     ///
     /// The exit code is theirs if they failed alike and nothing was done.
-    pub(crate) fn of_items(done: usize, all: usize, items: Vec<(TrackingNumber, Self)>) -> Self {
+    pub(crate) fn of_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
         let (done_text, all_text) = (done.to_string(), all.to_string());
         let message = match done {
             0 => texts::NONE_DONE.with(&[("all", &all_text)]),
@@ -187,87 +192,4 @@ impl Failure {
     pub(crate) fn is_of_one_parcel(&self) -> bool {
         matches!(self.exit, Exit::Validation | Exit::NotFound | Exit::Conflict)
     }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let code = error.code().unwrap_or_else(|| code_of(error.kind()));
-        let (en, es) = (parcelo::Language::En, parcelo::Language::Es);
-        let message = Said { en: error.message(en), es: error.message(es) };
-        let failure = Self::new(exit_of(&error), code, message).with(|facts| {
-            facts.fields = error.field_faults().to_vec();
-            facts.status = error.status();
-            facts.request_id = error.request_id().map(str::to_owned);
-            facts.retry_after = error.retry_after().map(whole_seconds);
-            facts.idempotency_key = error.idempotency_key().cloned();
-            facts.may_have_executed = error.may_have_executed();
-        });
-        match hint_of(&error, &failure) {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    }
-}
-
-/// Rounded up: who comes back earlier is refused again.
-fn whole_seconds(wait: Duration) -> u64 {
-    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
-}
-
-fn exit_of(error: &Error) -> Exit {
-    if error.may_have_executed() {
-        return Exit::OutcomeUnknown;
-    }
-    match error.kind() {
-        ErrorKind::Validation => Exit::Validation,
-        ErrorKind::Authentication | ErrorKind::CountryNotAllowed | ErrorKind::Forbidden => {
-            Exit::Auth
-        }
-        ErrorKind::NotFound => Exit::NotFound,
-        ErrorKind::Conflict => Exit::Conflict,
-        ErrorKind::RateLimited => Exit::RateLimit,
-        ErrorKind::Config | ErrorKind::File => Exit::Usage,
-        _ => Exit::NotExecuted,
-    }
-}
-
-/// The code of an error that the service said nothing about.
-fn code_of(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
-        ErrorKind::Network => "NETWORK",
-        ErrorKind::Timeout => "TIMEOUT",
-        ErrorKind::Decode => "UNREADABLE_ANSWER",
-        ErrorKind::Config => "USAGE",
-        ErrorKind::File => "FILE",
-        _ => "UNEXPECTED_ANSWER",
-    }
-}
-
-fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
-    let text = match (failure.exit, error.known_code()) {
-        (Exit::OutcomeUnknown, _) => return error.idempotency_key().map(unknown_outcome),
-        (Exit::RateLimit, _) => match failure.retry_after {
-            Some(seconds) => return Some(texts::WAIT.with(&[("n", &seconds.to_string())])),
-            None => texts::WAIT_A_WHILE,
-        },
-        (Exit::Auth, Some(ErrorCode::AuthCountryNotAllowed)) => texts::CHECK_COUNTRIES,
-        (Exit::Auth, _) => texts::CHECK_KEY,
-        (_, Some(ErrorCode::ParcelNotFound)) => texts::CHECK_NUMBER,
-        (_, Some(ErrorCode::ParcelDuplicateTracking)) => texts::OTHER_NUMBER,
-        (_, Some(ErrorCode::IdempotencyConflict)) => texts::OTHER_KEY,
-        (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
-        (Exit::Validation, _) => texts::FIX_FIELDS,
-        (Exit::NotExecuted, _) => texts::TRY_AGAIN,
-        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::GIVE_PLACE,
-        (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
-            texts::CHECK_ADDRESS
-        }
-        _ => return None,
-    };
-    Some(text.into())
-}
-
-fn unknown_outcome(key: &IdempotencyKey) -> Said {
-    texts::UNKNOWN_OUTCOME.with(&[("key", key.as_str())])
 }

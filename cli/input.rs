@@ -1,4 +1,4 @@
-//! What is read: files, standard input, and the orders in them.
+//! What is read: files, standard input, and the orders and numbers in them.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
-/// Where orders are read from.
+/// Where orders and numbers are read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     File(PathBuf),
@@ -59,6 +59,12 @@ pub(crate) fn without_mark(content: &[u8]) -> &[u8] {
     content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)
 }
 
+/// Each line that is not blank, without the blanks around it.
+pub(crate) fn lines(content: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(without_mark(content));
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
 /// The text of each order: one order, an array of them, or one on each line.
 pub(crate) fn orders(content: &[u8]) -> Vec<&[u8]> {
     let content = without_mark(content).trim_ascii();
@@ -79,6 +85,19 @@ pub(crate) fn orders(content: &[u8]) -> Vec<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_read_without_blanks_and_marks() {
+        let table: [(&[u8], &[&str]); 4] = [
+            (b"", &[]),
+            (b" \r\n\n", &[]),
+            (b"\xef\xbb\xbfA-1\r\n\n  B-2 \nC-3", &["A-1", "B-2", "C-3"]),
+            (b"A\xff\n", &["A\u{fffd}"]),
+        ];
+        for (content, expected) in table {
+            assert_eq!(lines(content), expected, "{content:?}");
+        }
+    }
 
     #[test]
     fn a_file_holds_one_order_or_an_array_or_one_a_line() {

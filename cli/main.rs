@@ -1,14 +1,17 @@
 //! The `parcelo` command: parse, resolve, run, tell, exit.
 
 mod args;
+mod calls;
 mod commands;
 mod failure;
 mod help;
 mod input;
 mod output;
 mod refusal;
+mod requests;
 mod resolve;
 mod results;
+mod resume;
 mod texts;
 mod voice;
 

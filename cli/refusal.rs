@@ -49,6 +49,10 @@ fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
             let hint = if is_output { texts::SEE_DIR } else { texts::SEE_HELP };
             Failure::usage(texts::BAD_VALUE.with(&values), hint)
         }
+        ErrorKind::ValueValidation => {
+            let values = [("value", &*value), ("option", &*option)];
+            Failure::usage(texts::UNFIT.with(&values), texts::SEE_HELP)
+        }
         ErrorKind::MissingRequiredArgument => {
             Failure::usage(texts::MISSING.with(&[("values", &option)]), texts::SEE_HELP)
         }

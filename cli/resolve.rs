@@ -6,14 +6,18 @@ use std::{
 };
 
 use parcelo::{
-    ApiKey, Client, CountryCode, ErrorCode, FaultCode, FieldFault, LabelFormat, TrackingNumber,
+    ApiKey, Client, CountryCode, ErrorCode, LabelFormat, ManifestRequest, ParcelStatus,
+    ReprintRequest, TrackingNumber, VoidRequest,
 };
 
 use crate::{
-    args::{Args, Command, Create, GetLabel, Global, Label, Order},
+    args::{
+        Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
+        Reset, Sandbox,
+    },
     failure::Failure,
     input::{self, Source},
-    output, texts,
+    output, requests, texts,
     voice::Voice,
 };
 
@@ -21,11 +25,32 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Job {
     Create { client: Client, order: Source, label: Option<LabelFile> },
+    Void { client: Client, request: VoidRequest },
     Validate { sources: Vec<Source> },
     Sample { country: CountryCode },
+    Submit { client: Client, request: ManifestRequest },
+    Manifest { client: Client, id: String },
     Track { client: Client, numbers: Vec<TrackingNumber>, history: bool },
+    List { client: Client, filter: Filter, pages: Pages },
     Labels { client: Client, numbers: Vec<TrackingNumber>, format: LabelFormat, place: Place },
+    LabelInfo { client: Client, number: TrackingNumber },
+    Reprint { client: Client, number: TrackingNumber, request: ReprintRequest },
+    Reset { client: Client },
     Health { client: Client },
+}
+
+/// Which parcels a list has.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) status: Option<ParcelStatus>,
+    pub(crate) country: Option<CountryCode>,
+}
+
+/// Which of its pages; a limit that nobody gave is the service's.
+#[derive(Debug)]
+pub(crate) enum Pages {
+    One { page: u32, limit: Option<u32> },
+    All { limit: u32 },
 }
 
 /// The file that an order's label is saved in.
@@ -43,45 +68,122 @@ pub(crate) enum Place {
 }
 
 pub(crate) fn resolve(args: Args, voice: Voice) -> Result<Job, Failure> {
-    let client = |global: &Global| client(global, voice);
-    let global = &args.global;
+    let caller = Caller { global: args.global, voice };
     match args.command {
-        Command::Order(Order::Create(create)) => {
-            let order = Source::of(&create.file);
-            if global.api_key_stdin && order.is_stdin() {
-                return Err(Failure::usage(texts::STDIN_TWICE, texts::STDIN_ONCE));
-            }
-            let label = label_file(create)?;
-            Ok(Job::Create { client: client(global)?, order, label })
-        }
-        Command::Order(Order::Validate(validate)) => {
-            let sources: Vec<_> = validate.files.iter().map(|file| Source::of(file)).collect();
-            if sources.iter().filter(|source| source.is_stdin()).count() > 1 {
-                return Err(Failure::usage(texts::STDIN_TWICE, texts::SEE_HELP));
-            }
-            Ok(Job::Validate { sources })
-        }
-        Command::Order(Order::Template(template)) => {
-            Ok(Job::Sample { country: country(&template.country)? })
-        }
+        Command::Order(order) => caller.order(order),
+        Command::Manifest(manifest) => caller.manifest(manifest),
         Command::Track(track) => {
-            let numbers = numbers(&track.numbers)?;
-            Ok(Job::Track { client: client(global)?, numbers, history: track.history })
+            let numbers = requests::numbers(&caller.typed(track.numbers)?)?;
+            Ok(Job::Track { client: caller.client()?, numbers, history: track.history })
         }
-        Command::Label(Label::Get(get)) => {
-            let (numbers, place) = (numbers(&get.numbers)?, place(&get)?);
-            Ok(Job::Labels { client: client(global)?, numbers, format: get.format.into(), place })
+        Command::Parcel(Parcel::List(list)) => {
+            let (filter, pages) = (filter(&list)?, pages(&list));
+            Ok(Job::List { client: caller.client()?, filter, pages })
         }
-        Command::Health => Ok(Job::Health { client: client(global)? }),
+        Command::Label(label) => caller.label(label),
+        Command::Sandbox(Sandbox::Reset(reset)) => caller.reset(&reset),
+        Command::Health => Ok(Job::Health { client: caller.client()? }),
     }
 }
 
-fn client(global: &Global, voice: Voice) -> Result<Client, Failure> {
-    let key = key(global)?;
-    let address = global.base_url.as_deref().map(str::trim).filter(|address| !address.is_empty());
-    let address =
-        address.ok_or_else(|| Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL))?;
-    Ok(Client::builder(key).base_url(address)?.language(voice.language).build()?)
+/// Who runs the command: the key and the address, and how to speak.
+struct Caller {
+    global: Global,
+    voice: Voice,
+}
+
+impl Caller {
+    fn order(&self, order: Order) -> Result<Job, Failure> {
+        match order {
+            Order::Create(create) => {
+                let order = Source::of(&create.file);
+                self.stdin_once(usize::from(order.is_stdin()))?;
+                let label = label_file(create)?;
+                Ok(Job::Create { client: self.client()?, order, label })
+            }
+            Order::Void(void) => {
+                let request = requests::void(&self.typed(void.numbers)?, &void.write)?;
+                Ok(Job::Void { client: self.client()?, request })
+            }
+            Order::Validate(validate) => {
+                let sources: Vec<_> = validate.files.iter().map(|file| Source::of(file)).collect();
+                self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
+                Ok(Job::Validate { sources })
+            }
+            Order::Template(template) => Ok(Job::Sample { country: country(&template.country)? }),
+        }
+    }
+
+    fn manifest(&self, manifest: Manifest) -> Result<Job, Failure> {
+        match manifest {
+            Manifest::Submit(mut submit) => {
+                let numbers = self.typed(std::mem::take(&mut submit.numbers))?;
+                let request = requests::manifest(&numbers, &submit)?;
+                Ok(Job::Submit { client: self.client()?, request })
+            }
+            Manifest::Show(show) => {
+                let id = requests::manifest_id(show.manifest_id)?;
+                Ok(Job::Manifest { client: self.client()?, id })
+            }
+        }
+    }
+
+    fn label(&self, label: Label) -> Result<Job, Failure> {
+        match label {
+            Label::Get(mut get) => {
+                let numbers = self.typed(std::mem::take(&mut get.numbers))?;
+                let numbers = requests::numbers(&numbers)?;
+                let (place, format) = (place(&get, numbers.len())?, get.format.into());
+                Ok(Job::Labels { client: self.client()?, numbers, format, place })
+            }
+            Label::Info(info) => {
+                let number = requests::number(&info.number)?;
+                Ok(Job::LabelInfo { client: self.client()?, number })
+            }
+            Label::Reprint(reprint) => {
+                let number = requests::number(&reprint.number)?;
+                let request = requests::reprint(&reprint.write)?;
+                Ok(Job::Reprint { client: self.client()?, number, request })
+            }
+        }
+    }
+
+    /// Nothing is deleted before somebody has said yes.
+    fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
+        let can_ask = output::can_ask() && !self.global.api_key_stdin;
+        if !reset.yes && !can_ask {
+            return Err(Failure::usage(texts::NOT_SURE, texts::SAY_YES));
+        }
+        let client = self.client()?;
+        if reset.yes {
+            return Ok(Job::Reset { client });
+        }
+        output::ask(texts::ASK_RESET, self.voice);
+        if is_yes(&input::line()?) { Ok(Job::Reset { client }) } else { Err(Failure::declined()) }
+    }
+
+    /// Tracking numbers, read from standard input where a `-` stands.
+    fn typed(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
+        self.stdin_once(arguments.iter().filter(|argument| *argument == "-").count())?;
+        requests::typed(arguments)
+    }
+
+    /// Standard input is read for one thing at most: so many others, or the key.
+    fn stdin_once(&self, others: usize) -> Result<(), Failure> {
+        if others + usize::from(self.global.api_key_stdin) > 1 {
+            return Err(Failure::usage(texts::STDIN_TWICE, texts::STDIN_ONCE));
+        }
+        Ok(())
+    }
+
+    fn client(&self) -> Result<Client, Failure> {
+        let key = key(&self.global)?;
+        let address = self.global.base_url.as_deref().map(str::trim);
+        let address = address
+            .filter(|address| !address.is_empty())
+            .ok_or_else(|| Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL))?;
+        Ok(Client::builder(key).base_url(address)?.language(self.voice.language).build()?)
+    }
 }
 
 fn key(global: &Global) -> Result<ApiKey, Failure> {
@@ -98,32 +200,44 @@ fn key(global: &Global) -> Result<ApiKey, Failure> {
 }
 
 fn country(code: &str) -> Result<CountryCode, Failure> {
-    CountryCode::parse(code)
-        .map_err(|_| Failure::usage(texts::BAD_COUNTRY.with(&[("value", code)]), texts::SEE_HELP))
+    CountryCode::parse(code).map_err(|_| {
+        let values = [("value", &*output::without_keys(code))];
+        Failure::usage(texts::BAD_COUNTRY.with(&values), texts::SEE_HELP)
+    })
 }
 
-/// All numbers, or all that are none.
-fn numbers(texts: &[String]) -> Result<Vec<TrackingNumber>, Failure> {
-    let read = texts.iter().map(|text| TrackingNumber::parse(text));
-    let numbers: Vec<_> = read.clone().filter_map(Result::ok).collect();
-    if numbers.len() == texts.len() {
-        return Ok(numbers);
-    }
-    let faults = texts.iter().zip(read).enumerate().filter(|(_, (_, read))| read.is_err());
-    let faults = faults.map(|(place, (text, _))| no_number(place, text)).collect();
-    Err(Failure::invalid(texts::BAD_NUMBERS, faults))
+fn filter(list: &ListParcels) -> Result<Filter, Failure> {
+    Ok(Filter {
+        status: list.status.as_deref().map(status).transpose()?,
+        country: list.country.as_deref().map(country).transpose()?,
+    })
 }
 
-fn no_number(place: usize, text: &str) -> FieldFault {
-    let shown = output::without_keys(text);
-    let said = texts::NUMBER_FORM.with(&[("value", &shown)]);
-    FieldFault {
-        field: format!("trackingNumbers[{place}]"),
-        code: FaultCode::InvalidFormat,
-        message: said.en,
-        message_es: said.es,
-        suggestion: None,
+/// A status by its name, whatever its case, with hyphens or underscores.
+fn status(name: &str) -> Result<ParcelStatus, Failure> {
+    let code = name.to_ascii_uppercase().replace('-', "_");
+    ParcelStatus::KNOWN.iter().find(|known| known.code() == code).cloned().ok_or_else(|| {
+        let known: Vec<_> = ParcelStatus::KNOWN.iter().map(ParcelStatus::code).collect();
+        let name = output::without_keys(name);
+        let values = [("value", &*name), ("option", "--status"), ("values", &known.join(", "))];
+        Failure::usage(texts::BAD_VALUE.with(&values), texts::SEE_HELP)
+    })
+}
+
+/// The most parcels of a page: what all pages together are asked for by.
+const FULL_PAGE: u32 = 100;
+
+fn pages(list: &ListParcels) -> Pages {
+    if list.all {
+        Pages::All { limit: list.limit.unwrap_or(FULL_PAGE) }
+    } else {
+        Pages::One { page: list.page.unwrap_or(1), limit: list.limit }
     }
+}
+
+/// Yes in either language.
+fn is_yes(answer: &str) -> bool {
+    ["yes", "y", "sí", "si", "s"].contains(&&*answer.trim().to_lowercase())
 }
 
 /// The label's file, in a directory that is there: nothing is created before that is sure.
@@ -154,7 +268,7 @@ fn format_of(path: &Path) -> LabelFormat {
     LabelFormat::parse(ending).unwrap_or_default()
 }
 
-fn place(get: &GetLabel) -> Result<Place, Failure> {
+fn place(get: &GetLabel, labels: usize) -> Result<Place, Failure> {
     if get.dir.as_os_str() != "-" {
         return Ok(Place::Directory(get.dir.clone()));
     }
@@ -162,7 +276,7 @@ fn place(get: &GetLabel) -> Result<Place, Failure> {
     if format == LabelFormat::Zpl {
         return Ok(Place::Output);
     }
-    if get.numbers.len() > 1 {
+    if labels > 1 {
         return Err(Failure::usage(texts::ONE_TO_STDOUT, texts::REDIRECT));
     }
     if output::is_terminal() {
@@ -170,4 +284,32 @@ fn place(get: &GetLabel) -> Result<Place, Failure> {
         return Err(Failure::usage(message, texts::REDIRECT));
     }
     Ok(Place::Output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_is_a_yes() {
+        for yes in ["yes\n", "Y", " Sí\r\n", "si", "SÍ", "s"] {
+            assert!(is_yes(yes), "{yes:?}");
+        }
+        for no in ["", "\n", "no", "yess", "yes please", "ye", "1"] {
+            assert!(!is_yes(no), "{no:?}");
+        }
+    }
+
+    #[test]
+    fn a_status_is_found_by_its_name_however_it_is_written() {
+        for name in ["IN_TRANSIT", "in_transit", "in-transit", "In-Transit"] {
+            assert_eq!(status(name).unwrap(), ParcelStatus::InTransit, "{name}");
+        }
+        for known in ParcelStatus::KNOWN {
+            assert_eq!(&status(known.code()).unwrap(), known);
+        }
+        for unknown in ["", "transit", "IN TRANSIT", "LOST_AT_SEA"] {
+            assert!(status(unknown).is_err(), "{unknown}");
+        }
+    }
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use crate::{failure::Failure, texts::Said};
 use parcelo::{
-    CreatedOrder, FieldFault, Health, IdempotencyKey, LabelFormat, OrderRequest, Outcome,
-    TrackingNumber, TrackingRecord, Warning,
+    CreatedOrder, FieldFault, Health, IdempotencyKey, LabelFormat, LabelMetadata, Manifest,
+    OrderRequest, Outcome, PageMeta, ParcelSummary, Reply, SandboxReset, TrackingNumber,
+    TrackingRecord, VoidedOrders, Warning,
 };
 
 /// The end of a run. Results and a failure can both be there: some of it was done.
@@ -27,9 +28,16 @@ pub(crate) enum Results {
     /// A file's content, as it is.
     File(Vec<u8>),
     Created(Box<Created>),
+    Voided(Box<Written<VoidedOrders>>),
+    Submitted(Box<Written<Manifest>>),
+    Manifest(Box<Manifest>),
     Verdicts(Vec<Verdict>),
     Tracked(List<TrackingRecord>),
+    Listed(Listing),
     Labels(List<SavedLabel>),
+    Label(Box<LabelMetadata>),
+    Reprinted(Box<Written<LabelMetadata>>),
+    Reset(Box<SandboxReset>),
     Health(Box<Health>),
 }
 
@@ -39,6 +47,22 @@ pub(crate) enum Results {
 pub(crate) struct List<T> {
     pub(crate) asked: usize,
     pub(crate) found: Vec<T>,
+}
+
+/// Parcels in a list; `meta` says where a single page stands in it.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    pub(crate) parcels: Vec<ParcelSummary>,
+    pub(crate) meta: Option<PageMeta>,
+}
+
+/// What a write made, and the key that makes it only once.
+#[derive(Debug)]
+pub(crate) struct Written<T> {
+    pub(crate) value: T,
+    pub(crate) outcome: Outcome,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+    pub(crate) request_id: Option<String>,
 }
 
 /// An order that now exists.
@@ -73,6 +97,38 @@ pub(crate) struct Verdict {
 impl Verdict {
     pub(crate) fn is_valid(&self) -> bool {
         self.errors.is_empty()
+    }
+}
+
+impl Results {
+    /// What is odd about what was made.
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        match self {
+            Self::Created(created) => &created.order.warnings,
+            Self::Submitted(submitted) => &submitted.value.warnings,
+            Self::Manifest(manifest) => &manifest.warnings,
+            Self::Help(_)
+            | Self::Sample(_)
+            | Self::File(_)
+            | Self::Voided(_)
+            | Self::Verdicts(_)
+            | Self::Tracked(_)
+            | Self::Listed(_)
+            | Self::Labels(_)
+            | Self::Label(_)
+            | Self::Reprinted(_)
+            | Self::Reset(_)
+            | Self::Health(_) => &[],
+        }
+    }
+}
+
+impl<T> Written<T> {
+    pub(crate) fn of(reply: Reply<T>) -> Self {
+        let outcome = reply.outcome();
+        let (idempotency_key, request_id) =
+            (reply.meta().idempotency_key.clone(), reply.meta().request_id.clone());
+        Self { value: reply.into_inner(), outcome, idempotency_key, request_id }
     }
 }
 

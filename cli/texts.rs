@@ -87,9 +87,40 @@ texts! {
     EVERY_COUNTRY = "every supported country", "todos los países admitidos";
     VALID = "valid", "válido";
     NOT_VALID = "not valid", "no válido";
+    BEFORE = "Before", "Antes";
+    NOTHING_CHANGED = "was void already", "ya estaba anulado";
+    MANIFEST = "Manifest", "Manifiesto";
+    AWB = "Air waybill", "Guía aérea";
+    PARCELS = "Parcels", "Paquetes";
+    WEIGHT = "Weight (kg)", "Peso (kg)";
+    VALUE = "Declared value", "Valor declarado";
+    FLIGHT = "Flight", "Vuelo";
+    DEPARTURE = "Departure", "Salida";
+    ROUTE = "Route", "Ruta";
+    REFERENCE = "Reference", "Referencia";
+    SUBMITTED = "Submitted", "Enviado";
+    DESTINATION = "Destination", "Destino";
+    ORDER_ID = "Order", "Pedido";
+    USABLE = "Usable", "Utilizable";
+    VERSION = "Version", "Versión";
+    REPRINTED = "Reprinted", "Reimpreso";
+    VOIDED = "Voided", "Anulado";
+    DELETED_LABELS = "Labels deleted", "Etiquetas borradas";
+    DELETED_PARCELS = "Parcels deleted", "Paquetes borrados";
+    DELETED_MANIFESTS = "Manifests deleted", "Manifiestos borrados";
+    DELETED_EVENTS = "Tracking events deleted", "Eventos de rastreo borrados";
+    DELETED_KEYS = "Idempotency keys deleted", "Claves de idempotencia borradas";
+    DELETED_DELIVERIES = "Webhook deliveries deleted", "Entregas de webhooks borradas";
+    RESET_AT = "Reset", "Restablecido";
 
     // What there is to say besides results.
     REPLAYED = "This order existed already: it was created earlier with the same idempotency key, and nothing was created now.", "Este pedido ya existía: se creó antes con la misma clave de idempotencia y ahora no se creó nada.";
+    REPLAYED_VOID = "This was done already with the same idempotency key; nothing was voided now.", "Esto ya se hizo con la misma clave de idempotencia; ahora no se anuló nada.";
+    REPLAYED_MANIFEST = "This manifest existed already; nothing was submitted now.", "Este manifiesto ya existía; ahora no se envió nada.";
+    REPLAYED_LABEL = "This was done already with the same idempotency key; no new version was made now.", "Esto ya se hizo con la misma clave de idempotencia; ahora no se creó otra versión.";
+    NO_PARCELS = "There are no such parcels.", "No hay paquetes así.";
+    PAGE_OF = "Page {page} of {pages}; {total} parcel(s) in all. Use --page for another one, --all for all.", "Página {page} de {pages}; {total} paquete(s) en total. Use --page para ver otra, --all para verlos todos.";
+    ASK_RESET = "This deletes all orders, labels, manifests and tracking data of your sandbox for good. Go on? Type yes:", "Esto borra para siempre todos los pedidos, etiquetas, manifiestos y datos de rastreo de su entorno de pruebas. ¿Continuar? Escriba sí:";
     SAMPLE = "This is a sample order to {country}. Replace the names, addresses, contents and values with yours, then run: parcelo order validate FILE", "Este es un pedido de ejemplo con destino a {country}. Sustituya los nombres, las direcciones, el contenido y los valores por los suyos y ejecute: parcelo order validate ARCHIVO";
     SAMPLE_KEY = "idempotencyKey names this order: sending it again with the same key never creates a second parcel. Give every order a key of its own.", "idempotencyKey identifica este pedido: enviarlo otra vez con la misma clave nunca crea un segundo paquete. Dé a cada pedido una clave propia.";
     SAMPLE_NUMBER = "Optional: trackingNumber (made for you when absent; in the sandbox SB-SUCCESS-… travels to DELIVERED), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions. Give weightKg or weightLbs.", "Opcionales: trackingNumber (se genera si falta; en el entorno de pruebas SB-SUCCESS-… llega a DELIVERED), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions. Indique weightKg o weightLbs.";
@@ -116,7 +147,11 @@ texts! {
     NO_BASE_URL = "The service's address is not set.", "Falta la dirección del servicio.";
     GIVE_BASE_URL = "Set PARCELO_BASE_URL, or give --base-url, such as http://127.0.0.1:8081.", "Defina PARCELO_BASE_URL o indique --base-url, por ejemplo http://127.0.0.1:8081.";
     STDIN_TWICE = "Standard input can be read for one thing only.", "La entrada estándar solo se puede leer para una cosa.";
-    STDIN_ONCE = "Put the order into a file, or the key into PARCELO_API_KEY.", "Ponga el pedido en un archivo o la clave en PARCELO_API_KEY.";
+    STDIN_ONCE = "Put the key into PARCELO_API_KEY, or read the rest from elsewhere.", "Ponga la clave en PARCELO_API_KEY o lea lo demás de otro lugar.";
+    UNFIT = "{value} is no value for {option}.", "{value} no es un valor para {option}.";
+    NOT_SURE = "This deletes all data of your sandbox, and there is nobody to ask.", "Esto borra todos los datos de su entorno de pruebas y no hay a quién preguntar.";
+    SAY_YES = "Add --yes if you are sure.", "Añada --yes si está seguro.";
+    DECLINED = "Nothing was deleted.", "No se borró nada.";
     BAD_COUNTRY = "{value} is no country code: two upper-case letters of ISO 3166-1, such as EC.", "{value} no es un código de país: dos letras mayúsculas de ISO 3166-1, por ejemplo EC.";
     UNREADABLE = "{file} cannot be read: {why}.", "No se puede leer {file}: {why}.";
     NO_LABEL_PLACE = "{file} cannot be written: {why}.", "No se puede escribir {file}: {why}.";
@@ -132,6 +167,10 @@ texts! {
     BAD_ORDERS = "{bad} of {all} order(s) are not valid.", "{bad} de {all} pedido(s) no son válidos.";
     BAD_NUMBERS = "These are not tracking numbers; nothing was sent.", "Estos no son números de rastreo; no se envió nada.";
     NUMBER_FORM = "{value}: a tracking number has 10-30 letters, digits and hyphens, with no hyphen at either end.", "{value}: un número de rastreo tiene 10-30 letras, dígitos y guiones, sin guion en los extremos.";
+    BAD_REQUEST = "The request is not valid; nothing was sent.", "La solicitud no es válida; no se envió nada.";
+    NO_NUMBERS = "There is no tracking number.", "No hay ningún número de rastreo.";
+    BAD_MANIFEST = "This is not the id of a manifest; nothing was sent.", "Este no es el identificador de un manifiesto; no se envió nada.";
+    MANIFEST_FORM = "{value}: a manifest's id begins with man_.", "{value}: el identificador de un manifiesto empieza por man_.";
     NO_ORDERS = "There is no order in it.", "No contiene ningún pedido.";
 
     // What to do after a failed call.
@@ -141,12 +180,19 @@ texts! {
     CHECK_COUNTRIES = "Use a key that may ship to this country; parcelo health shows what this one may do.", "Use una clave que pueda enviar a ese país; parcelo health muestra lo que puede hacer esta.";
     CHECK_NUMBER = "Check the number; a key sees the parcels of its own account and environment only.", "Revise el número; una clave solo ve los paquetes de su propia cuenta y entorno.";
     CHECK_ADDRESS = "Check the address in PARCELO_BASE_URL or --base-url.", "Revise la dirección en PARCELO_BASE_URL o --base-url.";
-    OTHER_KEY = "If this is another order, give it an idempotencyKey of its own.", "Si es otro pedido, dele un idempotencyKey propio.";
+    CHECK_MANIFEST = "Check the id; a key sees the manifests of its own account and environment only.", "Revise el identificador; una clave solo ve los manifiestos de su propia cuenta y entorno.";
+    NOT_VOIDABLE = "An order can be voided until its parcel is in a manifest or a carrier has it.", "Un pedido se puede anular hasta que su paquete esté en un manifiesto o lo tenga un transportista.";
+    LEAVE_OUT = "Leave these parcels out and run the command again; nothing was submitted.", "Deje fuera estos paquetes y ejecute el comando de nuevo; no se envió nada.";
+    OTHER_MANIFEST = "Give another air waybill, or see what was submitted: parcelo manifest show {id}", "Indique otra guía aérea o vea lo que se envió: parcelo manifest show {id}";
+    OTHER_KEY = "If this is another request, give it an idempotency key of its own.", "Si es otra solicitud, dele una clave de idempotencia propia.";
     OTHER_NUMBER = "Give another trackingNumber, or leave it out to get one.", "Indique otro trackingNumber u omítalo para recibir uno.";
     WAIT = "Wait {n} second(s), then run the command again.", "Espere {n} segundo(s) y ejecute el comando de nuevo.";
     WAIT_A_WHILE = "Wait a while, then run the command again.", "Espere un rato y ejecute el comando de nuevo.";
     TRY_AGAIN = "Nothing was executed: check the address and the network, then run the command again.", "No se ejecutó nada: revise la dirección y la red y ejecute el comando de nuevo.";
-    UNKNOWN_OUTCOME = "Nobody knows yet whether it was executed. Run the same command again with the same order: its idempotency key {key} keeps it from being created twice (for 24 hours).", "Aún no se sabe si se ejecutó. Ejecute otra vez el mismo comando con el mismo pedido: su clave de idempotencia {key} evita que se cree dos veces (durante 24 horas).";
+    RESUME_ORDER = "Nobody knows yet whether it was executed. Run the same command again with the same order: its idempotency key {key} keeps it from being created twice (for 24 hours).", "Aún no se sabe si se ejecutó. Ejecute otra vez el mismo comando con el mismo pedido: su clave de idempotencia {key} evita que se cree dos veces (durante 24 horas).";
+    RESUME_WITH_KEY = "Nobody knows yet whether it was executed. Run the same command again with --idempotency-key {key}, which keeps it from being done twice (for 24 hours).", "Aún no se sabe si se ejecutó. Ejecute otra vez el mismo comando con --idempotency-key {key}, que evita que se haga dos veces (durante 24 horas).";
+    RESUME_MANIFEST = "Nobody knows yet whether it was executed. Run the same command again: the same parcels under the same air waybill are never submitted twice.", "Aún no se sabe si se ejecutó. Ejecute otra vez el mismo comando: los mismos paquetes con la misma guía aérea nunca se envían dos veces.";
+    RESUME_LOOK = "Nobody knows yet whether it was executed. Run parcelo parcel list to see, and the same command again if need be.", "Aún no se sabe si se ejecutó. Ejecute parcelo parcel list para verlo y, si hace falta, otra vez el mismo comando.";
     INTERRUPTED = "Interrupted.", "Interrumpido.";
     PARTLY = "{done} of {all} done; the others failed.", "{done} de {all} hechos; los demás fallaron.";
     NONE_DONE = "None of {all} was done.", "No se hizo ninguno de {all}.";
@@ -160,13 +206,23 @@ texts! {
 #[rustfmt::skip]
 pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
     ("parcelo", Text { en: "Ship parcels across borders: create orders with labels, track them, fetch their labels.", es: "Envíe paquetes internacionales: cree pedidos con etiqueta, rastréelos y obtenga sus etiquetas." }),
-    ("parcelo order", Text { en: "Create and check orders", es: "Crear y revisar pedidos" }),
+    ("parcelo order", Text { en: "Create, check and void orders", es: "Crear, revisar y anular pedidos" }),
     ("parcelo order create", Text { en: "Create an order from a JSON file, and save its label if asked", es: "Crear un pedido a partir de un archivo JSON y, si se pide, guardar su etiqueta" }),
+    ("parcelo order void", Text { en: "Void orders before they are shipped", es: "Anular pedidos antes de que se envíen" }),
     ("parcelo order validate", Text { en: "Check orders offline, by the service's own rules", es: "Revisar pedidos sin conexión, con las mismas reglas del servicio" }),
     ("parcelo order template", Text { en: "Print a sample order to start from", es: "Imprimir un pedido de ejemplo para empezar" }),
+    ("parcelo manifest", Text { en: "Submit manifests: parcels under an air waybill", es: "Enviar manifiestos: paquetes con una guía aérea" }),
+    ("parcelo manifest submit", Text { en: "Submit a manifest: all of its parcels, or none", es: "Enviar un manifiesto: todos sus paquetes o ninguno" }),
+    ("parcelo manifest show", Text { en: "Show a manifest", es: "Mostrar un manifiesto" }),
     ("parcelo track", Text { en: "Show where parcels stand", es: "Mostrar dónde están los paquetes" }),
-    ("parcelo label", Text { en: "Fetch labels", es: "Obtener etiquetas" }),
+    ("parcelo parcel", Text { en: "Look through your parcels", es: "Consultar sus paquetes" }),
+    ("parcelo parcel list", Text { en: "List parcels, newest first", es: "Listar paquetes, los más nuevos primero" }),
+    ("parcelo label", Text { en: "Fetch and reprint labels", es: "Obtener y reimprimir etiquetas" }),
     ("parcelo label get", Text { en: "Save label files", es: "Guardar archivos de etiquetas" }),
+    ("parcelo label info", Text { en: "Show what is known about a label", es: "Mostrar lo que se sabe de una etiqueta" }),
+    ("parcelo label reprint", Text { en: "Make a label anew, marked as a reprint", es: "Crear de nuevo una etiqueta, marcada como reimpresión" }),
+    ("parcelo sandbox", Text { en: "Work on the sandbox as a whole", es: "Trabajar con el entorno de pruebas entero" }),
+    ("parcelo sandbox reset", Text { en: "Delete all orders, labels, manifests and tracking data of the sandbox", es: "Borrar todos los pedidos, etiquetas, manifiestos y datos de rastreo del entorno de pruebas" }),
     ("parcelo health", Text { en: "Check the API key and what it may do", es: "Comprobar la clave de API y lo que puede hacer" }),
 ];
 
@@ -179,7 +235,23 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("format", Text { en: "The label's format: pdf, zpl or png [default: the file's ending, else pdf]", es: "El formato de la etiqueta: pdf, zpl o png [por defecto: la extensión del archivo; si no, pdf]" }),
     ("label_format", Text { en: "The label's format: pdf, zpl or png [default: pdf]", es: "El formato de la etiqueta: pdf, zpl o png [por defecto: pdf]" }),
     ("country", Text { en: "Where the sample goes: a country's ISO code [default: EC]", es: "El destino del ejemplo: el código ISO de un país [por defecto: EC]" }),
-    ("numbers", Text { en: "Tracking numbers", es: "Números de rastreo" }),
+    ("numbers", Text { en: "Tracking numbers; - reads them from standard input, one a line", es: "Números de rastreo; - los lee de la entrada estándar, uno por línea" }),
+    ("number", Text { en: "The tracking number", es: "El número de rastreo" }),
+    ("manifest_id", Text { en: "The manifest's id, man_…", es: "El identificador del manifiesto, man_…" }),
+    ("reason", Text { en: "Why; at most 255 characters", es: "El motivo; como máximo 255 caracteres" }),
+    ("idempotency_key", Text { en: "The key that keeps this from being done twice; give the one that was shown to resume [default: a fresh one]", es: "La clave que evita que esto se haga dos veces; indique la que se mostró para continuar [por defecto: una nueva]" }),
+    ("awb", Text { en: "The air waybill, such as 176-12345675", es: "La guía aérea, por ejemplo 176-12345675" }),
+    ("flight", Text { en: "The flight, such as EK213", es: "El vuelo, por ejemplo EK213" }),
+    ("departure", Text { en: "The day of departure, such as 2026-01-11", es: "El día de salida, por ejemplo 2026-01-11" }),
+    ("from", Text { en: "The airport of departure, such as MIA", es: "El aeropuerto de salida, por ejemplo MIA" }),
+    ("to", Text { en: "The airport of arrival, such as UIO", es: "El aeropuerto de llegada, por ejemplo UIO" }),
+    ("reference", Text { en: "Your reference; at most 100 characters", es: "Su referencia; como máximo 100 caracteres" }),
+    ("status", Text { en: "Only parcels in this status, such as IN_TRANSIT", es: "Solo paquetes en este estado, por ejemplo IN_TRANSIT" }),
+    ("destination", Text { en: "Only parcels to this country: its ISO code, such as EC", es: "Solo paquetes a este país: su código ISO, por ejemplo EC" }),
+    ("limit", Text { en: "Parcels on a page, 1-100 [default: 20; with --all 100]", es: "Paquetes por página, 1-100 [por defecto: 20; con --all 100]" }),
+    ("page", Text { en: "Which page [default: 1]", es: "Qué página [por defecto: 1]" }),
+    ("all", Text { en: "All pages", es: "Todas las páginas" }),
+    ("yes", Text { en: "Do not ask whether you are sure", es: "No preguntar si está seguro" }),
     ("history", Text { en: "Show how each parcel got there", es: "Mostrar el recorrido de cada paquete" }),
     ("dir", Text { en: "Where to save: a directory, or - for standard output [default: .]", es: "Dónde guardar: un directorio, o - para la salida estándar [por defecto: .]" }),
     ("output", Text { en: "How to write results, and with json and ndjson errors too: table, json, ndjson or csv [default: table]", es: "Cómo escribir los resultados y, con json y ndjson, también los errores: table, json, ndjson o csv [por defecto: table]" }),
@@ -199,6 +271,16 @@ pub(crate) const VALUE_NAMES: &[(&str, Text)] = &[
     ("FORMAT", Text { en: "FORMAT", es: "FORMATO" }),
     ("CODE", Text { en: "CODE", es: "CÓDIGO" }),
     ("NUMBER", Text { en: "NUMBER", es: "NÚMERO" }),
+    ("NUMBER|-", Text { en: "NUMBER|-", es: "NÚMERO|-" }),
+    ("MANIFEST", Text { en: "MANIFEST", es: "MANIFIESTO" }),
+    ("AWB", Text { en: "AWB", es: "GUÍA" }),
+    ("FLIGHT", Text { en: "FLIGHT", es: "VUELO" }),
+    ("DATE", Text { en: "DATE", es: "FECHA" }),
+    ("AIRPORT", Text { en: "AIRPORT", es: "AEROPUERTO" }),
+    ("STATUS", Text { en: "STATUS", es: "ESTADO" }),
+    ("TEXT", Text { en: "TEXT", es: "TEXTO" }),
+    ("KEY", Text { en: "KEY", es: "CLAVE" }),
+    ("N", Text { en: "N", es: "N" }),
     ("DIR|-", Text { en: "DIR|-", es: "DIRECTORIO|-" }),
     ("LANGUAGE", Text { en: "LANGUAGE", es: "IDIOMA" }),
     ("URL", Text { en: "URL", es: "URL" }),
@@ -248,7 +330,7 @@ mod tests {
 
     #[test]
     fn both_languages_say_it_with_the_same_places() {
-        let same_word = ["ERROR", "BYTES", "URL"];
+        let same_word = ["ERROR", "BYTES", "URL", "N"];
         let helps = COMMAND_HELP.iter().chain(ARGUMENT_HELP).chain(VALUE_NAMES);
         for (name, text) in ALL.iter().chain(helps) {
             assert!(!text.en.is_empty() && !text.es.is_empty(), "{name}");

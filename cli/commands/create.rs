@@ -11,6 +11,7 @@ use crate::{
     input::{self, Source},
     resolve::LabelFile,
     results::{Created, Done, Results},
+    resume::Resume,
     texts,
 };
 
@@ -21,7 +22,7 @@ pub(super) async fn create(
 ) -> Result<Done, Failure> {
     let Accepted { value: order, warnings } = checked(client, &order.read()?)?;
     let key = order.idempotency_key.clone();
-    let reply = service::answer(client.orders().create(&order), Some(&key)).await?;
+    let reply = service::answer(client.orders().create(&order), Resume::SameOrder(&key)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
     let mut order = reply.into_inner();
     add_new(&mut order.warnings, warnings);

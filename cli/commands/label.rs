@@ -1,14 +1,17 @@
-//! `label get`: label files, in a directory or on standard output.
+//! `label`: label files in a directory or on standard output, what is known about a label, and a
+//! label made anew.
 
 use std::{fs, path::Path};
 
-use parcelo::{Client, LabelFormat, TrackingNumber};
+use parcelo::{Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber};
 
 use super::service;
 use crate::{
     failure::Failure,
     resolve::Place,
-    results::{Done, Results, SavedLabel},
+    results::{Done, Results, SavedLabel, Written},
+    resume::Resume,
+    texts,
 };
 
 pub(super) async fn get(
@@ -30,7 +33,7 @@ pub(super) async fn get(
         }
         Place::Output => {
             let (files, failure) = service::each(numbers, async |number| {
-                service::answer(client.labels().download(number, format).bytes(), None).await
+                service::read(client.labels().download(number, format).bytes()).await
             })
             .await;
             (Results::File(files.found.concat()), failure)
@@ -46,7 +49,25 @@ pub(super) async fn save(
     format: LabelFormat,
     file: &Path,
 ) -> Result<SavedLabel, Failure> {
-    let bytes =
-        service::answer(client.labels().download(number, format).save_to(file), None).await?;
+    let bytes = service::read(client.labels().download(number, format).save_to(file)).await?;
     Ok(SavedLabel { number: number.clone(), format, file: file.to_owned(), bytes })
+}
+
+pub(super) async fn info(client: &Client, number: &TrackingNumber) -> Result<Done, Failure> {
+    let label = service::read(client.labels().metadata(number)).await?.into_inner();
+    Ok(Done::with(Results::Label(Box::new(label))))
+}
+
+pub(super) async fn reprint(
+    client: &Client,
+    number: &TrackingNumber,
+    request: &ReprintRequest,
+) -> Result<Done, Failure> {
+    let resume = Resume::WithKey(&request.idempotency_key);
+    let reply = service::answer(client.labels().reprint(number, request), resume).await?;
+    let reprinted = Written::of(reply);
+    let replayed = reprinted.outcome == Outcome::Replayed;
+    let done = Done::with(Results::Reprinted(Box::new(reprinted)));
+    let done = if replayed { done.note(texts::REPLAYED_LABEL.into()) } else { done };
+    Ok(done.note(texts::GET_LABEL.with(&[("number", number.as_str())])))
 }

@@ -2,10 +2,14 @@
 
 mod create;
 mod label;
+mod manifest;
+mod parcels;
 mod sample;
+mod sandbox;
 mod service;
 mod track;
 mod validate;
+mod void;
 
 use parcelo::Client;
 
@@ -23,12 +27,21 @@ pub(crate) fn run(job: Job) -> Result<Done, Failure> {
         Job::Create { client, order, label } => {
             waiting(create::create(&client, &order, label.as_ref()))
         }
+        Job::Void { client, request } => waiting(void::void(&client, &request)),
+        Job::Submit { client, request } => waiting(manifest::submit(&client, &request)),
+        Job::Manifest { client, id } => waiting(manifest::show(&client, &id)),
+        Job::List { client, filter, pages } => waiting(parcels::list(&client, &filter, &pages)),
         Job::Track { client, numbers, history } => {
             waiting(track::track(&client, &numbers, history))
         }
         Job::Labels { client, numbers, format, place } => {
             waiting(label::get(&client, &numbers, format, &place))
         }
+        Job::LabelInfo { client, number } => waiting(label::info(&client, &number)),
+        Job::Reprint { client, number, request } => {
+            waiting(label::reprint(&client, &number, &request))
+        }
+        Job::Reset { client } => waiting(sandbox::reset(&client)),
         Job::Health { client } => waiting(health(&client)),
     }
 }
@@ -42,6 +55,6 @@ fn waiting(work: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Fa
 }
 
 async fn health(client: &Client) -> Result<Done, Failure> {
-    let health = service::answer(client.health(), None).await?.into_inner();
+    let health = service::read(client.health()).await?.into_inner();
     Ok(Done::with(Results::Health(Box::new(health))))
 }

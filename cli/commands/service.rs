@@ -2,19 +2,26 @@
 
 use std::future::IntoFuture;
 
-use parcelo::{Error, IdempotencyKey, TrackingNumber};
+use parcelo::{Error, TrackingNumber};
 
-use crate::{failure::Failure, results::List};
+use crate::{failure::Failure, results::List, resume::Resume};
 
-/// The answer to a call. `key` is the one under which it writes, to resume with after Ctrl-C.
+/// The answer to a call that reads.
+pub(super) async fn read<T>(
+    call: impl IntoFuture<Output = Result<T, Error>>,
+) -> Result<T, Failure> {
+    answer(call, Resume::Reads).await
+}
+
+/// The answer to a call; `resume` tells how to go on when there is none.
 pub(super) async fn answer<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
-    key: Option<&IdempotencyKey>,
+    resume: Resume<'_>,
 ) -> Result<T, Failure> {
     tokio::select! {
-        answer = call.into_future() => Ok(answer?),
+        answer = call.into_future() => answer.map_err(|error| Failure::of_call(error, resume)),
         pressed = tokio::signal::ctrl_c() => match pressed {
-            Ok(()) => Err(Failure::interrupted(key)),
+            Ok(()) => Err(Failure::interrupted(resume)),
             // Without a handler Ctrl-C ends the process by itself.
             Err(_) => std::future::pending().await,
         },
@@ -32,7 +39,7 @@ pub(super) async fn each<T>(
             Ok(one) => found.push(one),
             Err(failure) => {
                 let goes_on = failure.is_of_one_parcel();
-                failed.push((number.clone(), failure));
+                failed.push((number.to_string(), failure));
                 if !goes_on {
                     break;
                 }

@@ -1,11 +1,11 @@
-//! `track`: where parcels stand.
+//! `track`: where parcels stand, asked for one by one or by the hundred.
 
 use parcelo::{Client, TrackingNumber};
 
 use super::service;
 use crate::{
     failure::Failure,
-    results::{Done, Results},
+    results::{Done, List, Results},
 };
 
 pub(super) async fn track(
@@ -13,10 +13,33 @@ pub(super) async fn track(
     numbers: &[TrackingNumber],
     history: bool,
 ) -> Result<Done, Failure> {
-    let (records, failure) = service::each(numbers, async |number| {
-        let call = client.tracking().get(number).history(history);
-        Ok(service::answer(call, None).await?.into_inner())
-    })
-    .await;
-    Ok(Done { failure, ..Done::with(Results::Tracked(records)) })
+    match numbers {
+        [number] => one(client, number, history).await,
+        many => batch(client, many, history).await,
+    }
+}
+
+async fn one(client: &Client, number: &TrackingNumber, history: bool) -> Result<Done, Failure> {
+    let call = client.tracking().get(number).history(history);
+    let record = service::read(call).await?.into_inner();
+    Ok(Done::with(Results::Tracked(List { asked: 1, found: vec![record] })))
+}
+
+async fn batch(
+    client: &Client,
+    numbers: &[TrackingNumber],
+    history: bool,
+) -> Result<Done, Failure> {
+    let results = service::read(client.tracking().batch(numbers).history(history)).await?;
+    let (mut found, mut failed) = (Vec::new(), Vec::new());
+    for result in results {
+        match (result.tracking, result.error) {
+            (Some(record), _) => found.push(record),
+            (None, Some(error)) => failed.push((result.tracking_number, Failure::from(&error))),
+            (None, None) => failed.push((result.tracking_number, Failure::not_found())),
+        }
+    }
+    let asked = numbers.len();
+    let failure = (!failed.is_empty()).then(|| Failure::of_items(found.len(), asked, failed));
+    Ok(Done { failure, ..Done::with(Results::Tracked(List { asked, found })) })
 }

@@ -3,10 +3,13 @@
 use std::io::{self, Write};
 
 use csv::Writer;
-use parcelo::{FieldFault, Language, TrackingRecord, Warning, time};
+use parcelo::{
+    FieldFault, IdempotencyKey, LabelMetadata, Language, Manifest, ParcelSummary, SandboxReset,
+    TrackingRecord, VoidedOrders, Warning, time,
+};
 
 use super::json::word;
-use crate::results::{Created, Results, SavedLabel, Verdict};
+use crate::results::{Created, Results, SavedLabel, Verdict, Written};
 
 pub(super) fn write(out: &mut impl Write, results: &Results, language: Language) -> io::Result<()> {
     let mut rows = Writer::from_writer(out);
@@ -14,6 +17,15 @@ pub(super) fn write(out: &mut impl Write, results: &Results, language: Language)
         Results::Help(_) | Results::File(_) | Results::Sample(_) => {}
         Results::Created(created) => write_created(&mut rows, created)?,
         Results::Verdicts(verdicts) => write_verdicts(&mut rows, verdicts, language)?,
+        Results::Voided(voided) => write_voided(&mut rows, voided, language)?,
+        Results::Submitted(submitted) => write_manifest(&mut rows, &submitted.value)?,
+        Results::Manifest(manifest) => write_manifest(&mut rows, manifest)?,
+        Results::Listed(listing) => write_parcels(&mut rows, &listing.parcels)?,
+        Results::Label(label) => write_label(&mut rows, label, None)?,
+        Results::Reprinted(reprinted) => {
+            write_label(&mut rows, &reprinted.value, reprinted.idempotency_key.as_ref())?;
+        }
+        Results::Reset(reset) => write_reset(&mut rows, reset)?,
         Results::Tracked(list) => write_tracked(&mut rows, &list.found)?,
         Results::Labels(list) => write_labels(&mut rows, &list.found)?,
         Results::Health(health) => {
@@ -145,4 +157,156 @@ fn write_labels(rows: &mut Writer<impl Write>, labels: &[SavedLabel]) -> csv::Re
         ])?;
     }
     Ok(())
+}
+
+/// A row for each order that was asked for, voided or not.
+fn write_voided(
+    rows: &mut Writer<impl Write>,
+    voided: &Written<VoidedOrders>,
+    language: Language,
+) -> csv::Result<()> {
+    rows.write_record([
+        "trackingNumber",
+        "voided",
+        "alreadyVoided",
+        "previousStatus",
+        "status",
+        "voidedAt",
+        "code",
+        "message",
+        "idempotencyKey",
+    ])?;
+    let key = voided.idempotency_key.as_ref().map_or("", IdempotencyKey::as_str);
+    for result in &voided.value.results {
+        let why = result.error.as_ref();
+        let message = why.map_or("", |error| language.pick(&error.message, &error.message_es));
+        rows.write_record([
+            &*result.tracking_number,
+            &*result.voided.to_string(),
+            &*result.already_voided.map(|already| already.to_string()).unwrap_or_default(),
+            result.previous_status.as_ref().map_or("", |status| status.code()),
+            result.status.as_ref().map_or("", |status| status.code()),
+            &*result.voided_at.map(time::to_text).unwrap_or_default(),
+            why.map_or("", |error| &error.code),
+            message,
+            key,
+        ])?;
+    }
+    Ok(())
+}
+
+/// A row for each parcel, so that a manifest can be joined to other lists.
+fn write_manifest(rows: &mut Writer<impl Write>, manifest: &Manifest) -> csv::Result<()> {
+    rows.write_record([
+        "manifestId",
+        "awbNumber",
+        "trackingNumber",
+        "flightNumber",
+        "departureDate",
+        "originAirport",
+        "destinationAirport",
+        "reference",
+        "submittedAt",
+    ])?;
+    let departure = manifest.departure_date.map(|day| day.to_string()).unwrap_or_default();
+    let submitted = time::to_text(manifest.submitted_at);
+    for number in &manifest.tracking_numbers {
+        rows.write_record([
+            &*manifest.manifest_id,
+            manifest.awb_number.as_str(),
+            number.as_str(),
+            manifest.flight_number.as_deref().unwrap_or_default(),
+            &departure,
+            manifest.origin_airport.as_deref().unwrap_or_default(),
+            manifest.destination_airport.as_deref().unwrap_or_default(),
+            manifest.reference.as_deref().unwrap_or_default(),
+            &submitted,
+        ])?;
+    }
+    Ok(())
+}
+
+fn write_parcels(rows: &mut Writer<impl Write>, parcels: &[ParcelSummary]) -> csv::Result<()> {
+    rows.write_record([
+        "id",
+        "trackingNumber",
+        "status",
+        "statusName",
+        "externalOrderId",
+        "customerReference",
+        "destinationCountry",
+        "labelUrl",
+        "manifestId",
+        "awbNumber",
+        "createdAt",
+        "updatedAt",
+    ])?;
+    for parcel in parcels {
+        rows.write_record([
+            &*parcel.id,
+            parcel.tracking_number.as_str(),
+            parcel.status.code(),
+            &parcel.status_name,
+            parcel.external_order_id.as_deref().unwrap_or_default(),
+            parcel.customer_reference.as_deref().unwrap_or_default(),
+            parcel.destination_country.as_str(),
+            parcel.label_url.as_deref().unwrap_or_default(),
+            parcel.manifest_id.as_deref().unwrap_or_default(),
+            parcel.awb_number.as_deref().unwrap_or_default(),
+            &time::to_text(parcel.created_at),
+            &time::to_text(parcel.updated_at),
+        ])?;
+    }
+    Ok(())
+}
+
+fn write_label(
+    rows: &mut Writer<impl Write>,
+    label: &LabelMetadata,
+    key: Option<&IdempotencyKey>,
+) -> csv::Result<()> {
+    rows.write_record([
+        "labelId",
+        "trackingNumber",
+        "status",
+        "version",
+        "labelUrl",
+        "createdAt",
+        "lastReprintedAt",
+        "voidedAt",
+        "idempotencyKey",
+    ])?;
+    rows.write_record([
+        &*label.label_id,
+        label.tracking_number.as_str(),
+        label.status.code(),
+        &label.version.to_string(),
+        label.label_url.as_deref().unwrap_or_default(),
+        &time::to_text(label.created_at),
+        &label.last_reprinted_at.map(time::to_text).unwrap_or_default(),
+        &label.voided_at.map(time::to_text).unwrap_or_default(),
+        key.map_or("", IdempotencyKey::as_str),
+    ])
+}
+
+fn write_reset(rows: &mut Writer<impl Write>, reset: &SandboxReset) -> csv::Result<()> {
+    rows.write_record([
+        "parcels",
+        "labels",
+        "manifests",
+        "trackingEvents",
+        "idempotencyKeys",
+        "webhookDeliveries",
+        "resetAt",
+    ])?;
+    let deleted = reset.deleted;
+    rows.write_record([
+        deleted.parcels.to_string(),
+        deleted.labels.to_string(),
+        deleted.manifests.to_string(),
+        deleted.tracking_events.to_string(),
+        deleted.idempotency_keys.to_string(),
+        deleted.webhook_deliveries.to_string(),
+        time::to_text(reset.reset_at),
+    ])
 }

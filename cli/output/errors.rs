@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use parcelo::{FieldFault, IdempotencyKey, Language, TrackingNumber, Warning};
+use parcelo::{FieldFault, IdempotencyKey, Language, Warning};
 use serde::Serialize;
 
 use super::plain;
@@ -31,7 +31,8 @@ pub(super) fn write_failure(
     for (number, item) in &failure.items {
         writeln!(
             out,
-            "  {number}: {} ({})",
+            "  {}: {} ({})",
+            plain(number),
             plain(item.message.pick(language)),
             plain(&item.code)
         )?;
@@ -74,7 +75,7 @@ pub(super) fn write_warning(
 #[serde(rename_all = "camelCase")]
 pub(super) struct FailureView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    tracking_number: Option<&'a TrackingNumber>,
+    tracking_number: Option<&'a str>,
     code: &'a str,
     message: &'a str,
     #[serde(rename = "message_es")]
@@ -94,7 +95,7 @@ pub(super) struct FailureView<'a> {
 
 impl<'a> FailureView<'a> {
     pub(super) fn of(failure: &'a Failure) -> Self {
-        let item = |(number, item): &'a (TrackingNumber, Failure)| Self {
+        let item = |(number, item): &'a (String, Failure)| Self {
             tracking_number: Some(number),
             ..Self::of(item)
         };

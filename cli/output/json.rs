@@ -3,10 +3,13 @@
 
 use std::io::{self, Write};
 
-use parcelo::{FieldFault, IdempotencyKey, LabelFormat, Outcome, Parcel, TrackingNumber, Warning};
+use parcelo::{
+    FieldFault, IdempotencyKey, LabelFormat, Outcome, PageMeta, Parcel, ParcelSummary,
+    TrackingNumber, Warning,
+};
 use serde::Serialize;
 
-use crate::results::{Created, List, Results, SavedLabel, Verdict};
+use crate::results::{Created, List, Listing, Results, SavedLabel, Verdict, Written};
 
 /// How documents follow one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +29,24 @@ struct CreatedView<'a> {
     idempotency_key: &'a IdempotencyKey,
     request_id: Option<&'a str>,
     label: Option<LabelView<'a>>,
+}
+
+/// What a write made, as the API spells it, between the outcome and the key.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenView<'a, T> {
+    outcome: &'static str,
+    #[serde(flatten)]
+    value: &'a T,
+    idempotency_key: Option<&'a IdempotencyKey>,
+    request_id: Option<&'a str>,
+}
+
+/// `meta` is null when all pages are here.
+#[derive(Serialize)]
+struct ListingView<'a> {
+    parcels: &'a [ParcelSummary],
+    meta: Option<&'a PageMeta>,
 }
 
 #[derive(Serialize)]
@@ -52,6 +73,16 @@ pub(super) fn write(out: &mut impl Write, results: &Results, layout: Layout) -> 
         Results::Sample(order) => one(out, order, layout),
         Results::Created(created) => one(out, &CreatedView::of(created), layout),
         Results::Health(health) => one(out, health, layout),
+        Results::Voided(voided) => one(out, &WrittenView::of(voided), layout),
+        Results::Submitted(submitted) => one(out, &WrittenView::of(submitted), layout),
+        Results::Manifest(manifest) => one(out, manifest, layout),
+        Results::Label(label) => one(out, label, layout),
+        Results::Reprinted(reprinted) => one(out, &WrittenView::of(reprinted), layout),
+        Results::Reset(reset) => one(out, reset, layout),
+        Results::Listed(Listing { parcels, meta }) => match layout {
+            Layout::Document => one(out, &ListingView { parcels, meta: meta.as_ref() }, layout),
+            Layout::Lines => each(out, parcels, layout),
+        },
         Results::Tracked(List { asked: 1, found }) => each(out, found, layout),
         Results::Tracked(List { found, .. }) => all(out, found, layout),
         Results::Labels(List { asked, found }) => {
@@ -93,6 +124,17 @@ impl<'a> CreatedView<'a> {
             idempotency_key: &created.idempotency_key,
             request_id: created.request_id.as_deref(),
             label: created.label.as_ref().map(LabelView::of),
+        }
+    }
+}
+
+impl<'a, T> WrittenView<'a, T> {
+    fn of(written: &'a Written<T>) -> Self {
+        Self {
+            outcome: word(written.outcome),
+            value: &written.value,
+            idempotency_key: written.idempotency_key.as_ref(),
+            request_id: written.request_id.as_deref(),
         }
     }
 }

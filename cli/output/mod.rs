@@ -4,6 +4,7 @@
 mod attempts;
 mod csv;
 mod errors;
+mod grid;
 mod json;
 mod table;
 
@@ -21,7 +22,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::{
     failure::{Exit, Failure},
     results::{Done, Results},
-    texts,
+    texts::{self, Text},
     voice::{Format, Voice},
 };
 
@@ -79,10 +80,8 @@ fn write_words(done: &Done, failure: Option<&Failure>, voice: Voice) -> io::Resu
     for note in &done.notes {
         writeln!(err, "{}", note.pick(voice.language))?;
     }
-    if let Some(Results::Created(created)) = &done.results {
-        for warning in &created.order.warnings {
-            errors::write_warning(&mut err, warning, voice.language)?;
-        }
+    for warning in done.results.iter().flat_map(Results::warnings) {
+        errors::write_warning(&mut err, warning, voice.language)?;
     }
     match failure {
         Some(failure) => errors::write_failure(&mut err, failure, voice.language),
@@ -113,8 +112,19 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether there is somebody to ask: standard input and error are both a terminal.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks on standard error; the answer is read elsewhere.
+pub(crate) fn ask(question: Text, voice: Voice) {
+    // Who does not see the question does not say yes.
+    let _ = write!(io::stderr(), "{} ", question.pick(voice.language));
+}
+
 /// A text without control characters, which could command the terminal.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -2,13 +2,20 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{Attribute, Cell, Table, presets};
-use parcelo::{Language, ParcelStatus, TrackingRecord};
+use chrono::{DateTime, Utc};
+use parcelo::{
+    Deleted, Health, IdempotencyKey, LabelMetadata, LabelStatus, Language, Manifest, ParcelStatus,
+    ParcelSummary, SandboxReset, TrackingRecord, VoidedOrders,
+};
 
-use super::{errors, plain};
+use super::{
+    errors,
+    grid::{headed, write_facts, write_table},
+    plain,
+};
 use crate::{
-    results::{Created, Results, SavedLabel, Verdict},
-    texts::{self, Text},
+    results::{Created, Results, SavedLabel, Verdict, Written},
+    texts,
 };
 
 pub(super) fn write(out: &mut impl Write, results: &Results, language: Language) -> io::Result<()> {
@@ -18,31 +25,42 @@ pub(super) fn write(out: &mut impl Write, results: &Results, language: Language)
         Results::Verdicts(verdicts) => {
             verdicts.iter().try_for_each(|verdict| write_verdict(out, verdict, language))
         }
+        Results::Voided(voided) => write_voided(out, voided, language),
+        Results::Submitted(submitted) => write_manifest(out, &submitted.value, language),
+        Results::Manifest(manifest) => write_manifest(out, manifest, language),
         Results::Tracked(list) => write_tracked(out, &list.found, language),
+        Results::Listed(listing) => write_parcels(out, &listing.parcels, language),
         Results::Labels(list) => write_labels(out, &list.found, language),
-        Results::Health(health) => {
-            let environment = health.environment.map_or("", |environment| environment.code());
-            let countries = match &*health.allowed_countries {
-                [all] if all == "*" => texts::EVERY_COUNTRY.pick(language).to_owned(),
-                some => some.join(", "),
-            };
-            let facts = [
-                (texts::STATUS, health.status.clone()),
-                (texts::KEY_NAME, health.key_name.clone()),
-                (texts::ENVIRONMENT, environment.to_owned()),
-                (texts::COUNTRIES, countries),
-            ];
-            write_facts(out, &facts, language)
+        Results::Label(label) => write_label(out, label, None, language),
+        Results::Reprinted(reprinted) => {
+            write_label(out, &reprinted.value, reprinted.idempotency_key.as_ref(), language)
         }
+        Results::Reset(reset) => write_reset(out, reset, language),
+        Results::Health(health) => write_health(out, health, language),
     }
+}
+
+fn write_health(out: &mut impl Write, health: &Health, language: Language) -> io::Result<()> {
+    let environment = health.environment.map_or("", |environment| environment.code());
+    let countries = match &*health.allowed_countries {
+        [all] if all == "*" => texts::EVERY_COUNTRY.pick(language).to_owned(),
+        some => some.join(", "),
+    };
+    let facts = [
+        (texts::STATUS, health.status.clone()),
+        (texts::KEY_NAME, health.key_name.clone()),
+        (texts::ENVIRONMENT, environment.to_owned()),
+        (texts::COUNTRIES, countries),
+    ];
+    write_facts(out, &facts, language)
 }
 
 fn write_created(out: &mut impl Write, created: &Created, language: Language) -> io::Result<()> {
     let parcel = &created.order.parcel;
     let mut facts = vec![
         (texts::TRACKING_NUMBER, parcel.tracking_number.to_string()),
-        (texts::STATUS, status(&parcel.status, parcel.status.name(language))),
-        (texts::CREATED, format!("{} UTC", parcel.created_at.format(SECOND))),
+        (texts::STATUS, status_of(&parcel.status, parcel.status.name(language))),
+        (texts::CREATED, moment(parcel.created_at)),
         (texts::LABEL, parcel.label_url.clone()),
         (texts::IDEMPOTENCY_KEY, created.idempotency_key.to_string()),
     ];
@@ -74,7 +92,7 @@ fn write_tracked(
     for record in records {
         table.add_row([
             record.tracking_number.to_string(),
-            status(&record.status, &record.status_name),
+            status_of(&record.status, &record.status_name),
             record.estimated_delivery.date_naive().to_string(),
         ]);
     }
@@ -95,7 +113,7 @@ fn write_history(
     for event in history {
         table.add_row([
             event.timestamp.format(SECOND).to_string(),
-            status(&event.status, &event.status_name),
+            status_of(&event.status, &event.status_name),
             plain(&event.location),
             plain(event.description.as_deref().unwrap_or_default()),
         ]);
@@ -118,49 +136,148 @@ fn write_labels(out: &mut impl Write, labels: &[SavedLabel], language: Language)
     if labels.is_empty() { Ok(()) } else { write_table(out, table) }
 }
 
+/// The orders that are void now; why the others are not is told with the failure.
+fn write_voided(
+    out: &mut impl Write,
+    voided: &Written<VoidedOrders>,
+    language: Language,
+) -> io::Result<()> {
+    let headings = [texts::TRACKING_NUMBER, texts::STATUS, texts::BEFORE, texts::VOIDED];
+    let mut table = headed(&headings, language);
+    for result in voided.value.results.iter().filter(|result| result.voided) {
+        let named = |status: &ParcelStatus| status_of(status, status.name(language));
+        let before = match result.already_voided {
+            Some(true) => texts::NOTHING_CHANGED.pick(language).to_owned(),
+            Some(false) | None => result.previous_status.as_ref().map(named).unwrap_or_default(),
+        };
+        table.add_row([
+            plain(&result.tracking_number),
+            result.status.as_ref().map(named).unwrap_or_default(),
+            before,
+            result.voided_at.map(moment).unwrap_or_default(),
+        ]);
+    }
+    write_table(out, table)?;
+    let key = voided.idempotency_key.as_ref().map(ToString::to_string);
+    write_facts(
+        out,
+        &key.map(|key| (texts::IDEMPOTENCY_KEY, key)).into_iter().collect::<Vec<_>>(),
+        language,
+    )
+}
+
+fn write_manifest(out: &mut impl Write, manifest: &Manifest, language: Language) -> io::Result<()> {
+    let values = manifest.declared_values.iter();
+    let values: Vec<_> = values.map(|sum| format!("{} {}", sum.amount, sum.currency)).collect();
+    let countries = manifest.destination_countries.iter().map(ToString::to_string);
+    let route = [&manifest.origin_airport, &manifest.destination_airport].map(Option::as_deref);
+    let route: Vec<_> = route.into_iter().flatten().collect();
+    let facts = [
+        (texts::MANIFEST, manifest.manifest_id.clone()),
+        (texts::AWB, manifest.awb_number.to_string()),
+        (texts::PARCELS, manifest.parcel_count.to_string()),
+        (texts::WEIGHT, manifest.total_weight_kg.to_string()),
+        (texts::VALUE, values.join(", ")),
+        (texts::COUNTRIES, countries.collect::<Vec<_>>().join(", ")),
+        (texts::FLIGHT, manifest.flight_number.clone().unwrap_or_default()),
+        (texts::DEPARTURE, manifest.departure_date.map(|day| day.to_string()).unwrap_or_default()),
+        (texts::ROUTE, route.join(" → ")),
+        (texts::REFERENCE, manifest.reference.clone().unwrap_or_default()),
+        (texts::SUBMITTED, moment(manifest.submitted_at)),
+    ];
+    let told: Vec<_> = facts.into_iter().filter(|(_, fact)| !fact.is_empty()).collect();
+    write_facts(out, &told, language)?;
+    manifest.tracking_numbers.iter().try_for_each(|number| writeln!(out, "  {number}"))
+}
+
+fn write_parcels(
+    out: &mut impl Write,
+    parcels: &[ParcelSummary],
+    language: Language,
+) -> io::Result<()> {
+    let headings = [
+        texts::TRACKING_NUMBER,
+        texts::STATUS,
+        texts::DESTINATION,
+        texts::ORDER_ID,
+        texts::AWB,
+        texts::CREATED,
+    ];
+    let mut table = headed(&headings, language);
+    for parcel in parcels {
+        table.add_row([
+            parcel.tracking_number.to_string(),
+            status_of(&parcel.status, &parcel.status_name),
+            parcel.destination_country.to_string(),
+            plain(parcel.external_order_id.as_deref().unwrap_or_default()),
+            plain(parcel.awb_number.as_deref().unwrap_or_default()),
+            moment(parcel.created_at),
+        ]);
+    }
+    if parcels.is_empty() { Ok(()) } else { write_table(out, table) }
+}
+
+fn write_label(
+    out: &mut impl Write,
+    label: &LabelMetadata,
+    key: Option<&IdempotencyKey>,
+    language: Language,
+) -> io::Result<()> {
+    let facts = [
+        (texts::TRACKING_NUMBER, Some(label.tracking_number.to_string())),
+        (texts::STATUS, Some(usable(&label.status, language))),
+        (texts::VERSION, Some(label.version.to_string())),
+        (texts::CREATED, Some(moment(label.created_at))),
+        (texts::REPRINTED, label.last_reprinted_at.map(moment)),
+        (texts::VOIDED, label.voided_at.map(moment)),
+        (texts::LABEL, label.label_url.clone()),
+        (texts::IDEMPOTENCY_KEY, key.map(ToString::to_string)),
+    ];
+    let told: Vec<_> = facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect();
+    write_facts(out, &told, language)
+}
+
+fn usable(status: &LabelStatus, language: Language) -> String {
+    let name = match status {
+        LabelStatus::Active => texts::USABLE.pick(language),
+        LabelStatus::Voided => texts::VOIDED.pick(language),
+        other => return plain(other.code()),
+    };
+    format!("{name} ({status})")
+}
+
+fn write_reset(out: &mut impl Write, reset: &SandboxReset, language: Language) -> io::Result<()> {
+    let Deleted {
+        parcels,
+        labels,
+        manifests,
+        tracking_events,
+        idempotency_keys,
+        webhook_deliveries,
+    } = reset.deleted;
+    let facts = [
+        (texts::DELETED_PARCELS, parcels.to_string()),
+        (texts::DELETED_LABELS, labels.to_string()),
+        (texts::DELETED_MANIFESTS, manifests.to_string()),
+        (texts::DELETED_EVENTS, tracking_events.to_string()),
+        (texts::DELETED_KEYS, idempotency_keys.to_string()),
+        (texts::DELETED_DELIVERIES, webhook_deliveries.to_string()),
+        (texts::RESET_AT, moment(reset.reset_at)),
+    ];
+    write_facts(out, &facts, language)
+}
+
+/// A moment to the second.
+fn moment(moment: DateTime<Utc>) -> String {
+    format!("{} UTC", moment.format(SECOND))
+}
+
 const SECOND: &str = "%Y-%m-%d %H:%M:%S";
 
 /// A status in words and, for those who search for it, as the API spells it.
-fn status(status: &ParcelStatus, name: &str) -> String {
+fn status_of(status: &ParcelStatus, name: &str) -> String {
     match (status.code(), name) {
         (code, name) if code == name => plain(code),
         (code, name) => format!("{} ({})", plain(name), plain(code)),
     }
-}
-
-fn write_facts(
-    out: &mut impl Write,
-    facts: &[(Text, String)],
-    language: Language,
-) -> io::Result<()> {
-    let mut table = bare();
-    for (name, fact) in facts {
-        table.add_row([bold(name.pick(language)), Cell::new(plain(fact))]);
-    }
-    write_table(out, table)
-}
-
-fn headed(headings: &[Text], language: Language) -> Table {
-    let mut table = bare();
-    table.set_header(headings.iter().map(|heading| bold(heading.pick(language))));
-    table
-}
-
-fn bold(text: &str) -> Cell {
-    Cell::new(text).add_attribute(Attribute::Bold)
-}
-
-/// No frame, so that a number can be copied and a line be searched. Styles are taken out where
-/// they are not wanted, when all is written.
-fn bare() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).enforce_styling().style_text_only();
-    table
-}
-
-fn write_table(out: &mut impl Write, mut table: Table) -> io::Result<()> {
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }

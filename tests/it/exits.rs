@@ -42,6 +42,24 @@ async fn a_wrong_command_line_is_2() {
         "health --base-url ftp://example.com",
         "health --base-url http://user:secret@127.0.0.1",
         "order create - --api-key-stdin",
+        "track - --api-key-stdin",
+        "track - -",
+        "order void",
+        "order void SB-SUCCESS-0001 --reason",
+        "manifest submit SB-SUCCESS-0001",
+        "manifest submit --awb 176-12345675",
+        "manifest show",
+        "parcel list --status LOST",
+        "parcel list --country ec",
+        "parcel list --limit 0",
+        "parcel list --limit 101",
+        "parcel list --page 0",
+        "parcel list --all --page 2",
+        "label info",
+        "label info SB-SUCCESS-0001 SB-SUCCESS-0002",
+        "sandbox",
+        "sandbox reset",
+        "sandbox reset --api-key-stdin",
     ] {
         let ran = shop.run(line);
         assert_eq!(ran.code, 2, "{line}: {ran:?}");
@@ -127,7 +145,19 @@ async fn too_many_requests_is_7_and_says_how_long_to_wait() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_there_is_8_for_reads_and_writes() {
     let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody().await);
-    for line in ["health", "track SB-SUCCESS-0001", "order create order.json"] {
+    for line in [
+        "health",
+        "track SB-SUCCESS-0001",
+        "track SB-SUCCESS-0001 SB-SUCCESS-0002",
+        "parcel list --all",
+        "manifest show man_1",
+        "label info SB-SUCCESS-0001",
+        "order create order.json",
+        "order void SB-SUCCESS-0001",
+        "label reprint SB-SUCCESS-0001",
+        "manifest submit SB-SUCCESS-0001 --awb 176-12345675",
+        "sandbox reset --yes",
+    ] {
         let ran = desk.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{line}: {ran:?}");
         assert_eq!(ran.error()["mayHaveExecuted"], false, "{line}");
@@ -145,6 +175,33 @@ async fn a_read_that_is_cut_off_is_8_and_a_write_9_with_the_key_to_resume_with()
     assert_eq!(error.code, 9);
     assert_eq!(error.error()["mayHaveExecuted"], true);
     assert_eq!(error.error()["idempotencyKey"], "order-SB-SUCCESS-0001");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_write_that_is_cut_off_says_how_it_can_be_resumed() {
+    let desk = Desk::new(Shop::open().await.key.secret(), &peer::cutting().await);
+    let table = [
+        ("order void SB-SUCCESS-0001", "--idempotency-key idk-", true),
+        (
+            "order void SB-SUCCESS-0001 --idempotency-key void-0001",
+            "--idempotency-key void-0001,",
+            true,
+        ),
+        ("label reprint SB-SUCCESS-0001", "--idempotency-key idk-", true),
+        ("manifest submit SB-SUCCESS-0001 --awb 176-12345675", "never submitted twice", true),
+        ("sandbox reset --yes", "parcelo parcel list", false),
+    ];
+    for (line, remedy, keyed) in table {
+        let ran = desk.run(&format!("{line} -o json"));
+        let error = ran.error();
+        assert_eq!((ran.code, &error["mayHaveExecuted"]), (9, &json!(true)), "{line}: {ran:?}");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains(remedy), "{line}: {hint}");
+        assert_eq!(error["idempotencyKey"].is_string(), keyed, "{line}");
+        let key = error["idempotencyKey"].as_str().unwrap_or_default();
+        assert!(!remedy.contains("idk") || hint.contains(key), "{line}: {hint}");
+        assert_ne!(error["hint"], error["hint_es"], "{line}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! `label get`: real files, in a folder or on standard output.
+//! `label`: real files, in a folder or on standard output; what is known of a label; reprints.
 
 use serde_json::json;
 
@@ -90,4 +90,75 @@ async fn get_refuses_what_is_not_there_and_places_that_cannot_be() {
     }
     let hint = shop.run("label get SB-SUCCESS-0001 -o folder").stderr;
     assert!(hint.contains("--dir"), "{hint}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn info_tells_what_is_known_of_a_label_also_after_a_void() {
+    let shop = shop_with_two().await;
+    let people = shop.run("label info SB-SUCCESS-0001");
+    assert_eq!((people.code, &*people.stderr), (0, ""));
+    for fact in ["SB-SUCCESS-0001", "Usable (ACTIVE)", "Version", "2026-01-05 08:00:00 UTC", "sig="]
+    {
+        assert!(people.text().contains(fact), "{fact}: {people:?}");
+    }
+    let label = shop.run("label info SB-SUCCESS-0001 -o json").json();
+    assert_eq!((&label["version"], &label["reprintCount"]), (&json!(1), &json!(0)));
+    assert!(label["labelId"].as_str().unwrap().starts_with("lbl_"));
+    assert_eq!(shop.run("label info SB-SUCCESS-0001 -o ndjson").lines(), [label]);
+
+    assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
+    let csv = shop.run("label info SB-SUCCESS-0002 -o csv");
+    let rows: Vec<_> = csv.text().lines().collect();
+    let heading = "labelId,trackingNumber,status,version,labelUrl,createdAt,lastReprintedAt,voidedAt,idempotencyKey";
+    assert_eq!(rows[0], heading);
+    let voided = ",SB-SUCCESS-0002,VOIDED,1,,2026-01-05T08:00:00.000Z,,2026-01-05T08:00:00.000Z,";
+    assert!(rows[1].ends_with(voided), "{csv:?}");
+    let spanish = shop.run("label info SB-SUCCESS-0002 --lang es");
+    assert!(spanish.text().contains("Anulado (VOIDED)"), "{spanish:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reprint_is_a_new_version_with_its_mark_made_once_for_each_key() {
+    let shop = shop_with_two().await;
+    let ran = shop.run("label reprint SB-SUCCESS-0001 --reason Torn -o json");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let label = ran.json();
+    assert_eq!(
+        (&label["outcome"], &label["version"], &label["reprintCount"]),
+        (&json!("created"), &json!(2), &json!(1))
+    );
+    let key = label["idempotencyKey"].as_str().unwrap();
+    let again = format!("label reprint SB-SUCCESS-0001 --reason Torn --idempotency-key {key}");
+    let replayed = shop.run(&format!("{again} -o json")).json();
+    assert_eq!((&replayed["outcome"], &replayed["version"]), (&json!("replayed"), &json!(2)));
+    let people = shop.run(&again);
+    assert!(people.text().contains(key), "{people:?}");
+    for note in ["no new version", "parcelo label get SB-SUCCESS-0001"] {
+        assert!(people.stderr.contains(note), "{people:?}");
+    }
+    let zpl = shop.run("label get SB-SUCCESS-0001 -f zpl -d -");
+    assert!(zpl.text().contains("R1"), "{zpl:?}");
+    let csv = shop.run("label reprint SB-SUCCESS-0001 --idempotency-key another-1 -o csv");
+    assert!(csv.text().lines().nth(1).unwrap().contains(",ACTIVE,3,"), "{csv:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
+    let shop = shop_with_two().await;
+    assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
+    let long = "x".repeat(256);
+    let table = [
+        ("label info SB-UNKNOWN-01".to_owned(), 5, "PARCEL_NOT_FOUND"),
+        ("label info short".to_owned(), 3, "VALIDATION_FAILED"),
+        ("label reprint SB-UNKNOWN-01".to_owned(), 5, "PARCEL_NOT_FOUND"),
+        ("label reprint SB-SUCCESS-0002".to_owned(), 6, "LABEL_VOIDED"),
+        ("label reprint short".to_owned(), 3, "VALIDATION_FAILED"),
+        (format!("label reprint SB-SUCCESS-0001 --reason {long}"), 3, "VALIDATION_FAILED"),
+        ("label reprint SB-SUCCESS-0001 --idempotency-key x".to_owned(), 3, "VALIDATION_FAILED"),
+    ];
+    for (line, exit, code) in table {
+        let ran = shop.run(&format!("{line} -o json"));
+        assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
+    }
+    assert_eq!(shop.run("label info SB-SUCCESS-0001 -o json").json()["version"], 1);
 }

@@ -10,9 +10,12 @@
 mod exits;
 mod journey;
 mod labels;
+mod manifests;
 mod orders;
+mod parcels;
 mod peer;
 mod shop;
 mod speech;
 mod tidy;
 mod tracking;
+mod voids;

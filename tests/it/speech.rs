@@ -9,15 +9,25 @@ use crate::{
 
 type Variables = &'static [(&'static str, &'static str)];
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 19] = [
     "",
     "order",
     "order create",
+    "order void",
     "order validate",
     "order template",
+    "manifest",
+    "manifest submit",
+    "manifest show",
     "track",
+    "parcel",
+    "parcel list",
     "label",
     "label get",
+    "label info",
+    "label reprint",
+    "sandbox",
+    "sandbox reset",
     "health",
 ];
 

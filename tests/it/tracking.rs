@@ -43,11 +43,36 @@ async fn track_shows_where_a_parcel_stands_in_every_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_numbers_come_from_standard_input_and_keep_their_order() {
+    let shop = shop_with_two().await;
+    let unknown: Vec<_> = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}")).collect();
+    let input = format!("SB-SUCCESS-0002\n{}\nSB-SUCCESS-0001\n", unknown.join("\n"));
+    let ran = shop.desk.run_with("track - --history -o json", &[], &input);
+    let found = ran.json();
+    assert_eq!((ran.code, found.as_array().unwrap().len()), (10, 2));
+    assert_eq!(found[0]["trackingNumber"], "SB-SUCCESS-0002");
+    assert_eq!(found[1]["trackingNumber"], "SB-SUCCESS-0001");
+    assert_eq!(found[0]["history"].as_array().unwrap().len(), 2);
+    let items = ran.error()["items"].clone();
+    assert_eq!(items.as_array().unwrap().len(), 150);
+    assert_eq!(items[149]["trackingNumber"], "SB-UNKNOWN-149");
+
+    let mixed = shop.desk.run_with("track SB-SUCCESS-0001 - -o json", &[], "SB-SUCCESS-0002");
+    assert_eq!((mixed.code, &mixed.json()[1]["trackingNumber"]), (0, &json!("SB-SUCCESS-0002")));
+    let one = shop.desk.run_with("track - -o json", &[], "SB-SUCCESS-0001\n");
+    assert_eq!(one.json()["trackingNumber"], "SB-SUCCESS-0001", "one is one document");
+    let none = shop.desk.run_with("track - -o json", &[], "");
+    assert_eq!((none.code, &none.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_of_statuses_come_in_the_language_asked_for() {
     let shop = shop_with_two().await;
     let ran = shop.run("track SB-SUCCESS-0001 --lang es");
     assert!(ran.text().contains("Etiqueta generada (LABEL_GENERATED)"), "{ran:?}");
     assert!(ran.text().contains("Número de rastreo"), "{ran:?}");
+    let both = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --lang es");
+    assert_eq!(both.text().matches("Etiqueta generada").count(), 2, "{both:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 
 use super::{
-    Client, Error, ErrorKind, Failure, StopReason, body::Reader, call::Call, error::Texts,
+    Client, Error, ErrorKind, Failure, Reply, StopReason, body::Reader, call::Call, error::Texts,
     failure::Trace, send::Answer,
 };
-use crate::{LabelFormat, Operation, TrackingNumber};
+use crate::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
 /// Labels: [`Client::labels`].
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +46,50 @@ impl<'a> Labels<'a> {
     /// ```
     pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
         LabelDownload { client: self.client, number, format }
+    }
+
+    /// What is known about a label; readable also after its order was voided.
+    ///
+    /// Errors: `NotFound` (no parcel, or no label yet), and those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::{LabelStatus, TrackingNumber};
+    ///
+    /// let label = client.labels().metadata(&TrackingNumber::parse("SB-SUCCESS-0001")?).await?;
+    /// if label.status == LabelStatus::Active {
+    ///     println!("version {}: {:?}", label.version, label.label_url);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
+        self.client.data(Call::new(Operation::GetLabel).parameter(number.as_str())).await
+    }
+
+    /// Makes a label anew: the same number and address, a mark `R1`, `R2`… on the paper.
+    ///
+    /// Errors: `NotFound`, `Conflict` (voided, or the parcel's journey is over), `Validation`, and
+    /// those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::{IdempotencyKey, LabelFormat, ReprintRequest, TrackingNumber};
+    ///
+    /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
+    /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
+    /// client.labels().reprint(&number, &request).await?;
+    /// client.labels().download(&number, LabelFormat::Zpl).save_to("label.zpl").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn reprint(
+        self,
+        number: &TrackingNumber,
+        request: &ReprintRequest,
+    ) -> Result<Reply<LabelMetadata>, Error> {
+        let call = Call::new(Operation::ReprintLabel).parameter(number.as_str());
+        self.client.data(call.keyed(&request.idempotency_key).body(request)?).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! Orders.
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{CreatedOrder, Operation, OrderRequest};
+use crate::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
 
 /// Orders: [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -38,5 +38,33 @@ impl Orders<'_> {
     pub async fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
         let call = Call::new(Operation::CreateOrder).keyed(&order.idempotency_key).body(order)?;
         self.client.json(call).await
+    }
+
+    /// Voids 1-100 orders: their labels can no longer be used.
+    ///
+    /// Some of them may fail: each has a result of its own, and an order that was void before
+    /// counts as voided.
+    ///
+    /// Errors, when none could be voided: `NotFound` or `Conflict`, and
+    /// [`ErrorBody::void_results`](crate::ErrorBody::void_results) says why for each; `Validation`,
+    /// and those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::{IdempotencyKey, TrackingNumber, VoidRequest};
+    ///
+    /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
+    /// let key = IdempotencyKey::derive("cancellations", "2026-01-10");
+    /// let voided = client.orders().void(&VoidRequest::new(key, &numbers).reason("Sold out")).await?;
+    /// for result in &voided.results {
+    ///     println!("{}: {}", result.tracking_number, result.voided);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
+        let call =
+            Call::new(Operation::VoidOrders).keyed(&request.idempotency_key).body(request)?;
+        self.client.data(call).await
     }
 }

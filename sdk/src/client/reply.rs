@@ -76,6 +76,12 @@ impl<T> Reply<T> {
     }
 }
 
+impl<T> Reply<T> {
+    pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Reply<U> {
+        Reply { value: part(self.value), outcome: self.outcome, meta: self.meta }
+    }
+}
+
 impl<T: DeserializeOwned> Reply<T> {
     /// Reads the answer to a call.
     pub(super) fn read(call: &Call<'_>, answer: &Answer<Bytes>) -> Result<Self, Error> {

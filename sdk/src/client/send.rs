@@ -14,6 +14,7 @@ use super::{
     failure::{Refusal, Trace},
     retry::{Class, Decision, Failed},
 };
+use crate::Envelope;
 
 /// A successful answer.
 #[derive(Debug)]
@@ -32,6 +33,15 @@ impl Client {
     ) -> Result<Reply<T>, Error> {
         let answer = self.answer(&call, Reader::whole).await?;
         Reply::read(&call, &answer)
+    }
+
+    /// Makes a call whose answer is JSON in an envelope.
+    pub(super) async fn data<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let reply: Reply<Envelope<T>> = self.json(call).await?;
+        Ok(reply.map(|envelope| envelope.data))
     }
 
     /// Makes a call; `read` takes what it needs of the body before an attempt counts as a success.

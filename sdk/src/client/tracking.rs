@@ -5,7 +5,9 @@ use std::future::IntoFuture;
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{Operation, TrackingNumber, TrackingRecord};
+use crate::{
+    BatchResult, BatchTracking, BatchTrackingRequest, Operation, TrackingNumber, TrackingRecord,
+};
 
 /// Tracking: [`Client::tracking`].
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,33 @@ impl<'a> Tracking<'a> {
     pub fn get(self, number: &'a TrackingNumber) -> GetTracking<'a> {
         GetTracking { client: self.client, number, history: false }
     }
+
+    /// Where any number of parcels stand; `.await` it, after asking for their history if need be.
+    ///
+    /// They are asked for by the hundred, one request after the other. The results keep the order
+    /// of the numbers, and a number that nobody has is a result too. Errors: those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// use parcelo::TrackingNumber;
+    ///
+    /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?, TrackingNumber::parse("SB-RTS-0001")?];
+    /// for result in client.tracking().batch(&numbers).await? {
+    ///     match result.tracking {
+    ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
+    ///         None => println!("{} is not there", result.tracking_number),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn batch<'n>(
+        self,
+        numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+    ) -> TrackBatch<'a> {
+        let numbers = numbers.into_iter().map(ToString::to_string).collect();
+        TrackBatch { client: self.client, numbers, history: false }
+    }
 }
 
 /// A question where a parcel stands; `.await` it.
@@ -68,6 +97,49 @@ impl<'a> IntoFuture for GetTracking<'a> {
             let call =
                 Call::new(Operation::GetTracking).parameter(self.number.as_str()).query(query);
             self.client.json(call).await
+        }
+        .boxed()
+    }
+}
+
+/// The most numbers of one request.
+const BATCH: usize = 100;
+
+/// The records of many parcels, about to be asked for.
+#[derive(Debug, Clone)]
+#[must_use = "nothing is asked until it is awaited"]
+pub struct TrackBatch<'a> {
+    client: &'a Client,
+    numbers: Vec<String>,
+    history: bool,
+}
+
+impl TrackBatch<'_> {
+    /// Whether each record has its history.
+    pub fn history(self, history: bool) -> Self {
+        Self { history, ..self }
+    }
+
+    async fn ask(&self, numbers: &[String]) -> Result<Reply<BatchTracking>, Error> {
+        let request = BatchTrackingRequest {
+            tracking_numbers: numbers.to_vec(),
+            include_history: self.history,
+        };
+        self.client.data(Call::new(Operation::BatchTracking).body(&request)?).await
+    }
+}
+
+impl<'a> IntoFuture for TrackBatch<'a> {
+    type Output = Result<Vec<BatchResult>, Error>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let mut results = Vec::with_capacity(self.numbers.len());
+            for numbers in self.numbers.chunks(BATCH) {
+                results.extend(self.ask(numbers).await?.into_inner().results);
+            }
+            Ok(results)
         }
         .boxed()
     }

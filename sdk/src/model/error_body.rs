@@ -1,9 +1,9 @@
 //! What an error answer says (spec: Errors).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{ErrorCode, Language, macros::wire_enum};
+use super::{ErrorCode, Language, ParcelStatus, VoidResult, macros::wire_enum};
 
 wire_enum! {
     /// What is wrong with one field.
@@ -152,9 +152,41 @@ impl ErrorBody {
 
     /// The faults of a request that broke rules; empty for every other error.
     pub fn field_faults(&self) -> Vec<FieldFault> {
-        let errors = self.details.as_ref().and_then(|details| details.get("errors"));
-        errors.map(|list| Vec::deserialize(list).unwrap_or_default()).unwrap_or_default()
+        self.list("errors")
     }
+
+    /// Why each order could not be voided; empty unless all of a void failed.
+    pub fn void_results(&self) -> Vec<VoidResult> {
+        self.list("results")
+    }
+
+    /// The parcels that kept a manifest from being submitted; empty for every other error.
+    pub fn rejected_parcels(&self) -> Vec<RejectedParcel> {
+        self.list("errors")
+    }
+
+    /// A list in the details; one that cannot be read is empty.
+    fn list<T: DeserializeOwned>(&self, name: &str) -> Vec<T> {
+        let list = self.details.as_ref().and_then(|details| details.get(name));
+        list.map(|list| Vec::deserialize(list).unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// A parcel that cannot be part of a manifest: an element of `error.details.errors`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RejectedParcel {
+    /// Its place in the request: `trackingNumbers[3]`.
+    pub field: String,
+    /// The number as it was asked.
+    pub tracking_number: String,
+    /// Where the parcel stands, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ParcelStatus>,
+    /// Why it cannot.
+    #[serde(flatten)]
+    pub error: ItemError,
 }
 
 /// An error answer: `{"success": false, "error": {…}}`.
@@ -177,4 +209,52 @@ pub struct ItemError {
     pub message: String,
     /// The same in Spanish.
     pub message_es: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with_details(details: &Value) -> ErrorBody {
+        let body = json!({"code": "C", "message": "m", "message_es": "m", "details": details});
+        serde_json::from_value(body).unwrap()
+    }
+
+    #[test]
+    fn each_kind_of_details_is_read_as_what_it_is_and_as_nothing_else() {
+        let fault = json!({"errors": [{"field": "reason", "code": "TOO_LONG", "message": "m"}]});
+        let item = json!({"code": "PARCEL_NOT_FOUND", "message": "m", "message_es": "e"});
+        let unvoided =
+            json!({"results": [{"trackingNumber": "a", "voided": false, "error": item}]});
+        let rejected = json!({"errors": [{"field": "trackingNumbers[3]", "trackingNumber": "a",
+            "code": "PARCEL_NOT_FOUND", "message": "m", "message_es": "e"}]});
+        let table = [
+            (json!(null), [0, 0, 0]),
+            (json!({"errors": 7, "results": {}}), [0, 0, 0]),
+            (fault, [1, 0, 0]),
+            (unvoided, [0, 1, 0]),
+            (rejected, [1, 0, 1]),
+        ];
+        for (details, expected) in table {
+            let body = with_details(&details);
+            let read = [
+                body.field_faults().len(),
+                body.void_results().len(),
+                body.rejected_parcels().len(),
+            ];
+            assert_eq!(read, expected, "{details}");
+        }
+    }
+
+    #[test]
+    fn a_rejected_parcel_says_which_and_why() {
+        let told = json!({"field": "trackingNumbers[3]", "trackingNumber": "a", "status": "VOIDED",
+            "code": "PARCEL_NOT_MANIFESTABLE", "message": "m", "message_es": "e"});
+        let rejected = with_details(&json!({"errors": [told]})).rejected_parcels();
+        assert_eq!(rejected[0].status, Some(ParcelStatus::Voided));
+        assert_eq!(rejected[0].error.code, "PARCEL_NOT_MANIFESTABLE");
+        assert_eq!(serde_json::to_value(&rejected[0]).unwrap(), told);
+    }
 }

@@ -148,6 +148,16 @@ pub struct LabelSize {
     pub height_mm: u32,
 }
 
+impl LabelSize {
+    /// The size of every label (spec: Label).
+    pub const PAPER: Self = Self { width_in: 4, height_in: 6, width_mm: 100, height_mm: 150 };
+}
+
+impl LabelMetadata {
+    /// Dots per inch of every label (spec: Label).
+    pub const DPI: u32 = 203;
+}
+
 /// The barcode of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -189,4 +199,17 @@ pub struct ReprintRequest {
     /// Why; at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl ReprintRequest {
+    /// A request to make a label anew.
+    pub fn new(idempotency_key: IdempotencyKey) -> Self {
+        Self { idempotency_key, reason: None }
+    }
+
+    /// Says why.
+    #[must_use]
+    pub fn reason(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
 }

@@ -38,6 +38,25 @@ pub struct ManifestRequest {
     pub reference: Option<String>,
 }
 
+impl ManifestRequest {
+    /// A request to submit these parcels under an air waybill.
+    pub fn new<'n>(
+        awb_number: Awb,
+        tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+    ) -> Self {
+        Self {
+            idempotency_key: None,
+            awb_number,
+            tracking_numbers: tracking_numbers.into_iter().map(ToString::to_string).collect(),
+            flight_number: None,
+            departure_date: None,
+            origin_airport: None,
+            destination_airport: None,
+            reference: None,
+        }
+    }
+}
+
 wire_enum! {
     /// Where a manifest stands.
     ManifestStatus {

@@ -44,7 +44,8 @@ pub use currency::CurrencyCode;
 pub use envelope::{Envelope, Meta, header};
 pub use environment::Environment;
 pub use error_body::{
-    ErrorBody, ErrorEnvelope, FaultCode, FieldFault, ItemError, Warning, WarningCode,
+    ErrorBody, ErrorEnvelope, FaultCode, FieldFault, ItemError, RejectedParcel, Warning,
+    WarningCode,
 };
 pub use error_code::ErrorCode;
 pub use event::{EventKind, StatusChange, StatusChangedEvent};

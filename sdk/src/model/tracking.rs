@@ -54,6 +54,7 @@ pub struct BatchTrackingRequest {
     pub tracking_numbers: Vec<String>,
     /// Whether each record has its history.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub include_history: bool,
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{IdempotencyKey, ItemError, ParcelStatus, time};
+use super::{IdempotencyKey, ItemError, ParcelStatus, TrackingNumber, time};
 
 /// A request to void 1-100 orders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,23 @@ pub struct VoidRequest {
     /// Why; at most 255 characters, shown in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl VoidRequest {
+    /// A request to void the orders with these numbers.
+    pub fn new<'n>(
+        idempotency_key: IdempotencyKey,
+        tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+    ) -> Self {
+        let tracking_numbers = tracking_numbers.into_iter().map(ToString::to_string).collect();
+        Self { idempotency_key, tracking_numbers, reason: None }
+    }
+
+    /// Says why.
+    #[must_use]
+    pub fn reason(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
 }
 
 /// The answer to a void: one result for each number asked.

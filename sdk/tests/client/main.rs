@@ -8,6 +8,7 @@
 )]
 
 mod labels;
+mod operations;
 mod retries;
 mod script;
 mod socket;

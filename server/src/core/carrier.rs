@@ -188,6 +188,7 @@ mod tests {
             country: CountryCode::EC,
             promised_day: 20_473,
             label_version: 1,
+            reprinted_at: None,
             last_sequence: 2,
             step: None,
         }

@@ -57,6 +57,13 @@ pub enum Op {
         /// The step.
         step: Step,
     },
+    /// The parcel's label is made anew.
+    Reprint {
+        /// The parcel.
+        parcel: ParcelKey,
+        /// When.
+        at: Millis,
+    },
     /// The parcel has no further simulated steps.
     CancelSteps {
         /// The parcel.
@@ -143,6 +150,8 @@ pub struct ParcelRow {
     pub promised_day: i32,
     /// 1, and one more with each reprint.
     pub label_version: u32,
+    /// When its label was last made anew.
+    pub reprinted_at: Option<Millis>,
     /// The sequence of its last event.
     pub last_sequence: u32,
     /// Its next simulated step.

@@ -1,9 +1,12 @@
 //! Tracking records: what a parcel's row and events say to people, in their language
 //! (spec: Tracking record).
 
-use parcelo::{HistoryEntry, Language, ParcelStatus, TrackingRecord};
+use parcelo::{
+    BatchResult, BatchSummary, BatchTracking, ErrorCode, HistoryEntry, Language, ParcelStatus,
+    TrackingRecord,
+};
 
-use super::{Event, ParcelRow, State, delivery};
+use super::{Event, ParcelRow, Refusal, State, delivery};
 
 /// The two events that every parcel begins with; its row implies them.
 pub fn first_events(parcel: &ParcelRow) -> [Event; 2] {
@@ -38,4 +41,25 @@ fn entry(event: &Event, language: Language) -> HistoryEntry {
         description: event.description.clone(),
         sequence: Some(event.sequence),
     }
+}
+
+/// One number of a batch.
+pub fn batch_result(tracking_number: String, tracking: Option<TrackingRecord>) -> BatchResult {
+    let error = match &tracking {
+        Some(_) => None,
+        None => Some(Refusal::from(ErrorCode::ParcelNotFound).to_item()),
+    };
+    BatchResult { tracking_number, found: tracking.is_some(), tracking, error }
+}
+
+/// The answer to a batch.
+pub fn batch(results: Vec<BatchResult>) -> BatchTracking {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let found = results.iter().filter(|result| result.found).count();
+    let summary = BatchSummary {
+        requested: count(results.len()),
+        found: count(found),
+        not_found: count(results.len() - found),
+    };
+    BatchTracking { summary, results }
 }

@@ -88,15 +88,18 @@ impl Refusal {
 
     /// The parcel's status does not allow it; `code`'s text has a `{status}`.
     pub fn status(code: ErrorCode, state: State) -> Self {
-        let status = parcelo::ParcelStatus::from(state).to_string();
-        Self { values: vec![("status", status)], ..code.into() }
+        Self::of_status(code, parcelo::ParcelStatus::from(state).code())
     }
 
-    /// A parcel's state cannot follow the one it has.
-    pub fn transition(from: State, to: State) -> Self {
-        let word = |state| parcelo::ParcelStatus::from(state).to_string();
-        let values = vec![("from", word(from)), ("to", word(to))];
-        Self { values, ..ErrorCode::IllegalTransition.into() }
+    /// The same for several parcels, whose statuses are named.
+    pub fn of_status(code: ErrorCode, status: &str) -> Self {
+        Self { values: vec![("status", status.to_owned())], ..code.into() }
+    }
+
+    /// The same refusal with more to say.
+    #[must_use]
+    pub fn with_details(self, details: Value) -> Self {
+        Self { details: Some(details), ..self }
     }
 
     /// The refusal of one item of a list.
@@ -106,6 +109,13 @@ impl Refusal {
             message: self.text(Language::En),
             message_es: self.text(Language::Es),
         }
+    }
+
+    /// A parcel's state cannot follow the one it has.
+    pub fn transition(from: State, to: State) -> Self {
+        let word = |state| parcelo::ParcelStatus::from(state).to_string();
+        let values = vec![("from", word(from)), ("to", word(to))];
+        Self { values, ..ErrorCode::IllegalTransition.into() }
     }
 
     /// The refusal on the wire.

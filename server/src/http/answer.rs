@@ -4,10 +4,10 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{ErrorCode, header as names};
+use parcelo::{Envelope, ErrorCode, Meta, header as names};
 use serde::Serialize;
 
-use super::json;
+use super::{gate::RequestId, json};
 use crate::{
     core::{Refusal, limit::Quota, to_body},
     service::Answer,
@@ -67,6 +67,7 @@ impl IntoResponse for Answer {
     fn into_response(self) -> Response {
         match self {
             Self::Created(body) => json(StatusCode::CREATED, body),
+            Self::Done(body) => json(StatusCode::OK, body),
             Self::Replayed(body) => {
                 let mut response = json(StatusCode::OK, body);
                 let name = HeaderName::from_static(names::IDEMPOTENT_REPLAYED);
@@ -75,6 +76,12 @@ impl IntoResponse for Answer {
             }
         }
     }
+}
+
+/// A JSON answer in the envelope.
+pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
+    let meta = Meta { request_id: request_id.0 };
+    ok(&Envelope { success: true, data, meta })
 }
 
 /// A JSON answer to a read.

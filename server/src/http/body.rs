@@ -62,9 +62,12 @@ pub(super) fn language(headers: &HeaderMap) -> Language {
     Language::from_header(header.unwrap_or_default())
 }
 
-/// A header's text.
-pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).map(|value| value.to_str().unwrap_or_default())
+/// A header's text. Given more than once, it is one text with commas in between, as HTTP has it:
+/// no key, so that none of them is chosen in silence.
+pub(super) fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let values = headers.get_all(name).iter();
+    let texts: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
 }
 
 /// A query parameter; the last one counts when it is given twice.
@@ -79,16 +82,16 @@ pub(super) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
 }
 
 /// A query parameter that is true or false; false when it is not given.
-pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, Refusal> {
+pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> {
     match given {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(Refusal::invalid(&[FieldFault {
+        Some(_) => Err(FieldFault {
             field: name.to_owned(),
             code: FaultCode::InvalidFormat,
             message: format!("{name} is true or false."),
             message_es: format!("{name} es true o false."),
             suggestion: None,
-        }])),
+        }),
     }
 }

@@ -2,11 +2,17 @@
 //! vocabulary, and what stands here about each operation that is served.
 
 use parcelo::{
-    Auth, CarrierEvents, CarrierResults, CreatedOrder, ErrorCode, ErrorEnvelope, Health,
-    Idempotency, LabelFormat, Language, Meta, Method, Operation, OrderRequest, TrackingRecord,
-    header,
+    Auth, BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder,
+    ErrorCode,
+    ErrorCode::{
+        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        LabelNotReprintable, LabelVoided, ParcelDuplicateTracking, ParcelNotFound,
+        ParcelNotVoidable, ValidationFailed, VoidFailed,
+    },
+    ErrorEnvelope, Health, Idempotency, LabelFormat, LabelMetadata, Language, Meta, Method,
+    Operation, OrderRequest, ReprintRequest, TrackingRecord, VoidRequest, VoidedOrders, header,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -76,9 +82,53 @@ fn document() -> OpenApi {
 }
 
 fn pages() -> Vec<Page> {
-    use ErrorCode::{LabelNotFound, LabelVoided, ParcelNotFound, ValidationFailed};
+    [orders(), tracking(), labels(), account(), carriers()].into_iter().flatten().collect()
+}
+
+fn orders() -> Vec<Page> {
     vec![
-        create_order(),
+        Page {
+            operation: Operation::CreateOrder,
+            summary: "Create an order with its label",
+            query: &[],
+            request: Some((name::<OrderRequest>(), sample::order())),
+            answers: vec![
+                one("201", "The order was created.", name::<CreatedOrder>()),
+                one("200", "The first answer again.", name::<CreatedOrder>()),
+            ],
+            refusals: &[
+                AuthCountryNotAllowed,
+                ParcelDuplicateTracking,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
+        },
+        Page {
+            operation: Operation::VoidOrders,
+            summary: "Void up to 100 orders",
+            query: &[],
+            request: Some((
+                name::<VoidRequest>(),
+                json!({
+                    "idempotencyKey": "void-2026-01-10-0001",
+                    "trackingNumbers": ["SB-SUCCESS-0001"],
+                    "reason": "Customer cancelled",
+                }),
+            )),
+            answers: vec![data("At least one is void.", name::<VoidedOrders>())],
+            refusals: &[
+                ParcelNotFound,
+                ParcelNotVoidable,
+                VoidFailed,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
+        },
+    ]
+}
+
+fn tracking() -> Vec<Page> {
+    vec![
         Page {
             operation: Operation::GetTracking,
             summary: "Track one parcel",
@@ -90,6 +140,31 @@ fn pages() -> Vec<Page> {
             request: None,
             answers: vec![one("200", "The tracking record.", name::<TrackingRecord>())],
             refusals: &[ValidationFailed, ParcelNotFound],
+        },
+        Page {
+            operation: Operation::BatchTracking,
+            summary: "Track up to 100 parcels",
+            query: &[],
+            request: Some((
+                name::<BatchTrackingRequest>(),
+                json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
+            )),
+            answers: vec![data("A result for each number.", name::<BatchTracking>())],
+            refusals: &[],
+        },
+    ]
+}
+
+fn labels() -> Vec<Page> {
+    let metadata = || name::<LabelMetadata>();
+    vec![
+        Page {
+            operation: Operation::GetLabel,
+            summary: "Read a label's metadata",
+            query: &[],
+            request: None,
+            answers: vec![data("What is known about the label.", metadata())],
+            refusals: &[ParcelNotFound, LabelNotFound],
         },
         Page {
             operation: Operation::DownloadLabel,
@@ -104,52 +179,46 @@ fn pages() -> Vec<Page> {
             refusals: &[ValidationFailed, ParcelNotFound, LabelNotFound, LabelVoided],
         },
         Page {
-            operation: Operation::Health,
-            summary: "Check the API key",
+            operation: Operation::ReprintLabel,
+            summary: "Make a label anew",
             query: &[],
-            request: None,
-            answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
-            refusals: &[],
+            request: Some((
+                name::<ReprintRequest>(),
+                json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
+            )),
+            answers: vec![data("The label as it is now.", metadata())],
+            refusals: &[
+                ParcelNotFound,
+                LabelNotFound,
+                LabelVoided,
+                LabelNotReprintable,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
         },
-        carrier_events(),
     ]
 }
 
-fn create_order() -> Page {
-    use ErrorCode::{
-        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, ParcelDuplicateTracking,
-    };
-    Page {
-        operation: Operation::CreateOrder,
-        summary: "Create an order with its label",
-        query: &[],
-        request: Some((name::<OrderRequest>(), sample::order())),
-        answers: vec![
-            one("201", "The order was created.", name::<CreatedOrder>()),
-            one(
-                "200",
-                "It had been created before: the first answer again.",
-                name::<CreatedOrder>(),
-            ),
-        ],
-        refusals: &[
-            AuthCountryNotAllowed,
-            ParcelDuplicateTracking,
-            IdempotencyConflict,
-            IdempotencyInProgress,
-        ],
-    }
-}
-
-fn carrier_events() -> Page {
-    Page {
+fn carriers() -> Vec<Page> {
+    vec![Page {
         operation: Operation::PushCarrierEvents,
         summary: "Tell what a carrier has scanned",
         query: &[],
         request: Some((name::<CarrierEvents>(), sample::carrier_events())),
-        answers: vec![enveloped("200", "What became of each event.", name::<CarrierResults>())],
+        answers: vec![data("What became of each event.", name::<CarrierResults>())],
         refusals: &[],
-    }
+    }]
+}
+
+fn account() -> Vec<Page> {
+    vec![Page {
+        operation: Operation::Health,
+        summary: "Check the API key",
+        query: &[],
+        request: None,
+        answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
+        refusals: &[],
+    }]
 }
 
 /// The name of a type of the vocabulary in the document.
@@ -161,14 +230,17 @@ fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
     Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
 }
 
-/// An answer whose `data` has the schema of that name.
-fn enveloped(status: &'static str, about: &'static str, data: String) -> Answer {
+/// An answer in the envelope.
+fn data(about: &'static str, schema: String) -> Answer {
+    let truth = ObjectBuilder::new().schema_type(SchemaType::from(Type::Boolean));
     let envelope = ObjectBuilder::new()
-        .property("success", <bool as PartialSchema>::schema())
-        .property("data", Ref::from_schema_name(data))
-        .property("meta", Ref::from_schema_name(name::<Meta>()));
-    let envelope = ["success", "data", "meta"].into_iter().fold(envelope, ObjectBuilder::required);
-    Answer { status, about, contents: vec![(JSON, envelope.build().into())] }
+        .property("success", truth)
+        .property("data", Ref::from_schema_name(schema))
+        .property("meta", Ref::from_schema_name(name::<Meta>()))
+        .required("success")
+        .required("data")
+        .required("meta");
+    Answer { status: "200", about, contents: vec![(JSON, envelope.into())] }
 }
 
 fn files(status: &'static str, about: &'static str) -> Answer {
@@ -312,6 +384,12 @@ fn components() -> utoipa::openapi::Components {
     let mut schemas = Vec::new();
     add::<OrderRequest>(&mut schemas);
     add::<CreatedOrder>(&mut schemas);
+    add::<VoidRequest>(&mut schemas);
+    add::<VoidedOrders>(&mut schemas);
+    add::<BatchTrackingRequest>(&mut schemas);
+    add::<BatchTracking>(&mut schemas);
+    add::<LabelMetadata>(&mut schemas);
+    add::<ReprintRequest>(&mut schemas);
     add::<TrackingRecord>(&mut schemas);
     add::<Health>(&mut schemas);
     add::<CarrierEvents>(&mut schemas);

@@ -1,19 +1,42 @@
-//! Label files: GET /api/v1/labels/{trackingNumber}/download, and the capability link.
+//! Labels: metadata, reprint; files: GET /api/v1/labels/{trackingNumber}/download, and the capability link.
 
 use axum::{
     Extension,
-    extract::{Path, RawQuery, State, rejection::PathRejection},
+    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
     http::{HeaderName, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{FaultCode, FieldFault, LabelFormat};
+use parcelo::{FaultCode, FieldFault, LabelFormat, header as names};
 use sha2::{Digest, Sha256};
 
-use super::{Api, Refused, body};
+use super::{Api, Refused, answer, body, gate::RequestId};
 use crate::{
     core::Refusal,
-    service::{Caller, LabelFile},
+    service::{Answer, Caller, Keyed, LabelFile},
 };
+
+pub(super) async fn metadata(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refused> {
+    let metadata = api.service.label_metadata(&caller, &body::parameter(path)).await?;
+    Ok(answer::data(metadata, id))
+}
+
+pub(super) async fn reprint(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    path: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<Answer, Refused> {
+    let key = body::header_text(request.headers(), names::IDEMPOTENCY_KEY);
+    let body = body::json_object(request).await?;
+    let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
+    Ok(api.service.reprint_label(&caller, &body::parameter(path), request).await?)
+}
 
 pub(super) async fn download(
     State(api): State<Api>,

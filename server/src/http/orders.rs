@@ -1,4 +1,4 @@
-//! POST /api/v1/orders/create.
+//! Orders: POST /api/v1/orders/create and /api/v1/orders/void.
 
 use axum::{
     Extension,
@@ -6,15 +6,27 @@ use axum::{
 };
 use parcelo::header;
 
-use super::{Api, Refused, body};
-use crate::service::{Answer, Caller};
+use super::{Api, Refused, body, gate::RequestId};
+use crate::service::{Answer, Caller, Keyed};
 
 pub(super) async fn create(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY).map(str::to_owned);
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
     let order = body::json_object(request).await?;
     Ok(api.service.create_order(&caller, &order, key.as_deref()).await?)
+}
+
+pub(super) async fn void(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+) -> Result<Answer, Refused> {
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let body = body::json_object(request).await?;
+    let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
+    Ok(api.service.void_orders(&caller, request).await?)
 }

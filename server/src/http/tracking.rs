@@ -1,13 +1,13 @@
-//! GET /api/v1/tracking/{trackingNumber}.
+//! Tracking: GET /api/v1/tracking/{trackingNumber} and POST /api/v1/tracking/batch.
 
 use axum::{
     Extension,
-    extract::{Path, RawQuery, State, rejection::PathRejection},
+    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
     http::HeaderMap,
     response::Response,
 };
 
-use super::{Api, Refused, answer, body};
+use super::{Api, Refused, answer, body, gate::RequestId};
 use crate::service::Caller;
 
 const HISTORY: &str = "includeHistory";
@@ -21,8 +21,19 @@ pub(super) async fn get(
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
     let asked = body::query(query.as_deref(), HISTORY);
-    let with_history = body::flag(asked.as_deref(), HISTORY)?;
+    let with_history = body::flag(asked.as_deref(), HISTORY);
     let language = body::language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
     Ok(answer::ok(&record))
+}
+
+pub(super) async fn batch(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let language = body::language(request.headers());
+    let asked = body::json_object(request).await?;
+    Ok(answer::data(api.service.track_batch(&caller, &asked, language).await?, id))
 }

@@ -5,10 +5,13 @@
 
 mod callers;
 mod carriers;
+mod changes;
 mod keys;
 mod limiter;
+mod lists;
 mod orders;
 mod parcels;
+mod replay;
 mod settings;
 mod steps;
 mod turns;
@@ -28,6 +31,7 @@ pub use carriers::Carrier;
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
+pub use replay::Keyed;
 pub use settings::{Limits, Settings};
 pub use steps::Fired;
 
@@ -48,6 +52,8 @@ pub struct Service {
 pub enum Answer {
     /// It was done now.
     Created(Vec<u8>),
+    /// It was done now, and made nothing new.
+    Done(Vec<u8>),
     /// It had been done before; these are the bytes of the first answer.
     Replayed(Vec<u8>),
 }

@@ -2,18 +2,15 @@
 //! (docs/api.md, Order of checks).
 
 use parcelo::{
-    Fingerprint, Operation, OrderRequest, fingerprint,
-    rules::{self, Accepted, KeyReading, OrderContext},
+    Fingerprint, Operation, OrderRequest,
+    rules::{self, Accepted, OrderContext},
 };
 use serde_json::Value;
 
-use super::{Answer, Caller, Service, failed};
+use super::{Answer, Caller, Keyed, Service, failed, replay::taken};
 use crate::{
     clock::Millis,
-    core::{
-        RecordKey, Refusal, create, create::Creation, idempotency, idempotency::Verdict,
-        keys::Countries,
-    },
+    core::{RecordKey, Refusal, create, create::Creation, keys::Countries},
     store::Commit,
 };
 
@@ -30,30 +27,14 @@ impl Service {
         header_key: Option<&str>,
     ) -> Result<Answer, Refusal> {
         let now = self.now();
-        let said = fingerprint(body, "");
-        if let KeyReading::Key(key) = rules::read_key(body, header_key) {
-            let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &key);
-            if let Some(replay) = self.replay(&key, &said, now)? {
-                return Ok(replay);
-            }
+        let request = Keyed { body, header_key, request_id: "" };
+        let (said, before) = self.before(caller, Operation::CreateOrder, &request, "")?;
+        if let Some(answer) = before {
+            return Ok(answer);
         }
         self.check_country(caller, body)?;
         let accepted = self.check_order(caller, body, header_key)?;
         self.commit_order(caller, accepted, said, now).await
-    }
-
-    /// The answer given before under this key, if there is one.
-    fn replay(
-        &self,
-        key: &RecordKey,
-        said: &Fingerprint,
-        now: Millis,
-    ) -> Result<Option<Answer>, Refusal> {
-        match idempotency::judge(self.store.record(key)?, said, now) {
-            Verdict::Fresh => Ok(None),
-            Verdict::Replay(record) => Ok(Some(Answer::Replayed(record.body))),
-            Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
-        }
     }
 
     /// A supported destination that the key may not use is refused whatever else is wrong.
@@ -61,7 +42,8 @@ impl Service {
         let Countries::Only(allowed) = &caller.key.countries else { return Ok(()) };
         match rules::destination(body) {
             Some(country)
-                if self.settings.destinations.supports(country) && !allowed.contains(&country) =>
+                if self.settings.destinations.supports(country)
+                    && !caller.key.countries.allow(country) =>
             {
                 Err(Refusal::country(country, allowed))
             }
@@ -115,18 +97,5 @@ impl Service {
                 outcome => return Err(failed(&outcome)),
             }
         }
-    }
-}
-
-/// Another request with this key came first; its record is alive, or the store had replaced it.
-fn taken(
-    record: crate::core::IdempotencyRecord,
-    said: &Fingerprint,
-    now: Millis,
-) -> Result<Answer, Refusal> {
-    match idempotency::judge(Some(record), said, now) {
-        Verdict::Replay(record) => Ok(Answer::Replayed(record.body)),
-        Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
-        Verdict::Fresh => Err(Refusal::in_progress()),
     }
 }

@@ -1,9 +1,10 @@
 //! Reading parcels: tracking records and label files. What is due is done before anything is read.
 
 use parcelo::{
-    ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language, OrderRequest,
-    TrackingNumber, TrackingRecord,
+    BatchTracking, ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language,
+    OrderRequest, TrackingNumber, TrackingRecord, rules,
 };
+use serde_json::Value;
 
 use super::{Caller, Service};
 use crate::{
@@ -28,13 +29,50 @@ impl Service {
         &self,
         caller: &Caller,
         number: &str,
+        with_history: Result<bool, FieldFault>,
+        language: Language,
+    ) -> Result<TrackingRecord, Refusal> {
+        let (number, with_history) = match (check_length(number), with_history) {
+            (Ok(number), Ok(with_history)) => (number, with_history),
+            (number, with_history) => {
+                let faults: Vec<_> = number.err().into_iter().chain(with_history.err()).collect();
+                return Err(Refusal::invalid(&faults));
+            }
+        };
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        let parcel = self.parcel(caller.key.tenant, &number).await?;
+        self.record(&parcel, with_history, language)
+    }
+
+    /// The records of up to 100 numbers, in their order (spec: Endpoint list).
+    pub async fn track_batch(
+        &self,
+        caller: &Caller,
+        body: &Value,
+        language: Language,
+    ) -> Result<BatchTracking, Refusal> {
+        let asked =
+            rules::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
+        let mut results = Vec::with_capacity(found.len());
+        for (number, parcel) in asked.tracking_numbers.into_iter().zip(found) {
+            let tracking = match parcel {
+                Some(parcel) => Some(self.record(&parcel, asked.include_history, language)?),
+                None => None,
+            };
+            results.push(history::batch_result(number, tracking));
+        }
+        Ok(history::batch(results))
+    }
+
+    fn record(
+        &self,
+        parcel: &ParcelRow,
         with_history: bool,
         language: Language,
     ) -> Result<TrackingRecord, Refusal> {
-        let number = read_number(number)?;
-        let parcel = self.parcel(caller.key.tenant, &number).await?;
-        let events = if with_history { Some(self.store.events(&parcel)?) } else { None };
-        Ok(history::record(&parcel, events.as_deref(), language))
+        let events = if with_history { Some(self.store.events(parcel)?) } else { None };
+        Ok(history::record(parcel, events.as_deref(), language))
     }
 
     /// The label of one of the caller's parcels (spec: GET labels download).
@@ -101,7 +139,17 @@ impl Service {
         match parcel.state {
             State::Voided => return Err(ErrorCode::LabelVoided.into()),
             State::Ordered => return Err(ErrorCode::LabelNotFound.into()),
-            _ => {}
+            State::LabelGenerated
+            | State::ManifestSubmitted
+            | State::PickedUp
+            | State::CustomsClearance
+            | State::CustomsHold
+            | State::InTransit
+            | State::OutForDelivery
+            | State::DeliveryAttempted
+            | State::Delivered
+            | State::DeliveryFailed
+            | State::ReturnToSender => {}
         }
         let environment = parcel.tenant.environment;
         let data = LabelData {
@@ -123,9 +171,9 @@ impl Service {
 
 /// A number in a path: one of another length is no tracking number at all, and any other that is
 /// malformed is one that nobody has.
-fn read_number(text: &str) -> Result<TrackingNumber, Refusal> {
+fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
-        return Err(Refusal::invalid(&[FieldFault {
+        return Err(FieldFault {
             field: "trackingNumber".to_owned(),
             code: FaultCode::InvalidFormat,
             message: format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
@@ -133,7 +181,7 @@ fn read_number(text: &str) -> Result<TrackingNumber, Refusal> {
                 guiones, sin guion al principio ni al final."
                 .to_owned(),
             suggestion: None,
-        }]));
+        });
     }
-    TrackingNumber::parse(text).map_err(|_| ErrorCode::ParcelNotFound.into())
+    Ok(text)
 }

@@ -1,12 +1,13 @@
 //! The sandbox's due steps: taken before a parcel is read, by the ticker, and by a clock that is
 //! moved. Each has its scheduled time, so it makes no difference who takes it, or when.
 
+use futures_util::future::try_join_all;
 use parcelo::{ParcelStatus, TrackingNumber};
 
 use super::{Refusal, Service, failed};
 use crate::{
     clock::Millis,
-    core::{Changes, Op, ParcelRow, Step, scenario},
+    core::{Changes, Op, ParcelRow, Step, Tenant, scenario},
     store::Commit,
 };
 
@@ -39,6 +40,22 @@ impl Service {
             for parcel in due {
                 fired.extend(self.take_step(&parcel, now).await?);
             }
+        }
+    }
+
+    /// Takes every step of a tenant's parcels that is due at `now`.
+    pub(super) async fn take_due_steps_of(
+        &self,
+        tenant: Tenant,
+        now: Millis,
+    ) -> Result<(), Refusal> {
+        loop {
+            let due = self.store.due_of(tenant, now, BATCH)?;
+            if due.is_empty() {
+                return Ok(());
+            }
+            // All at once, so that they share commits.
+            try_join_all(due.iter().map(|parcel| self.take_step(parcel, now))).await?;
         }
     }
 
@@ -93,6 +110,7 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
         | Op::CarrierSeen(_)
         | Op::Exception(_)
         | Op::Schedule { .. }
-        | Op::CancelSteps { .. } => None,
+        | Op::CancelSteps { .. }
+        | Op::Reprint { .. } => None,
     })
 }

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, carriers, parcels, records};
+use super::{Commit, carriers, lists, parcels, records};
 use crate::{
     clock::Millis,
     core::{
@@ -27,7 +27,8 @@ impl Ready {
             | Op::CarrierSeen(_)
             | Op::Exception(_)
             | Op::Schedule { .. }
-            | Op::CancelSteps { .. } => None,
+            | Op::CancelSteps { .. }
+            | Op::Reprint { .. } => None,
         });
         let orders = orders.collect::<Result<_, _>>()?;
         Ok(Self { changes, orders })
@@ -103,16 +104,18 @@ fn apply_op<'a>(
             (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
         }
         Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
+        Op::Reprint { parcel, at } => (reprint(db, *parcel, *at)?, Commit::VersionConflict),
     };
     Ok((!done).then_some(refusal))
 }
 
 fn insert_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO parcels (version, tenant, environment, number, public_id, state, created_at, \
+        "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
          updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
          step_index, step_due, order_json) \
-         VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, 1, 2, ?11, ?12, ?13) \
+         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM parcels), 0), highest) \
+         FROM deleted_parcels), 1, ?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, 1, 2, ?11, ?12, ?13) \
          ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
@@ -130,6 +133,9 @@ fn insert_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::
         parcel.step.map(|step| step.due.0),
         order,
     ])?;
+    if inserted == 1 {
+        lists::count(db, parcel.tenant)?;
+    }
     Ok(inserted == 1)
 }
 
@@ -175,4 +181,12 @@ fn schedule(db: &Connection, parcel: ParcelKey, step: Option<Step>) -> rusqlite:
     )?;
     let (index, due) = (step.map(|step| step.index), step.map(|step| step.due.0));
     Ok(update.execute(params![parcel.0, index, due])? == 1)
+}
+
+fn reprint(db: &Connection, parcel: ParcelKey, at: Millis) -> rusqlite::Result<bool> {
+    let mut update = db.prepare_cached(
+        "UPDATE parcels SET version = version + 1, label_version = label_version + 1, \
+         reprinted_at = ?2 WHERE id = ?1",
+    )?;
+    Ok(update.execute(params![parcel.0, at.0])? == 1)
 }

@@ -11,6 +11,7 @@ mod connection;
 mod error;
 mod group;
 mod keys;
+mod lists;
 mod parcels;
 mod readers;
 mod records;
@@ -42,6 +43,7 @@ use crate::{
     clock::Millis,
     core::{
         AccountKey, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow, RecordKey,
+        Tenant,
     },
 };
 
@@ -202,6 +204,16 @@ impl Store {
     /// Up to `most` parcels whose next step is due at `until`, earliest first.
     pub fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
         self.read(|db| parcels::due(db, until, most))
+    }
+
+    /// As [`Store::due`], of one tenant's parcels.
+    pub fn due_of(
+        &self,
+        tenant: Tenant,
+        until: Millis,
+        most: usize,
+    ) -> Result<Vec<ParcelRow>, StoreError> {
+        self.read(|db| parcels::due_of(db, tenant, until, most))
     }
 
     /// When the next step of any parcel is due.

@@ -17,7 +17,7 @@ macro_rules! select_parcels {
         concat!(
             "SELECT id, version, public_id, tenant, number, state, created_at, updated_at, \
              origin, destination, country, promised_day, label_version, last_sequence, \
-             step_index, step_due",
+             step_index, step_due, reprinted_at",
             $more,
             " FROM parcels ",
             $rest
@@ -25,7 +25,11 @@ macro_rules! select_parcels {
     };
 }
 
-const ORDER: usize = 16;
+pub(super) use select_parcels;
+
+/// The first column after those of a [`ParcelRow`].
+pub(super) const MORE: usize = 17;
+const ORDER: usize = MORE;
 
 /// The number under which an environment is stored.
 pub(super) const fn environment(environment: Environment) -> i64 {
@@ -70,6 +74,20 @@ pub(super) fn due(db: &Connection, until: Millis, most: usize) -> rusqlite::Resu
     db.prepare_cached(sql)?.query_map(rows, read)?.collect()
 }
 
+/// The same of one tenant's parcels.
+pub(super) fn due_of(
+    db: &Connection,
+    tenant: Tenant,
+    until: Millis,
+    most: usize,
+) -> rusqlite::Result<Vec<ParcelRow>> {
+    // The few that are due are looked through, not the many of the tenant.
+    let sql =
+        select_parcels!("", "WHERE step_due <= ?1 AND +tenant = ?2 ORDER BY step_due LIMIT ?3");
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    db.prepare_cached(sql)?.query_map([until.0, tenant.number(), most], read)?.collect()
+}
+
 /// When the next step of any parcel is due.
 pub(super) fn next_due(db: &Connection) -> rusqlite::Result<Option<Millis>> {
     let mut next = db.prepare_cached(
@@ -93,7 +111,8 @@ pub(super) fn events(db: &Connection, parcel: &ParcelRow) -> rusqlite::Result<Ve
     Ok(events)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
+/// The row that `select_parcels` selects.
+pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
     let number = row.get_ref(4)?.as_str()?;
     let country = row.get_ref(10)?.as_str()?;
     let step = row.get::<_, Option<u8>>(14)?.zip(row.get::<_, Option<i64>>(15)?);
@@ -111,6 +130,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
         country: CountryCode::parse(country).map_err(|error| damaged(10, error))?,
         promised_day: row.get(11)?,
         label_version: row.get(12)?,
+        reprinted_at: row.get::<_, Option<i64>>(16)?.map(Millis),
         last_sequence: row.get(13)?,
         step: step.map(|(index, due)| Step { index, due: Millis(due) }),
     })

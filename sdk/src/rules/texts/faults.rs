@@ -323,3 +323,19 @@ pub(crate) fn too_far_ahead() -> Wrong {
         "Está más de 5 minutos en el futuro: revise el reloj y la diferencia con UTC.",
     )
 }
+
+// Lists.
+
+pub(crate) fn day_or_moment() -> Wrong {
+    Wrong::invalid(
+        "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z, with a + as %2B.",
+        "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z, con + como %2B.",
+    )
+}
+
+pub(crate) fn ends_before_start() -> Wrong {
+    Wrong::mismatch(
+        "The end lies before the beginning: exchange createdFrom and createdTo.",
+        "El final es anterior al inicio: intercambie createdFrom y createdTo.",
+    )
+}

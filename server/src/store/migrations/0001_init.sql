@@ -46,6 +46,7 @@ CREATE TABLE parcels (
     last_sequence INTEGER NOT NULL,
     step_index    INTEGER,
     step_due      INTEGER,
+    reprinted_at  INTEGER,
     order_json    TEXT NOT NULL
 ) STRICT;
 

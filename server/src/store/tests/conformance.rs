@@ -203,6 +203,7 @@ async fn an_order_comes_back_as_it_was_accepted(store: Store) {
         country: CountryCode::EC,
         promised_day: 20_473,
         label_version: 1,
+        reprinted_at: None,
         last_sequence: 2,
         step: None,
     };

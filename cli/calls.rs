@@ -1,0 +1,161 @@
+//! What a failed call means to the user: the exit code, the parcels that it is about, what to do.
+
+use std::time::Duration;
+
+use parcelo::{Error, ErrorBody, ErrorCode, ErrorKind, ItemError, Language, VoidResult};
+
+use crate::{
+    failure::{Exit, Failure},
+    output,
+    resume::Resume,
+    texts::{self, Said},
+};
+
+impl Failure {
+    /// A call that failed; `resume` says how to go on when nobody knows whether it was executed.
+    pub(crate) fn of_call(error: Error, resume: Resume<'_>) -> Self {
+        let failure = Self::from(error);
+        if failure.exit != Exit::OutcomeUnknown {
+            return failure;
+        }
+        failure.with(|facts| facts.hint = resume.hint())
+    }
+
+    /// A parcel that is not there, when the service says no more than that.
+    pub(crate) fn not_found() -> Self {
+        let code = ErrorCode::ParcelNotFound;
+        let text = |language| code.text(language, &[]);
+        let message = Said { en: text(Language::En), es: text(Language::Es) };
+        Self::new(Exit::NotFound, code.code(), message)
+            .with(|facts| facts.hint = hint_of_code(code))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let code = error.code().unwrap_or_else(|| code_of(error.kind()));
+        let message = Said { en: error.message(Language::En), es: error.message(Language::Es) };
+        let failure = Self::new(exit_of(&error), code, message).with(|facts| {
+            facts.items = error.body().map(items_of).unwrap_or_default();
+            // What is told of a parcel is not told again of its place in the request.
+            if facts.items.is_empty() {
+                facts.fields = error.field_faults().to_vec();
+            }
+            facts.status = error.status();
+            facts.request_id = error.request_id().map(str::to_owned);
+            facts.retry_after = error.retry_after().map(whole_seconds);
+            facts.idempotency_key = error.idempotency_key().cloned();
+            facts.may_have_executed = error.may_have_executed();
+        });
+        match hint_of(&error, &failure) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// Rounded up: who comes back earlier is refused again.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+fn exit_of(error: &Error) -> Exit {
+    if error.may_have_executed() {
+        return Exit::OutcomeUnknown;
+    }
+    match error.kind() {
+        ErrorKind::Validation => Exit::Validation,
+        ErrorKind::Authentication | ErrorKind::CountryNotAllowed | ErrorKind::Forbidden => {
+            Exit::Auth
+        }
+        ErrorKind::NotFound => Exit::NotFound,
+        ErrorKind::Conflict => Exit::Conflict,
+        ErrorKind::RateLimited => Exit::RateLimit,
+        ErrorKind::Config | ErrorKind::File => Exit::Usage,
+        _ => Exit::NotExecuted,
+    }
+}
+
+/// The code of an error that the service said nothing about.
+fn code_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
+        ErrorKind::Network => "NETWORK",
+        ErrorKind::Timeout => "TIMEOUT",
+        ErrorKind::Decode => "UNREADABLE_ANSWER",
+        ErrorKind::Config => "USAGE",
+        ErrorKind::File => "FILE",
+        _ => "UNEXPECTED_ANSWER",
+    }
+}
+
+fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
+    let text = match (failure.exit, error.known_code()) {
+        (Exit::RateLimit, _) => match failure.retry_after {
+            Some(seconds) => return Some(texts::WAIT.with(&[("n", &seconds.to_string())])),
+            None => texts::WAIT_A_WHILE,
+        },
+        (Exit::Auth, Some(ErrorCode::AuthCountryNotAllowed)) => texts::CHECK_COUNTRIES,
+        (Exit::Auth, _) => texts::CHECK_KEY,
+        (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
+        (Exit::Validation, _) => texts::FIX_FIELDS,
+        (Exit::NotExecuted, _) => texts::TRY_AGAIN,
+        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::GIVE_PLACE,
+        (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
+            texts::CHECK_ADDRESS
+        }
+        (Exit::Conflict, Some(ErrorCode::ManifestAlreadySubmitted)) => {
+            return other_manifest(error);
+        }
+        (Exit::NotFound | Exit::Conflict, Some(code)) => return hint_of_code(code),
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// What to do about something that the service says of a parcel or of a manifest.
+fn hint_of_code(code: ErrorCode) -> Option<Said> {
+    let text = match code {
+        ErrorCode::ParcelNotFound => texts::CHECK_NUMBER,
+        ErrorCode::ManifestNotFound => texts::CHECK_MANIFEST,
+        ErrorCode::ParcelDuplicateTracking => texts::OTHER_NUMBER,
+        ErrorCode::IdempotencyConflict => texts::OTHER_KEY,
+        ErrorCode::ParcelNotVoidable | ErrorCode::VoidFailed => texts::NOT_VOIDABLE,
+        ErrorCode::ManifestParcelsRejected => texts::LEAVE_OUT,
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// The manifest that the air waybill has already.
+fn other_manifest(error: &Error) -> Option<Said> {
+    let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
+    Some(texts::OTHER_MANIFEST.with(&[("id", &output::plain(id))]))
+}
+
+/// The parcels that a refusal is about, each with its reason.
+fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
+    let unvoided = unvoided(&body.void_results());
+    let rejected = body.rejected_parcels().into_iter();
+    let rejected = rejected.map(|parcel| (parcel.tracking_number, Failure::from(&parcel.error)));
+    unvoided.into_iter().chain(rejected).collect()
+}
+
+/// The orders that were not voided, each with its reason.
+pub(crate) fn unvoided(results: &[VoidResult]) -> Vec<(String, Failure)> {
+    let failed = results.iter().filter_map(|result| Some((result, result.error.as_ref()?)));
+    failed.map(|(result, error)| (result.tracking_number.clone(), error.into())).collect()
+}
+
+impl From<&ItemError> for Failure {
+    fn from(error: &ItemError) -> Self {
+        let known = ErrorCode::known(&error.code);
+        let exit = match known {
+            Some(ErrorCode::ParcelNotFound) => Exit::NotFound,
+            _ => Exit::Conflict,
+        };
+        let message = Said { en: error.message.clone(), es: error.message_es.clone() };
+        Self::new(exit, &error.code, message)
+            .with(|facts| facts.hint = known.and_then(hint_of_code))
+    }
+}

@@ -1,0 +1,71 @@
+//! `parcel list`: a page of the parcels, or all of them.
+
+use std::collections::HashSet;
+
+use parcelo::{Client, ListParcels, Page, PageMeta, ParcelSummary};
+
+use super::service;
+use crate::{
+    failure::Failure,
+    resolve::{Filter, Pages},
+    results::{Done, Listing, Results},
+    texts::{self, Said},
+};
+
+pub(super) async fn list(client: &Client, filter: &Filter, pages: &Pages) -> Result<Done, Failure> {
+    match *pages {
+        Pages::One { page, limit } => {
+            let question = narrowed(client, filter).page(page);
+            let question = match limit {
+                Some(limit) => question.limit(limit),
+                None => question,
+            };
+            Ok(one_of_many(service::read(question).await?.into_inner()))
+        }
+        Pages::All { limit } => all(client, filter, limit).await,
+    }
+}
+
+fn narrowed<'a>(client: &'a Client, filter: &Filter) -> ListParcels<'a> {
+    let list = client.parcels().list();
+    let list = filter.status.iter().fold(list, ListParcels::status);
+    filter.country.iter().fold(list, |list, country| list.country(*country))
+}
+
+fn one_of_many(Page { parcels, meta }: Page) -> Done {
+    let note = note(&parcels, &meta);
+    let done = Done::with(Results::Listed(Listing { parcels, meta: Some(meta) }));
+    match note {
+        Some(note) => done.note(note),
+        None => done,
+    }
+}
+
+/// What the page leaves out.
+fn note(parcels: &[ParcelSummary], meta: &PageMeta) -> Option<Said> {
+    if meta.total == 0 {
+        return Some(texts::NO_PARCELS.into());
+    }
+    let [page, pages, total] =
+        [u64::from(meta.page), meta.total_pages, meta.total].map(|number| number.to_string());
+    let places = [("page", &*page), ("pages", &*pages), ("total", &*total)];
+    (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&places))
+}
+
+/// All pages, one after the other. An order that is created meanwhile moves the others down the
+/// list, so that some of them come twice.
+async fn all(client: &Client, filter: &Filter, limit: u32) -> Result<Done, Failure> {
+    let (mut parcels, mut seen) = (Vec::new(), HashSet::new());
+    for page in 1.. {
+        let question = narrowed(client, filter).page(page).limit(limit);
+        let answer = service::read(question).await?.into_inner();
+        let is_last = answer.parcels.is_empty() || u64::from(page) >= answer.meta.total_pages;
+        parcels.extend(answer.parcels.into_iter().filter(|parcel| seen.insert(parcel.id.clone())));
+        if is_last {
+            break;
+        }
+    }
+    let none = parcels.is_empty();
+    let done = Done::with(Results::Listed(Listing { parcels, meta: None }));
+    Ok(if none { done.note(texts::NO_PARCELS.into()) } else { done })
+}

@@ -1,0 +1,49 @@
+//! How to go on with a write of which nobody knows whether it was made: said when the service did
+//! not answer, and after Ctrl-C.
+
+use parcelo::IdempotencyKey;
+
+use crate::texts::{self, Said};
+
+/// What keeps a call from being carried out twice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Resume<'a> {
+    /// It only reads.
+    Reads,
+    /// The key stands in the order's file.
+    SameOrder(&'a IdempotencyKey),
+    /// The key must be given again.
+    WithKey(&'a IdempotencyKey),
+    /// The service knows the same manifest by itself.
+    SameManifest,
+    /// Nothing does: the user has to look.
+    Look,
+}
+
+impl<'a> Resume<'a> {
+    /// True when the call changes something.
+    pub(crate) fn writes(self) -> bool {
+        !matches!(self, Self::Reads)
+    }
+
+    /// The key under which the call writes.
+    pub(crate) fn key(self) -> Option<&'a IdempotencyKey> {
+        match self {
+            Self::SameOrder(key) | Self::WithKey(key) => Some(key),
+            Self::Reads | Self::SameManifest | Self::Look => None,
+        }
+    }
+
+    /// What to do when the outcome is unknown.
+    pub(crate) fn hint(self) -> Option<Said> {
+        let with_key =
+            |text: texts::Text, key: &IdempotencyKey| text.with(&[("key", key.as_str())]);
+        match self {
+            Self::Reads => None,
+            Self::SameOrder(key) => Some(with_key(texts::RESUME_ORDER, key)),
+            Self::WithKey(key) => Some(with_key(texts::RESUME_WITH_KEY, key)),
+            Self::SameManifest => Some(texts::RESUME_MANIFEST.into()),
+            Self::Look => Some(texts::RESUME_LOOK.into()),
+        }
+    }
+}

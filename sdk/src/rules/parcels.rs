@@ -1,0 +1,208 @@
+//! The query of the parcels' list (api: 4): which page, and which parcels. Unknown parameters are
+//! ignored, and of one that is given twice the last counts.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use rust_decimal::Decimal;
+
+use super::{
+    Rejected,
+    kinds::Text,
+    texts::{Wrong, faults},
+};
+use crate::model::{CountryCode, FieldFault, ParcelStatus};
+
+/// The most parcels of one page.
+const MOST: u32 = 100;
+/// The parcels of a page, when nothing is said.
+const USUAL: u32 = 20;
+
+/// Which parcels a list is of, and which page of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListQuery {
+    /// The page, from 1.
+    pub page: u32,
+    /// Parcels on a full page, 1-100.
+    pub limit: u32,
+    /// Only parcels in this status.
+    pub status: Option<ParcelStatus>,
+    /// Only parcels to this country.
+    pub country: Option<CountryCode>,
+    /// Only parcels with this id in the caller's system.
+    pub external_order_id: Option<String>,
+    /// Only parcels created at this time or later.
+    pub created_from: Option<DateTime<Utc>>,
+    /// Only parcels created before this time.
+    pub created_to: Option<DateTime<Utc>>,
+}
+
+/// Checks the decoded pairs of a query; all faults at once, in the order of the documentation.
+///
+/// ```
+/// use parcelo::rules::check_list;
+/// let query = check_list([("limit".into(), "50".into())])?;
+/// assert_eq!((query.page, query.limit), (1, 50));
+/// let rejected = check_list([("page".into(), "0".into())]).unwrap_err();
+/// assert_eq!(rejected.faults[0].field, "page");
+/// # Ok::<(), parcelo::Rejected>(())
+/// ```
+pub fn check_list<'q>(
+    pairs: impl IntoIterator<Item = (Cow<'q, str>, Cow<'q, str>)>,
+) -> Result<ListQuery, Rejected> {
+    let mut given = Given { pairs: pairs.into_iter().collect(), faults: Vec::new() };
+    let query = ListQuery {
+        page: given.read("page", |text| count(text, u32::MAX)).unwrap_or(1),
+        limit: given.read("limit", |text| count(text, MOST)).unwrap_or(USUAL),
+        status: given.read("status", status),
+        country: given.read("country", country),
+        external_order_id: given.read("externalOrderId", external_order_id),
+        created_from: given.read("createdFrom", moment),
+        created_to: given.read("createdTo", moment),
+    };
+    if let (Some(from), Some(to)) = (query.created_from, query.created_to)
+        && from > to
+    {
+        given.fault("createdTo", faults::ends_before_start());
+    }
+    match given.faults {
+        faults if faults.is_empty() => Ok(query),
+        faults => Err(Rejected { faults, warnings: Vec::new() }),
+    }
+}
+
+/// The pairs by name, and what was wrong with them so far.
+struct Given<'q> {
+    pairs: HashMap<Cow<'q, str>, Cow<'q, str>>,
+    faults: Vec<FieldFault>,
+}
+
+impl Given<'_> {
+    fn read<T>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, Wrong>) -> Option<T> {
+        match read(self.pairs.get(name)?) {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.fault(name, wrong);
+                None
+            }
+        }
+    }
+
+    fn fault(&mut self, name: &str, wrong: Wrong) {
+        self.faults.push(wrong.at(name));
+    }
+}
+
+fn count(text: &str, most: u32) -> Result<u32, Wrong> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(faults::not_whole());
+    }
+    let count = text.parse().ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| faults::between(Decimal::ONE, Decimal::from(most)))
+}
+
+fn status(text: &str) -> Result<ParcelStatus, Wrong> {
+    let status = ParcelStatus::from(text);
+    if ParcelStatus::KNOWN.contains(&status) { Ok(status) } else { Err(faults::parcel_status()) }
+}
+
+fn country(text: &str) -> Result<CountryCode, Wrong> {
+    CountryCode::parse(text).map_err(|_| faults::country())
+}
+
+fn external_order_id(text: &str) -> Result<String, Wrong> {
+    match Text::LINE.most(100).read(text)? {
+        "" => Err(faults::too_short(1)),
+        id => Ok(id.to_owned()),
+    }
+}
+
+/// A time with its offset, or a date, which stands for its beginning in UTC.
+fn moment(text: &str) -> Result<DateTime<Utc>, Wrong> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.to_utc());
+    }
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().filter(|_| text.len() == 10);
+    date.map(|date| date.and_time(NaiveTime::MIN).and_utc()).ok_or_else(faults::day_or_moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(query: &[(&str, &str)]) -> Result<ListQuery, Vec<String>> {
+        let pairs = query.iter().map(|(name, value)| (Cow::from(name.to_owned()), (*value).into()));
+        check_list(pairs).map_err(|rejected| {
+            rejected.faults.iter().map(|fault| format!("{} {}", fault.field, fault.code)).collect()
+        })
+    }
+
+    #[test]
+    fn an_empty_query_is_the_first_page_of_everything() {
+        let query = check(&[("unknown", "x")]).unwrap();
+        assert_eq!((query.page, query.limit), (1, 20));
+        assert_eq!((query.status, query.country, query.external_order_id), (None, None, None));
+    }
+
+    #[test]
+    fn every_parameter_is_read() {
+        let query = check(&[
+            ("page", "7"),
+            ("page", "2"),
+            ("limit", "100"),
+            ("status", "DELIVERED"),
+            ("country", "EC"),
+            ("externalOrderId", " SHOP-1 "),
+            ("createdFrom", "2026-01-10"),
+            ("createdTo", "2026-01-10T15:05:00.000-05:00"),
+        ])
+        .unwrap();
+        assert_eq!((query.page, query.limit), (2, 100));
+        assert_eq!(
+            (query.status, query.country),
+            (Some(ParcelStatus::Delivered), Some(CountryCode::EC))
+        );
+        assert_eq!(query.external_order_id.as_deref(), Some("SHOP-1"));
+        let times = [query.created_from, query.created_to].map(|time| time.unwrap().timestamp());
+        assert_eq!(times, [1_768_003_200, 1_768_075_500]);
+    }
+
+    #[test]
+    fn every_fault_has_its_name_and_code() {
+        let long = "x".repeat(101);
+        let table = [
+            ("page", "0", "OUT_OF_RANGE"),
+            ("page", "-1", "OUT_OF_RANGE"),
+            ("page", "4294967296", "OUT_OF_RANGE"),
+            ("page", "1.0", "INVALID_FORMAT"),
+            ("page", "", "INVALID_FORMAT"),
+            ("limit", "0", "OUT_OF_RANGE"),
+            ("limit", "101", "OUT_OF_RANGE"),
+            ("limit", "ten", "INVALID_FORMAT"),
+            ("status", "delivered", "UNKNOWN_VALUE"),
+            ("status", "", "UNKNOWN_VALUE"),
+            ("country", "XX", "UNKNOWN_VALUE"),
+            ("externalOrderId", &long, "TOO_LONG"),
+            ("externalOrderId", " ", "TOO_SHORT"),
+            ("createdFrom", "yesterday", "INVALID_FORMAT"),
+            ("createdFrom", "2026-01-10T15:05:00", "INVALID_FORMAT"),
+            ("createdTo", "2026-1-1", "INVALID_FORMAT"),
+        ];
+        for (name, value, code) in table {
+            assert_eq!(check(&[(name, value)]), Err(vec![format!("{name} {code}")]), "{value}");
+        }
+    }
+
+    #[test]
+    fn all_faults_come_at_once() {
+        let query = [
+            ("createdTo", "2026-01-10"),
+            ("createdFrom", "2026-01-11"),
+            ("limit", "0"),
+            ("page", "0"),
+        ];
+        let expected = ["page OUT_OF_RANGE", "limit OUT_OF_RANGE", "createdTo MISMATCH"];
+        assert_eq!(check(&query), Err(expected.map(str::to_owned).to_vec()));
+    }
+}

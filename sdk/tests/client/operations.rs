@@ -1,0 +1,264 @@
+//! What each operation sends, byte by byte of what matters, and how its answer is read.
+
+use parcelo::{
+    Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus, Phase,
+    ReprintRequest, TrackingNumber, VoidRequest,
+};
+use serde_json::{Value, json};
+
+use crate::script::{RECORD, Script, Step, answer, number, refusal};
+
+fn data(data: &Value) -> String {
+    json!({"success": true, "data": data, "meta": {"requestId": "req_1"}}).to_string()
+}
+
+fn manifest() -> Value {
+    json!({"manifestId": "man_1", "awbNumber": "176-12345675", "status": "SUBMITTED",
+        "parcelCount": 1, "totalWeightKg": 1.361, "declaredValues": [{"currency": "USD", "amount": 45.5}],
+        "destinationCountries": ["EC"], "trackingNumbers": ["SB-SUCCESS-0001"],
+        "submittedAt": "2026-01-10T15:05:00.000Z"})
+}
+
+fn label() -> Value {
+    json!({"labelId": "lbl_1", "trackingNumber": "SB-SUCCESS-0001", "status": "ACTIVE", "version": 2,
+        "reprintCount": 1, "size": {"widthIn": 4, "heightIn": 6, "widthMm": 100, "heightMm": 150},
+        "dpi": 203, "barcode": {"symbology": "CODE_128", "value": "SB-SUCCESS-0001"},
+        "qrCode": {"content": "http://localhost/track/SB-SUCCESS-0001"}, "sandbox": true,
+        "formats": ["PDF", "ZPL", "PNG"], "createdAt": "2026-01-10T15:05:00.000Z"})
+}
+
+fn voided() -> Value {
+    json!({"summary": {"requested": 2, "voided": 1, "failed": 1}, "results": [
+        {"trackingNumber": "SB-SUCCESS-0001", "voided": true, "alreadyVoided": false,
+            "previousStatus": "LABEL_GENERATED", "status": "VOIDED", "voidedAt": "2026-01-10T15:05:00.000Z"},
+        {"trackingNumber": "SB-SUCCESS-0002", "voided": false,
+            "error": {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No va."}}]})
+}
+
+fn numbers(count: usize) -> Vec<TrackingNumber> {
+    (0..count).map(|i| TrackingNumber::parse(&format!("SB-NUMBER-{i:04}")).unwrap()).collect()
+}
+
+/// Method, path with query, and body of every request.
+fn requests(script: &Script) -> Vec<(String, String, Value)> {
+    let sent = script.sent();
+    let told = |request: &http::Request<bytes::Bytes>| {
+        let address = request.uri().path_and_query().unwrap().to_string();
+        let body = serde_json::from_slice(request.body()).unwrap_or(Value::Null);
+        assert_eq!(request.headers().contains_key("content-type"), !request.body().is_empty());
+        (request.method().to_string(), address, body)
+    };
+    sent.iter().map(told).collect()
+}
+
+fn only(script: &Script) -> (String, String, Value) {
+    let mut requests = requests(script);
+    assert_eq!(requests.len(), 1);
+    requests.remove(0)
+}
+
+fn post(path: &str, body: Value) -> (String, String, Value) {
+    ("POST".into(), path.into(), body)
+}
+
+fn get(path: &str) -> (String, String, Value) {
+    ("GET".into(), path.into(), Value::Null)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_void_sends_its_key_and_reads_a_result_for_each_number() {
+    let (client, script) = Script::client([answer(200, data(&voided()))]);
+    let key = IdempotencyKey::parse("void-0001").unwrap();
+    let request = VoidRequest::new(key.clone(), &numbers(2)).reason("Sold out");
+    let reply = client.orders().void(&request).await.unwrap();
+    let body = json!({"idempotencyKey": "void-0001", "reason": "Sold out",
+        "trackingNumbers": ["SB-NUMBER-0000", "SB-NUMBER-0001"]});
+    assert_eq!(only(&script), post("/api/v1/orders/void", body));
+    assert_eq!((reply.summary.voided, reply.summary.failed), (1, 1));
+    assert_eq!(reply.results[0].previous_status, Some(ParcelStatus::LabelGenerated));
+    assert_eq!(reply.results[1].error.as_ref().unwrap().code, "PARCEL_NOT_FOUND");
+    assert_eq!((reply.outcome(), &reply.meta().idempotency_key), (Outcome::Created, &Some(key)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_void_that_voided_nothing_says_why_for_each_number() {
+    let details = json!({"results": [voided()["results"][1]]});
+    let refused = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
+        "message_es": "No va.", "details": details}});
+    let (client, script) = Script::client([answer(404, refused.to_string())]);
+    let request = VoidRequest::new(IdempotencyKey::random(), &numbers(1));
+    let error = client.orders().void(&request).await.unwrap_err();
+    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::NotFound, 1));
+    let results = error.body().unwrap().void_results();
+    assert_eq!(results[0].tracking_number, "SB-SUCCESS-0002");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manifest_without_a_key_gets_one_and_keeps_it_through_retries() {
+    let created = answer(201, data(&manifest()));
+    let (client, script) = Script::client([Step::Fail(Phase::MaybeSent), created]);
+    let request = ManifestRequest::new(Awb::parse("17612345675").unwrap(), &numbers(1));
+    let reply = client.manifests().submit(&request).await.unwrap();
+    let key = reply.meta().idempotency_key.clone().unwrap();
+    let body = json!({"idempotencyKey": key, "awbNumber": "176-12345675",
+        "trackingNumbers": ["SB-NUMBER-0000"]});
+    let sent = post("/api/v1/manifests/submit", body);
+    assert_eq!(requests(&script), [sent.clone(), sent]);
+    assert_eq!((reply.outcome(), reply.parcel_count), (Outcome::Created, 1));
+    assert_eq!(reply.total_weight_kg.to_string(), "1.361");
+
+    let (client, script) = Script::client([answer(200, data(&manifest()))]);
+    client.manifests().submit(&request).await.unwrap();
+    assert_ne!(only(&script).2["idempotencyKey"], json!(key), "each submission has its own");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
+    let (client, script) = Script::client([answer(200, data(&manifest()))]);
+    let request = ManifestRequest {
+        idempotency_key: Some(IdempotencyKey::parse("man-00001").unwrap()),
+        flight_number: Some("EK213".into()),
+        departure_date: Some("2026-01-11".parse().unwrap()),
+        origin_airport: Some("MIA".into()),
+        destination_airport: Some("UIO".into()),
+        reference: Some("PO-77".into()),
+        ..ManifestRequest::new(Awb::parse("17612345675").unwrap(), &numbers(1))
+    };
+    let reply = client.manifests().submit(&request).await.unwrap();
+    let body = json!({"idempotencyKey": "man-00001", "awbNumber": "176-12345675",
+        "trackingNumbers": ["SB-NUMBER-0000"], "flightNumber": "EK213",
+        "departureDate": "2026-01-11", "originAirport": "MIA", "destinationAirport": "UIO",
+        "reference": "PO-77"});
+    assert_eq!(only(&script).2, body);
+    assert_eq!(reply.outcome(), Outcome::Replayed, "200 is the manifest that existed already");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_manifest_names_its_parcels() {
+    let refused = json!({"success": false, "error": {"code": "MANIFEST_PARCELS_REJECTED",
+        "message": "No.", "message_es": "No va.", "details": {"errors": [{"field": "trackingNumbers[0]",
+        "trackingNumber": "SB-NUMBER-0000", "status": "VOIDED", "code": "PARCEL_NOT_MANIFESTABLE",
+        "message": "No.", "message_es": "No va."}]}}});
+    let (client, _) = Script::client([answer(409, refused.to_string())]);
+    let request = ManifestRequest::new(Awb::parse("17612345675").unwrap(), &numbers(1));
+    let error = client.manifests().submit(&request).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let rejected = error.body().unwrap().rejected_parcels();
+    assert_eq!(rejected[0].tracking_number, "SB-NUMBER-0000");
+    assert_eq!(rejected[0].status, Some(ParcelStatus::Voided));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manifest_is_read_by_its_id_which_cannot_leave_its_place() {
+    for (id, path) in [("man_1", "man_1"), ("../health", "..%2Fhealth")] {
+        let (client, script) = Script::client([answer(200, data(&manifest()))]);
+        assert_eq!(client.manifests().get(id).await.unwrap().manifest_id, "man_1");
+        assert_eq!(only(&script), get(&format!("/api/v1/manifests/{path}")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
+    for (count, sizes) in [(0, vec![]), (1, vec![1]), (100, vec![100]), (201, vec![100, 100, 1])] {
+        let batch = |size: usize| {
+            let record: Value = serde_json::from_str(RECORD).unwrap();
+            let mut results = vec![
+                json!({"trackingNumber": "unknown", "found": false, "error":
+                    {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No va."}});
+                size
+            ];
+            results[0] =
+                json!({"trackingNumber": "SB-SUCCESS-0001", "found": true, "tracking": record});
+            let summary = json!({"requested": size, "found": 1, "notFound": size - 1});
+            answer(200, data(&json!({"summary": summary, "results": results})))
+        };
+        let (client, script) = Script::client(sizes.iter().map(|size| batch(*size)));
+        let asked = numbers(count);
+        let results = client.tracking().batch(&asked).history(true).await.unwrap();
+        assert_eq!(results.len(), count);
+        for (i, result) in results.iter().enumerate() {
+            assert_eq!((result.found, result.tracking.is_some()), (i % 100 == 0, i % 100 == 0));
+        }
+        let sent = asked.chunks(100).map(|chunk| {
+            let body = json!({"trackingNumbers": chunk, "includeHistory": true});
+            post("/api/v1/tracking/batch", body)
+        });
+        assert_eq!(requests(&script), sent.collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_fails_halfway_is_an_error_and_changes_nothing() {
+    let first = json!({"summary": {"requested": 0, "found": 0, "notFound": 0}, "results": []});
+    let steps = [answer(200, data(&first)), answer(429, refusal("RATE_LIMIT_EXCEEDED"))];
+    let (client, _) = Script::client(steps);
+    let error = client.tracking().batch(&numbers(101)).await.unwrap_err();
+    assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::RateLimited, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_s_metadata_is_read_and_made_anew() {
+    let (client, script) = Script::client([answer(200, data(&label()))]);
+    let read = client.labels().metadata(&number()).await.unwrap();
+    assert_eq!((read.version, read.label_url.as_ref()), (2, None));
+    assert_eq!(only(&script), get("/api/v1/labels/SB-SUCCESS-0001"));
+
+    let (client, script) = Script::client([answer(503, ""), answer(200, data(&label()))]);
+    let request =
+        ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).reason("Label torn");
+    let reply = client.labels().reprint(&number(), &request).await.unwrap();
+    assert_eq!((reply.reprint_count, reply.meta().attempts), (1, 2));
+    let body = json!({"idempotencyKey": "reprint-1", "reason": "Label torn"});
+    let sent = post("/api/v1/labels/SB-SUCCESS-0001/reprint", body);
+    assert_eq!(requests(&script), [sent.clone(), sent]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_is_asked_for_as_it_was_narrowed_down() {
+    let parcel = json!({"id": "par_1", "trackingNumber": "SB-SUCCESS-0001", "status": "VOIDED",
+        "statusName": "Voided", "destinationCountry": "EC", "createdAt": "2026-01-10T15:05:00.000Z",
+        "updatedAt": "2026-01-10T15:05:00.000Z"});
+    let meta = json!({"requestId": "req_1", "page": 2, "limit": 1, "total": 3, "totalPages": 3});
+    let body = json!({"success": true, "data": [parcel], "meta": meta}).to_string();
+    let (client, script) = Script::client([answer(200, body)]);
+    let parcels = client.parcels();
+    let page = parcels.list().await.unwrap();
+    assert_eq!((page.parcels.len(), page.meta.total), (1, 3));
+    assert_eq!((page.parcels[0].id.as_str(), &page.parcels[0].awb_number), ("par_1", &None));
+    let time = |text: &str| text.parse::<chrono::DateTime<chrono::Utc>>().unwrap();
+    let narrow = parcels.list().page(2).limit(1).status(&ParcelStatus::Voided);
+    let narrow = narrow.country(CountryCode::EC).external_order_id("a b&c");
+    let narrow = narrow.created_from(time("2026-01-01T00:00:00Z"));
+    narrow.created_to(time("2026-02-01T00:00:00.5Z")).await.unwrap();
+    let query = "page=2&limit=1&status=VOIDED&country=EC&externalOrderId=a+b%26c\
+        &createdFrom=2026-01-01T00%3A00%3A00.000Z&createdTo=2026-02-01T00%3A00%3A00.500Z";
+    let expected = [get("/api/v1/parcels"), get(&format!("/api/v1/parcels?{query}"))];
+    assert_eq!(requests(&script), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_is_sent_once_unless_it_surely_was_not_executed() {
+    let deleted = json!({"parcels": 3, "labels": 3, "manifests": 1, "trackingEvents": 7,
+        "idempotencyKeys": 3, "webhookDeliveries": 0});
+    let done = || {
+        let reset = json!({"deleted": deleted, "resetAt": "2026-01-10T15:05:00.000Z"});
+        answer(200, data(&reset))
+    };
+    let (client, script) = Script::client([done()]);
+    assert_eq!(client.sandbox().reset().await.unwrap().deleted.tracking_events, 7);
+    assert_eq!(only(&script), post("/api/v1/sandbox/reset", Value::Null));
+
+    for (step, executed) in [
+        (Step::Hang, true),
+        (Step::Fail(Phase::MaybeSent), true),
+        (answer(502, ""), true),
+        (answer(403, refusal("SANDBOX_ONLY")), false),
+    ] {
+        let (client, script) = Script::client([step.clone(), done()]);
+        let error = client.sandbox().reset().await.unwrap_err();
+        assert_eq!((error.may_have_executed(), script.sent().len()), (executed, 1), "{step:?}");
+    }
+    let (client, script) = Script::client([Step::Fail(Phase::NotSent), done()]);
+    assert!(client.sandbox().reset().await.is_ok());
+    assert_eq!(script.sent().len(), 2);
+}

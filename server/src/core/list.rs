@@ -1,0 +1,46 @@
+//! Parcels in a list: what of them is told there, and nothing personal (spec: GET parcels).
+
+use parcelo::{Awb, Language, ParcelStatus, ParcelSummary};
+use ulid::Ulid;
+
+use super::{ParcelRow, State};
+use crate::ids::named;
+
+/// A parcel as the store gives it to a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The parcel.
+    pub parcel: ParcelRow,
+    /// The order's id in the caller's system.
+    pub external_order_id: Option<String>,
+    /// The customer's reference.
+    pub customer_reference: Option<String>,
+    /// The manifest it belongs to.
+    pub manifest: Option<(Ulid, Awb)>,
+}
+
+/// The parcel in a list; `label_url` is where its label lies, if it has one that lives.
+pub fn summary(
+    listed: Listed,
+    label_url: impl FnOnce(&ParcelRow) -> String,
+    language: Language,
+) -> ParcelSummary {
+    let Listed { parcel, external_order_id, customer_reference, manifest } = listed;
+    let status = ParcelStatus::from(parcel.state);
+    let label_lives = !matches!(parcel.state, State::Ordered | State::Voided);
+    let (manifest, awb) = manifest.unzip();
+    ParcelSummary {
+        id: named("par", parcel.id),
+        status_name: status.name(language).to_owned(),
+        status,
+        external_order_id,
+        customer_reference,
+        destination_country: parcel.country,
+        label_url: label_lives.then(|| label_url(&parcel)),
+        manifest_id: manifest.map(|id| named("man", id)),
+        awb_number: awb.map(|awb| awb.to_string()),
+        created_at: parcel.created_at.to_utc(),
+        updated_at: parcel.updated_at.to_utc(),
+        tracking_number: parcel.tracking_number,
+    }
+}

@@ -1,0 +1,118 @@
+//! Voiding orders: which of those asked for can be voided, and what each is told
+//! (docs/api.md, Void orders).
+
+use parcelo::{Envelope, ErrorCode, Meta, VoidRequest, VoidResult, VoidSummary, VoidedOrders};
+use serde_json::json;
+
+use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Version, to_body};
+use crate::clock::Millis;
+
+/// What voiding changes, and the body of its answer.
+#[derive(Debug)]
+pub struct Voiding {
+    /// The answer.
+    pub body: Vec<u8>,
+    /// The parcels it was decided on.
+    pub expect: Vec<(ParcelKey, Version)>,
+    /// What to do.
+    pub ops: Vec<Op>,
+}
+
+/// Decides a void on the parcels that were found for the numbers asked, in their order.
+pub fn void(
+    request: &VoidRequest,
+    found: &[Option<ParcelRow>],
+    request_id: &str,
+    now: Millis,
+) -> Result<Voiding, Refusal> {
+    let (mut expect, mut ops) = (Vec::new(), Vec::new());
+    for parcel in found.iter().flatten().filter(|parcel| parcel.state.can_become(State::Voided)) {
+        expect.push((parcel.key, parcel.version));
+        ops.extend(moves(parcel, request.reason.clone(), now));
+    }
+    let asked = request.tracking_numbers.iter().zip(found);
+    let results: Vec<_> =
+        asked.map(|(number, parcel)| result(number, parcel.as_ref(), now)).collect();
+    if !results.iter().any(|result| result.voided) {
+        return Err(nothing_voided(&results));
+    }
+    let voided = VoidedOrders { summary: summary(&results), results };
+    let meta = Meta { request_id: request_id.to_owned() };
+    let body = to_body(&Envelope { success: true, data: voided, meta });
+    Ok(Voiding { body, expect, ops })
+}
+
+fn moves(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> {
+    let event = Event {
+        sequence: parcel.last_sequence + 1,
+        state: State::Voided,
+        at: now,
+        location: parcel.origin.clone(),
+        description: reason,
+    };
+    let mut ops = vec![Op::Move { parcel: parcel.key, event }];
+    ops.extend(parcel.step.map(|_| Op::CancelSteps { parcel: parcel.key }));
+    ops
+}
+
+fn result(number: &str, parcel: Option<&ParcelRow>, now: Millis) -> VoidResult {
+    let Some(parcel) = parcel else {
+        return failed(number, None, &ErrorCode::ParcelNotFound.into());
+    };
+    let is_void = parcel.state == State::Voided;
+    if !is_void && !parcel.state.can_become(State::Voided) {
+        let refusal = Refusal::status(ErrorCode::ParcelNotVoidable, parcel.state);
+        return failed(number, Some(parcel.state), &refusal);
+    }
+    VoidResult {
+        tracking_number: number.to_owned(),
+        voided: true,
+        already_voided: Some(is_void),
+        previous_status: Some(parcel.state.into()),
+        status: Some(State::Voided.into()),
+        voided_at: Some(if is_void { parcel.updated_at } else { now }.to_utc()),
+        error: None,
+    }
+}
+
+fn failed(number: &str, state: Option<State>, refusal: &Refusal) -> VoidResult {
+    VoidResult {
+        tracking_number: number.to_owned(),
+        voided: false,
+        already_voided: None,
+        previous_status: None,
+        status: state.map(Into::into),
+        voided_at: None,
+        error: Some(refusal.to_item()),
+    }
+}
+
+fn summary(results: &[VoidResult]) -> VoidSummary {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let voided = results.iter().filter(|result| result.voided).count();
+    VoidSummary {
+        requested: count(results.len()),
+        voided: count(voided),
+        failed: count(results.len() - voided),
+    }
+}
+
+/// Nothing voided is an error: the one that all items have, or one of its own.
+fn nothing_voided(results: &[VoidResult]) -> Refusal {
+    let all = |code: ErrorCode| {
+        results
+            .iter()
+            .all(|result| result.error.as_ref().is_some_and(|error| error.code == code.code()))
+    };
+    let states: Vec<_> = results.iter().filter_map(|result| result.status.as_ref()).collect();
+    let refusal = if all(ErrorCode::ParcelNotFound) {
+        ErrorCode::ParcelNotFound.into()
+    } else if all(ErrorCode::ParcelNotVoidable) {
+        let mut names: Vec<_> = states.iter().map(|state| state.code()).collect();
+        names.dedup();
+        Refusal::of_status(ErrorCode::ParcelNotVoidable, &names.join(", "))
+    } else {
+        ErrorCode::VoidFailed.into()
+    };
+    refusal.with_details(json!({ "results": results }))
+}

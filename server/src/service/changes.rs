@@ -1,0 +1,116 @@
+//! Writes on parcels that exist: voiding orders, making labels anew.
+
+use parcelo::{Envelope, ErrorCode, LabelMetadata, Meta, Operation, TrackingNumber, rules};
+
+use super::{
+    Answer, Caller, Keyed, Refusal, Service,
+    replay::{Decision, TRIES, Written},
+};
+use crate::core::{Op, ParcelRow, RecordKey, Tenant, labels, to_body, void};
+
+impl Service {
+    /// Voids the orders that a request names (docs/api.md, Void orders).
+    pub async fn void_orders(
+        &self,
+        caller: &Caller,
+        request: Keyed<'_>,
+    ) -> Result<Answer, Refusal> {
+        let operation = Operation::VoidOrders;
+        let (said, before) = self.before(caller, operation, &request, "")?;
+        if let Some(answer) = before {
+            return Ok(answer);
+        }
+        let asked = rules::check_void(request.body, request.header_key)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
+        for _ in 0..TRIES {
+            let now = self.now();
+            let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
+            let void::Voiding { body, expect, ops } =
+                void::void(&asked, &found, request.request_id, now)?;
+            let decision = Decision { body, expect, ops };
+            if let Written::Answered(answer) =
+                self.write(caller, (key, said), decision, now).await?
+            {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+
+    /// Makes a label anew (docs/api.md, Reprint a label).
+    pub async fn reprint_label(
+        &self,
+        caller: &Caller,
+        number: &str,
+        request: Keyed<'_>,
+    ) -> Result<Answer, Refusal> {
+        let operation = Operation::ReprintLabel;
+        let subject = number.to_ascii_uppercase();
+        let (said, before) = self.before(caller, operation, &request, &subject)?;
+        if let Some(answer) = before {
+            return Ok(answer);
+        }
+        let asked = rules::check_reprint(request.body, request.header_key)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
+        for _ in 0..TRIES {
+            let now = self.now();
+            let parcel = self.parcel(caller.key.tenant, &number).await?;
+            let reprinted = labels::reprint(&parcel, now)?;
+            let decision = Decision {
+                body: in_envelope(self.metadata(&reprinted)?, request.request_id),
+                expect: vec![(parcel.key, parcel.version)],
+                ops: vec![Op::Reprint { parcel: parcel.key, at: now }],
+            };
+            if let Written::Answered(answer) =
+                self.write(caller, (key, said), decision, now).await?
+            {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+
+    /// What is known about the label of one of the caller's parcels.
+    pub async fn label_metadata(
+        &self,
+        caller: &Caller,
+        number: &str,
+    ) -> Result<LabelMetadata, Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        self.metadata(&self.parcel(caller.key.tenant, &number).await?)
+    }
+
+    fn metadata(&self, parcel: &ParcelRow) -> Result<LabelMetadata, Refusal> {
+        labels::metadata(parcel, self.site(parcel.tenant.environment), self.secrets())
+    }
+
+    /// The tenant's parcels with these numbers, in their order, up to date.
+    pub(super) async fn parcels(
+        &self,
+        tenant: Tenant,
+        numbers: &[String],
+    ) -> Result<Vec<Option<ParcelRow>>, Refusal> {
+        let mut found = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            found.push(self.find(tenant, number).await?);
+        }
+        Ok(found)
+    }
+
+    async fn find(&self, tenant: Tenant, number: &str) -> Result<Option<ParcelRow>, Refusal> {
+        let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
+        match self.parcel(tenant, &number).await {
+            Ok(parcel) => Ok(Some(parcel)),
+            Err(refusal) if refusal.code == ErrorCode::ParcelNotFound => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+fn in_envelope(data: LabelMetadata, request_id: &str) -> Vec<u8> {
+    let meta = Meta { request_id: request_id.to_owned() };
+    to_body(&Envelope { success: true, data, meta })
+}

@@ -1,0 +1,35 @@
+//! GET /api/v1/parcels: what is due is done before anything is listed.
+
+use parcelo::{Language, PageMeta, ParcelSummary, rules::ListQuery};
+
+use super::{Caller, Service};
+use crate::core::{Refusal, list};
+
+impl Service {
+    /// A page of the caller's parcels, newest first (spec: GET parcels).
+    pub async fn list_parcels(
+        &self,
+        caller: &Caller,
+        query: &ListQuery,
+        language: Language,
+    ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
+        let tenant = caller.key.tenant;
+        self.take_due_steps_of(tenant, self.now()).await?;
+        let (listed, total) = self.store.list(tenant, query)?;
+        let site = self.site(tenant.environment);
+        let summary = |parcel| {
+            list::summary(
+                parcel,
+                |parcel| site.label_url(self.secrets(), &parcel.tracking_number, parcel.id),
+                language,
+            )
+        };
+        let meta = PageMeta {
+            page: query.page,
+            limit: query.limit,
+            total,
+            total_pages: total.div_ceil(query.limit.into()),
+        };
+        Ok((listed.into_iter().map(summary).collect(), meta))
+    }
+}

@@ -1,0 +1,106 @@
+//! Keyed writes: the answer given before under a key, and deciding anew when somebody else was
+//! faster (docs/api.md, Idempotency).
+
+use parcelo::{Fingerprint, Operation, fingerprint, rules, rules::KeyReading};
+use serde_json::Value;
+
+use super::{Answer, Caller, Refusal, Service, failed};
+use crate::{
+    clock::Millis,
+    core::{
+        Changes, IdempotencyRecord, Op, ParcelKey, RecordKey, Version, idempotency,
+        idempotency::Verdict,
+    },
+    store::Commit,
+};
+
+/// How often a decision is made anew when others write the same parcels.
+pub(super) const TRIES: u32 = 8;
+
+/// A request as its idempotency key sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Keyed<'a> {
+    /// The body.
+    pub body: &'a Value,
+    /// `X-Idempotency-Key`.
+    pub header_key: Option<&'a str>,
+    /// The id of the request, for answers that hold it.
+    pub request_id: &'a str,
+}
+
+/// What a decision wants written, and the answer that goes with it.
+pub(super) struct Decision {
+    pub(super) body: Vec<u8>,
+    pub(super) expect: Vec<(ParcelKey, Version)>,
+    pub(super) ops: Vec<Op>,
+}
+
+/// What came of trying to write a decision.
+pub(super) enum Written {
+    /// It is written, or it had been before.
+    Answered(Answer),
+    /// Somebody else wrote one of its parcels: load and decide again.
+    Stale,
+}
+
+impl Service {
+    /// The key of a request in its scope, what the request says, and the answer given before.
+    pub(super) fn before(
+        &self,
+        caller: &Caller,
+        operation: Operation,
+        request: &Keyed<'_>,
+        subject: &str,
+    ) -> Result<(Fingerprint, Option<Answer>), Refusal> {
+        let said = fingerprint(request.body, subject);
+        let KeyReading::Key(key) = rules::read_key(request.body, request.header_key) else {
+            return Ok((said, None));
+        };
+        let key = RecordKey::of(caller.key.row, operation, &key);
+        let answer = match idempotency::judge(self.store.record(&key)?, &said, self.now()) {
+            Verdict::Fresh => None,
+            Verdict::Replay(record) => Some(Answer::Replayed(record.body)),
+            Verdict::Conflict(record) => return Err(Refusal::conflict(&record)),
+        };
+        Ok((said, answer))
+    }
+
+    /// Writes a decision under its key.
+    pub(super) async fn write(
+        &self,
+        caller: &Caller,
+        (key, said): (RecordKey, Fingerprint),
+        decision: Decision,
+        now: Millis,
+    ) -> Result<Written, Refusal> {
+        let Decision { body, expect, ops } = decision;
+        let tenant = caller.key.tenant;
+        let record = IdempotencyRecord {
+            key,
+            tenant,
+            fingerprint: said,
+            first_seen: now,
+            body: body.clone(),
+        };
+        match self.store.commit(Changes { now, replay: Some(record), expect, ops }).await {
+            Commit::Committed => Ok(Written::Answered(Answer::Done(body))),
+            Commit::VersionConflict => Ok(Written::Stale),
+            Commit::IdempotencyTaken(record) => taken(record, &said, now).map(Written::Answered),
+            Commit::Busy => Err(Refusal::in_progress()),
+            outcome => Err(failed(&outcome)),
+        }
+    }
+}
+
+/// Another request with this key came first; its record is alive, or the store had replaced it.
+pub(super) fn taken(
+    record: IdempotencyRecord,
+    said: &Fingerprint,
+    now: Millis,
+) -> Result<Answer, Refusal> {
+    match idempotency::judge(Some(record), said, now) {
+        Verdict::Replay(record) => Ok(Answer::Replayed(record.body)),
+        Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
+        Verdict::Fresh => Err(Refusal::in_progress()),
+    }
+}

@@ -1,0 +1,177 @@
+//! GET /api/v1/parcels.
+
+use std::time::Duration;
+
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, numbered, order, send, with};
+
+const LIST: &str = "/api/v1/parcels";
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
+}
+
+async fn minute(server: &MockServer) {
+    server.clock().advance(Duration::from_secs(60)).await;
+}
+
+async fn list(api: &Api, query: &str) -> Answer {
+    api.get(&format!("{LIST}{query}")).await
+}
+
+/// `page/limit/total/totalPages` and the tracking numbers of a page.
+async fn page(api: &Api, query: &str) -> (String, Vec<String>) {
+    let answer = list(api, query).await;
+    assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+    let body = answer.json();
+    let meta = &body["meta"];
+    assert_eq!(body["success"], true);
+    assert_eq!(meta["requestId"], answer.header("x-request-id"));
+    let counts = ["page", "limit", "total", "totalPages"].map(|name| meta[name].to_string());
+    let numbers = body["data"].as_array().unwrap().iter().map(|item| &item["trackingNumber"]);
+    (counts.join("/"), numbers.map(|number| number.as_str().unwrap().to_owned()).collect())
+}
+
+async fn numbers(api: &Api, query: &str) -> Vec<String> {
+    page(api, query).await.1
+}
+
+#[tokio::test]
+async fn an_item_tells_all_but_personal_data() {
+    let (server, api) = start().await;
+    let order =
+        with(numbered("order-0001", "SB-SUCCESS-0001"), "/externalOrderId", json!("SHOP-1"));
+    let created = api.create(&with(order, "/customerReference", json!("PO 7"))).await.json();
+    server.clock().advance(Duration::from_secs(300)).await;
+    let answer = list(&api, "").await;
+    let expected = json!({
+        "id": created["parcel"]["id"], "trackingNumber": "SB-SUCCESS-0001",
+        "status": "CUSTOMS_CLEARANCE", "statusName": "In customs clearance",
+        "externalOrderId": "SHOP-1", "customerReference": "PO 7", "destinationCountry": "EC",
+        "labelUrl": created["parcel"]["labelUrl"], "manifestId": null, "awbNumber": null,
+        "createdAt": "2026-01-05T08:00:00.000Z", "updatedAt": "2026-01-05T08:05:00.000Z"
+    });
+    assert_eq!(answer.json()["data"], json!([expected]));
+    for personal in ["Ana", "Muñoz", "Amazonas", "1714307103", "+593"] {
+        assert!(!answer.text().contains(personal), "{personal}");
+    }
+    let spanish = send(api.request("GET", LIST).header("Accept-Language", "es")).await.json();
+    assert_eq!(spanish["data"][0]["statusName"], "En trámite aduanero");
+}
+
+#[tokio::test]
+async fn pages_are_newest_first_and_hold_each_parcel_once() {
+    let (server, api) = start().await;
+    assert_eq!(page(&api, "").await, ("1/20/0/0".to_owned(), vec![]));
+    let mut made = Vec::new();
+    for place in 0..45 {
+        made.push(api.created(&order(&format!("order-{place:04}"))).await);
+        if place % 3 == 0 {
+            minute(&server).await;
+        }
+    }
+    made.reverse();
+    assert_eq!(page(&api, "").await, ("1/20/45/3".to_owned(), made[..20].to_vec()));
+    assert_eq!(page(&api, "?page=3").await, ("3/20/45/3".to_owned(), made[40..].to_vec()));
+    assert_eq!(page(&api, "?page=4").await, ("4/20/45/3".to_owned(), vec![]));
+    assert_eq!(page(&api, "?page=4294967295").await.0, "4294967295/20/45/3");
+    assert_eq!(page(&api, "?limit=45").await, ("1/45/45/1".to_owned(), made.clone()));
+    assert_eq!(page(&api, "?limit=100&page=1").await.0, "1/100/45/1");
+    assert_eq!(
+        page(&api, "?limit=1&page=45").await,
+        ("45/1/45/45".to_owned(), made[44..].to_vec())
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_page_is_refused_and_never_clamped() {
+    let (_server, api) = start().await;
+    let table: [(&str, &[&str]); 9] = [
+        ("?page=0", &["page OUT_OF_RANGE"]),
+        ("?page=-1", &["page OUT_OF_RANGE"]),
+        ("?page=x", &["page INVALID_FORMAT"]),
+        ("?limit=0", &["limit OUT_OF_RANGE"]),
+        ("?limit=101", &["limit OUT_OF_RANGE"]),
+        ("?limit=", &["limit INVALID_FORMAT"]),
+        ("?status=LOST", &["status UNKNOWN_VALUE"]),
+        ("?country=ec", &["country UNKNOWN_VALUE"]),
+        (
+            "?createdFrom=x&page=0&limit=101&status=x&country=x&createdTo=%00&externalOrderId=",
+            &[
+                "page OUT_OF_RANGE",
+                "limit OUT_OF_RANGE",
+                "status UNKNOWN_VALUE",
+                "country UNKNOWN_VALUE",
+                "externalOrderId TOO_SHORT",
+                "createdFrom INVALID_FORMAT",
+                "createdTo INVALID_FORMAT",
+            ],
+        ),
+    ];
+    for (query, faults) in table {
+        assert_eq!(list(&api, query).await.faults(), faults, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn filters_narrow_the_list_and_its_total() {
+    let (server, api) = start().await;
+    let to_japan = |key| {
+        let mut order = order(key);
+        order["receiver"]["address"] =
+            json!({ "line1": "1-1", "city": "Tokyo", "zipCode": "100-0001", "country": "JP" });
+        order
+    };
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    minute(&server).await;
+    let shop = |order: Value, id: &str| with(order, "/externalOrderId", json!(id));
+    api.created(&shop(numbered("order-0002", "SB-SECOND-0002"), "SHOP-1")).await;
+    minute(&server).await;
+    api.created(&shop(
+        with(to_japan("order-0003"), "/trackingNumber", json!("SB-THIRD-0003")),
+        "shop-1",
+    ))
+    .await;
+    server.clock().advance(Duration::from_secs(180)).await;
+    let (first, second, third) = ("SB-SUCCESS-0001", "SB-SECOND-0002", "SB-THIRD-0003");
+    let table: [(&str, &[&str]); 13] = [
+        ("?unknown=1", &[third, second, first]),
+        ("?status=LABEL_GENERATED", &[third, second]),
+        ("?status=CUSTOMS_CLEARANCE", &[first]),
+        ("?status=VOIDED", &[]),
+        ("?country=JP", &[third]),
+        ("?country=EC&status=LABEL_GENERATED", &[second]),
+        ("?externalOrderId=SHOP-1", &[second]),
+        ("?externalOrderId=SHOP-1&country=JP", &[]),
+        ("?externalOrderId=%25", &[]),
+        ("?createdFrom=2026-01-05T08:01:00Z", &[third, second]),
+        ("?createdTo=2026-01-05T08:01:00Z", &[first]),
+        ("?createdFrom=2026-01-05T03:01:00-05:00&createdTo=2026-01-05T08:01:00.001Z", &[second]),
+        ("?createdFrom=2026-01-06", &[]),
+    ];
+    for (query, expected) in table {
+        let (meta, numbers) = page(&api, query).await;
+        assert_eq!(numbers, expected, "{query}");
+        let pages = usize::from(!expected.is_empty());
+        assert_eq!(meta, format!("1/20/{}/{pages}", expected.len()), "{query}");
+    }
+    let second_page = page(&api, "?status=LABEL_GENERATED&limit=1&page=2").await;
+    assert_eq!(second_page, ("2/1/2/2".to_owned(), vec![second.to_owned()]));
+}
+
+#[tokio::test]
+async fn a_list_is_of_one_tenant() {
+    let (server, api) = start().await;
+    let other = Api::with_key(server.url(), &server.key().account("other").issue());
+    let mine = api.created(&order("order-0001")).await;
+    let theirs = other.created(&order("order-0001")).await;
+    let sibling = Api::with_key(server.url(), &server.key().issue());
+    assert_eq!(numbers(&api, "").await, std::slice::from_ref(&mine));
+    assert_eq!(numbers(&sibling, "").await, [mine]);
+    assert_eq!(page(&other, "").await, ("1/20/1/1".to_owned(), vec![theirs.clone()]));
+    assert_eq!(numbers(&other, "?country=EC").await, [theirs]);
+}

@@ -1,0 +1,146 @@
+//! Label metadata and reprints, and tracking by the batch.
+
+use std::time::Duration;
+
+use parcelo::Operation;
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, numbered, send};
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    for number in ["SB-NORMAL-0001", "SB-SUCCESS-0001"] {
+        api.created(&numbered(&format!("order-{number}"), number)).await;
+    }
+    (server, api)
+}
+
+async fn post(api: &Api, path: &str, body: &Value) -> Answer {
+    let request = api.request("POST", path).header("content-type", "application/json");
+    send(request.body(body.to_string())).await
+}
+
+async fn reprint(api: &Api, number: &str, key: &str) -> Answer {
+    post(api, &Operation::ReprintLabel.path_of(number), &json!({ "idempotencyKey": key })).await
+}
+
+#[tokio::test]
+async fn metadata_tells_all_about_a_label() {
+    let (server, api) = start().await;
+    let answer = api.get("/api/v1/labels/SB-NORMAL-0001").await;
+    let mut data = answer.json()["data"].clone();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let link = data["labelUrl"].as_str().unwrap().to_owned();
+    assert_eq!(data["downloads"]["PDF"], link);
+    for format in ["PDF", "ZPL", "PNG"] {
+        let file = Api::new("").get(data["downloads"][format].as_str().unwrap()).await;
+        assert_eq!(file.status, 200, "{format}");
+    }
+    assert!(data["labelId"].as_str().unwrap().starts_with("lbl_"));
+    for changing in ["labelId", "labelUrl", "downloads"] {
+        data[changing].take();
+    }
+    let expected = json!({
+        "labelId": null, "trackingNumber": "SB-NORMAL-0001", "status": "ACTIVE", "version": 1, "reprintCount": 0,
+        "size": { "widthIn": 4, "heightIn": 6, "widthMm": 100, "heightMm": 150 }, "dpi": 203,
+        "barcode": { "symbology": "CODE_128", "value": "SB-NORMAL-0001" },
+        "qrCode": { "content": format!("{}/track/SB-NORMAL-0001", server.url()) }, "sandbox": true,
+        "formats": ["PDF", "ZPL", "PNG"], "labelUrl": null, "downloads": null,
+        "createdAt": "2026-01-05T08:00:00.000Z", "lastReprintedAt": null, "voidedAt": null
+    });
+    assert_eq!(data, expected);
+}
+
+#[tokio::test]
+async fn a_reprint_is_the_same_label_with_a_mark() {
+    let (server, api) = start().await;
+    let zpl =
+        || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
+    assert!(!zpl().await.contains("R1"));
+    let before = api.get("/api/v1/labels/SB-NORMAL-0001").await.json()["data"].clone();
+    server.clock().advance(Duration::from_secs(60)).await;
+    let first = reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
+    let data = first.json()["data"].clone();
+    assert_eq!(
+        (first.status, &data["version"], &data["reprintCount"]),
+        (200, &json!(2), &json!(1))
+    );
+    assert_eq!(data["lastReprintedAt"], "2026-01-05T08:01:00.000Z");
+    assert_eq!((&data["labelUrl"], &data["barcode"]), (&before["labelUrl"], &before["barcode"]));
+    assert!(zpl().await.contains("R1"));
+    let again = reprint(&api, "sb-normal-0001", "reprint-0001").await;
+    assert_eq!(again.bytes, first.bytes, "a replay does not bump the version");
+    assert_eq!(api.get("/api/v1/labels/SB-NORMAL-0001").await.json()["data"], data);
+    let other = reprint(&api, "SB-SUCCESS-0001", "reprint-0001").await;
+    assert_eq!(other.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_reprinted_is_refused() {
+    let (server, api) = start().await;
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    for (api, number) in [(&api, "SB-NOBODY-0001"), (&stranger, "SB-NORMAL-0001")] {
+        let answer = reprint(api, number, "reprint-0001").await;
+        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+        let metadata = api.get(&Operation::GetLabel.path_of(number)).await;
+        assert_eq!(metadata.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+    }
+    let keyless = post(&api, "/api/v1/labels/SB-NORMAL-0001/reprint", &json!({})).await;
+    assert_eq!(keyless.faults(), ["idempotencyKey REQUIRED"]);
+    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"] });
+    assert_eq!(post(&api, Operation::VoidOrders.path(), &void).await.status, 200);
+    let dead = reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
+    assert_eq!(dead.refusal(), (409, "LABEL_VOIDED".to_owned()));
+    let metadata = api.get("/api/v1/labels/SB-NORMAL-0001").await.json()["data"].clone();
+    assert_eq!((&metadata["status"], metadata.get("labelUrl")), (&json!("VOIDED"), None));
+    assert_eq!(
+        (metadata.get("downloads"), &metadata["voidedAt"]),
+        (None, &json!("2026-01-05T08:00:00.000Z"))
+    );
+    server.clock().advance(Duration::from_secs(3600)).await;
+    let delivered = reprint(&api, "SB-SUCCESS-0001", "reprint-0002").await;
+    assert_eq!(delivered.refusal(), (409, "LABEL_NOT_REPRINTABLE".to_owned()));
+}
+
+#[tokio::test]
+async fn a_batch_answers_every_number_in_its_order() {
+    let (server, api) = start().await;
+    server.clock().advance(Duration::from_secs(300)).await;
+    let batch = |body: Value| {
+        let api = api.clone();
+        async move { post(&api, Operation::BatchTracking.path(), &body).await }
+    };
+    let numbers =
+        json!(["SB-SUCCESS-0001", "odd", "SB-NOBODY-0001", "sb-normal-0001", "SB-SUCCESS-0001"]);
+    let answer = batch(json!({ "trackingNumbers": numbers, "includeHistory": true })).await;
+    let data = answer.json()["data"].clone();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(data["summary"], json!({ "requested": 5, "found": 3, "notFound": 2 }));
+    let results = data["results"].as_array().unwrap();
+    let asked: Vec<_> = results.iter().map(|result| result["trackingNumber"].clone()).collect();
+    assert_eq!(json!(asked), numbers);
+    assert_eq!(results[0]["tracking"]["status"], "CUSTOMS_CLEARANCE", "due steps are taken first");
+    assert_eq!(results[0]["tracking"]["history"].as_array().unwrap().len(), 3);
+    assert_eq!(results[1]["error"]["code"], "PARCEL_NOT_FOUND");
+    assert_eq!(results[1].get("tracking"), None);
+    let many: Vec<_> = (0..101).map(|i| format!("SB-NORMAL-{i:04}")).collect();
+    assert_eq!(
+        batch(json!({ "trackingNumbers": many })).await.faults(),
+        ["trackingNumbers TOO_LONG"]
+    );
+    assert_eq!(
+        batch(json!({ "trackingNumbers": [] })).await.faults(),
+        ["trackingNumbers TOO_SHORT"]
+    );
+    let odd = batch(json!({ "trackingNumbers": [7], "includeHistory": "yes" })).await;
+    assert_eq!(
+        odd.faults(),
+        ["trackingNumbers[0] INVALID_FORMAT", "includeHistory INVALID_FORMAT"]
+    );
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    let body = json!({ "trackingNumbers": ["SB-NORMAL-0001"] });
+    let unseen = post(&stranger, Operation::BatchTracking.path(), &body).await.json();
+    assert_eq!(unseen["data"]["summary"]["found"], 0);
+}

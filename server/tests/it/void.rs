@@ -1,0 +1,172 @@
+//! POST /api/v1/orders/void.
+
+use std::time::Duration;
+
+use parcelo::Operation;
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::api::{Answer, Api, numbered, send};
+
+const VOID: &str = Operation::VoidOrders.path();
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    for number in ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-SUCCESS-0001"] {
+        api.created(&numbered(&format!("order-{number}"), number)).await;
+    }
+    (server, api)
+}
+
+async fn void(api: &Api, key: &str, numbers: &[&str]) -> Answer {
+    post(api, &json!({ "idempotencyKey": key, "trackingNumbers": numbers })).await
+}
+
+async fn post(api: &Api, body: &Value) -> Answer {
+    let request = api.request("POST", VOID).header("content-type", "application/json");
+    send(request.body(body.to_string())).await
+}
+
+/// Void, and the code, of each result; the sums must agree.
+fn results(data: &Value) -> Vec<String> {
+    let results = data["results"].as_array().unwrap();
+    let told = |result: &Value| match result["error"]["code"].as_str() {
+        Some(code) => {
+            assert_ne!(result["error"]["message"], result["error"]["message_es"]);
+            code.to_owned()
+        }
+        None => result["voided"].as_bool().map(|voided| format!("voided {voided}")).unwrap(),
+    };
+    results.iter().map(told).collect()
+}
+
+#[tokio::test]
+async fn orders_are_voided_and_their_labels_die() {
+    let (_server, api) = start().await;
+    let body = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["sb-normal-0001", "SB-NORMAL-0002"],
+        "reason": "Customer cancelled" });
+    let answer = post(&api, &body).await;
+    let data = answer.json()["data"].clone();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.json()["meta"]["requestId"], answer.header("x-request-id"));
+    assert_eq!(data["summary"], json!({ "requested": 2, "voided": 2, "failed": 0 }));
+    let first = json!({ "trackingNumber": "sb-normal-0001", "voided": true, "alreadyVoided": false,
+        "previousStatus": "LABEL_GENERATED", "status": "VOIDED", "voidedAt": "2026-01-05T08:00:00.000Z" });
+    assert_eq!(data["results"][0], first);
+    let tracked = api.get("/api/v1/tracking/SB-NORMAL-0001?includeHistory=true").await.json();
+    assert_eq!(tracked["status"], "VOIDED");
+    assert_eq!(
+        tracked["estimatedDelivery"], "2026-01-13T23:59:59-05:00",
+        "frozen at its last value"
+    );
+    assert_eq!(tracked["history"][2]["description"], "Customer cancelled");
+    assert_eq!(tracked["history"][2]["location"], "Miami, US");
+    let label = api.get("/api/v1/labels/SB-NORMAL-0001/download").await;
+    assert_eq!(label.refusal(), (409, "LABEL_VOIDED".to_owned()));
+}
+
+#[tokio::test]
+async fn what_can_be_voided_is_and_the_rest_is_told_why_not() {
+    let (server, api) = start().await;
+    server.clock().advance(Duration::from_secs(300)).await;
+    let answer =
+        void(&api, "void-0001", &["SB-NORMAL-0001", "SB-NOBODY-0001", "SB-SUCCESS-0001", "odd"])
+            .await;
+    let data = answer.json()["data"].clone();
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        results(&data),
+        ["voided true", "PARCEL_NOT_FOUND", "PARCEL_NOT_VOIDABLE", "PARCEL_NOT_FOUND"]
+    );
+    assert_eq!(data["summary"], json!({ "requested": 4, "voided": 1, "failed": 3 }));
+    assert_eq!(data["results"][2]["status"], "CUSTOMS_CLEARANCE");
+    let again = void(&api, "void-0002", &["SB-NORMAL-0001", "SB-SUCCESS-0001"]).await;
+    assert_eq!(again.status, 200, "already voided counts as voided");
+    assert_eq!(again.json()["data"]["results"][0]["alreadyVoided"], true);
+    assert_eq!(again.json()["data"]["results"][0]["voidedAt"], "2026-01-05T08:05:00.000Z");
+}
+
+#[tokio::test]
+async fn nothing_voided_is_never_a_success() {
+    let (server, api) = start().await;
+    server.clock().advance(Duration::from_secs(300)).await;
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    let table: [(&Api, &[&str], u16, &str); 4] = [
+        (&api, &["SB-NOBODY-0001", "odd"], 404, "PARCEL_NOT_FOUND"),
+        (&stranger, &["SB-NORMAL-0001"], 404, "PARCEL_NOT_FOUND"),
+        (&api, &["SB-SUCCESS-0001"], 409, "PARCEL_NOT_VOIDABLE"),
+        (&api, &["SB-NOBODY-0001", "SB-SUCCESS-0001"], 409, "VOID_FAILED"),
+    ];
+    for (api, numbers, status, code) in table {
+        let answer = void(api, "void-0001", numbers).await;
+        assert_eq!(answer.refusal(), (status, code.to_owned()), "{numbers:?}");
+        assert_eq!(results(&answer.json()["error"]["details"]).len(), numbers.len());
+    }
+    assert_eq!(
+        void(&api, "void-0001", &["SB-NORMAL-0001"]).await.status,
+        200,
+        "the key is still free"
+    );
+}
+
+#[tokio::test]
+async fn a_request_names_1_to_100_numbers_each_once() {
+    let (_server, api) = start().await;
+    let many: Vec<_> = (0..101).map(|i| format!("SB-NORMAL-{i:04}")).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    assert_eq!(void(&api, "void-0001", &many).await.faults(), ["trackingNumbers TOO_LONG"]);
+    assert_eq!(void(&api, "void-0001", &[]).await.faults(), ["trackingNumbers TOO_SHORT"]);
+    let twice = void(&api, "void-0001", &["SB-NORMAL-0001", "sb-normal-0001"]).await;
+    assert_eq!(twice.faults(), ["trackingNumbers[1] DUPLICATE"]);
+    let keyless = post(&api, &json!({ "trackingNumbers": ["SB-NORMAL-0001"], "reason": 7 })).await;
+    assert_eq!(keyless.faults(), ["idempotencyKey REQUIRED", "reason INVALID_FORMAT"]);
+}
+
+#[tokio::test]
+async fn a_repeated_void_gets_the_same_bytes_and_a_changed_one_conflicts() {
+    let (_server, api) = start().await;
+    let first = void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
+    let again = void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
+    assert_eq!((again.status, &again.bytes), (200, &first.bytes));
+    assert_eq!(
+        (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
+        ("", "true")
+    );
+    let other = void(&api, "void-0001", &["SB-NORMAL-0002"]).await;
+    assert_eq!(other.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
+    let create = api.create(&numbered("void-0001", "SB-NORMAL-0003")).await;
+    assert_eq!(create.status, 201, "the same key on another operation is another key");
+}
+
+#[tokio::test]
+async fn a_void_stops_the_simulation() {
+    let (server, api) = start().await;
+    assert_eq!(void(&api, "void-0001", &["SB-SUCCESS-0001"]).await.status, 200);
+    assert_eq!(server.clock().advance(Duration::from_secs(3600)).await, []);
+    assert_eq!(api.track("SB-SUCCESS-0001").await.json()["status"], "VOIDED");
+}
+
+#[tokio::test]
+async fn a_number_stays_taken_after_a_void() {
+    let (_server, api) = start().await;
+    void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
+    let again = api.create(&numbered("order-again", "SB-NORMAL-0001")).await;
+    assert_eq!(again.refusal(), (409, "PARCEL_DUPLICATE_TRACKING".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_voids_of_one_order_one_voids_it() {
+    let (_server, api) = start().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for i in 0..16 {
+        let api = api.clone();
+        tasks.spawn(async move { void(&api, &format!("void-{i:04}"), &["SB-NORMAL-0001"]).await });
+    }
+    let answers = tasks.join_all().await;
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    let fresh = answers.iter().filter(|a| a.json()["data"]["results"][0]["alreadyVoided"] == false);
+    assert_eq!(fresh.count(), 1);
+    let history = api.get("/api/v1/tracking/SB-NORMAL-0001?includeHistory=true").await.json();
+    assert_eq!(history["history"].as_array().unwrap().len(), 3);
+}

@@ -1,0 +1,141 @@
+//! `manifest`: all parcels under an air waybill, or none of them.
+
+use serde_json::json;
+
+use crate::shop::{Desk, Shop};
+
+async fn shop_with_two() -> Shop {
+    let shop = Shop::open().await;
+    shop.create("SB-SUCCESS-0001");
+    shop.create("SB-SUCCESS-0002");
+    shop
+}
+
+const BOTH: &str = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 --awb 17612345675 \
+    --flight EK213 --departure 2026-01-11 --from MIA --to UIO --reference PO-77";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn submit_says_what_leaves_and_moves_the_parcels() {
+    let shop = shop_with_two().await;
+    let ran = shop.run(BOTH);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    insta::assert_snapshot!("manifest", ran.text());
+    assert_eq!(shop.run("track SB-SUCCESS-0002 -o json").json()["status"], "MANIFEST_SUBMITTED");
+    let again = shop.run(&format!("{BOTH} --lang es"));
+    assert_eq!(again.code, 0);
+    assert!(again.stderr.contains("Este manifiesto ya existía"), "{again:?}");
+    assert!(again.text().contains("Guía aérea"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn submit_and_show_speak_json_and_csv_alike() {
+    let shop = shop_with_two().await;
+    let ran = shop.run(&format!("{BOTH} -o json"));
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let mut submitted = ran.json();
+    assert_eq!(submitted["outcome"], "created");
+    assert!(submitted["idempotencyKey"].as_str().unwrap().starts_with("idk-"));
+    assert_eq!(
+        (&submitted["awbNumber"], &submitted["parcelCount"], &submitted["totalWeightKg"]),
+        (&json!("176-12345675"), &json!(2), &json!(2.5))
+    );
+    let id = submitted["manifestId"].as_str().unwrap().to_owned();
+    for line in [format!("{BOTH} -o ndjson"), BOTH.replace(" --reference PO-77", " -o ndjson")] {
+        let again = shop.run(&line).lines();
+        assert_eq!(
+            (&again[0]["outcome"], &again[0]["manifestId"]),
+            (&json!("replayed"), &json!(id))
+        );
+    }
+
+    let shown = shop.run(&format!("manifest show {id} -o json")).json();
+    for added in ["outcome", "idempotencyKey", "requestId"] {
+        assert!(submitted.as_object_mut().unwrap().remove(added).is_some(), "{added}");
+    }
+    assert_eq!(shown, submitted);
+    let csv = shop.run(&format!("manifest show {id} -o csv"));
+    let expected = format!(
+        "manifestId,awbNumber,trackingNumber,flightNumber,departureDate,originAirport,destinationAirport,reference,submittedAt\n\
+        {id},176-12345675,SB-SUCCESS-0001,EK213,2026-01-11,MIA,UIO,PO-77,2026-01-05T08:00:00.000Z\n\
+        {id},176-12345675,SB-SUCCESS-0002,EK213,2026-01-11,MIA,UIO,PO-77,2026-01-05T08:00:00.000Z\n"
+    );
+    assert_eq!(csv.text(), expected);
+    assert!(shop.run(&format!("manifest show {id}")).text().contains("MIA → UIO"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_parcel_is_named_and_nothing_is_submitted() {
+    let shop = shop_with_two().await;
+    assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
+    let line = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 SB-UNKNOWN-01 --awb 176-12345675";
+    let ran = shop.run(&format!("{line} -o json"));
+    assert_eq!((ran.code, &*ran.stdout), (6, &b""[..]), "{ran:?}");
+    let error = ran.error();
+    assert_eq!(
+        (&error["code"], &error["fields"]),
+        (&json!("MANIFEST_PARCELS_REJECTED"), &json!([]))
+    );
+    let items: Vec<_> = error["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["trackingNumber"].clone(), item["code"].clone()))
+        .collect();
+    let expected = json!([
+        ["SB-SUCCESS-0002", "PARCEL_NOT_MANIFESTABLE"],
+        ["SB-UNKNOWN-01", "PARCEL_NOT_FOUND"]
+    ]);
+    assert_eq!(json!(items), expected);
+    let people = shop.run(&format!("{line} --lang es"));
+    for said in ["  SB-UNKNOWN-01: No existe", "Deje fuera estos paquetes"] {
+        assert!(people.stderr.contains(said), "{people:?}");
+    }
+    assert_eq!(shop.run("track SB-SUCCESS-0001 -o json").json()["status"], "LABEL_GENERATED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_set_under_the_same_air_waybill_is_a_conflict_that_names_the_manifest() {
+    let shop = shop_with_two().await;
+    let first = shop.run("manifest submit SB-SUCCESS-0001 --awb 176-12345675 -o json").json();
+    let ran = shop.run("manifest submit SB-SUCCESS-0002 --awb 176-12345675 -o json");
+    let error = ran.error();
+    assert_eq!((ran.code, &error["code"]), (6, &json!("MANIFEST_ALREADY_SUBMITTED")));
+    let remedy = format!("parcelo manifest show {}", first["manifestId"].as_str().unwrap());
+    assert!(error["hint"].as_str().unwrap().contains(&remedy), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_come_from_standard_input_and_an_unknown_manifest_is_not_found() {
+    let shop = shop_with_two().await;
+    let line = "manifest submit - --awb 176-12345675 -o json";
+    let ran = shop.desk.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");
+    assert_eq!((ran.code, &ran.json()["parcelCount"]), (0, &json!(2)), "{ran:?}");
+    let ran = shop.run("manifest show man_01KEBQ5R8T0000000000000000 -o json");
+    assert_eq!((ran.code, &ran.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
+    assert!(ran.error()["hint"].as_str().unwrap().contains("Check the id"), "{ran:?}");
+}
+
+#[test]
+fn a_manifest_that_breaks_the_service_s_rules_is_not_sent() {
+    let desk = Desk::new("", "");
+    let table = [
+        ("SB-SUCCESS-0001 --awb 176-12345676", "awbNumber"),
+        ("SB-SUCCESS-0001 --awb nonsense", "awbNumber"),
+        ("short --awb 176-12345675", "trackingNumbers[0]"),
+        ("SB-SUCCESS-0001 SB-success-0001 --awb 176-12345675", "trackingNumbers[1]"),
+        ("SB-SUCCESS-0001 --awb 176-12345675 --flight K1", "flightNumber"),
+        ("SB-SUCCESS-0001 --awb 176-12345675 --departure 11/01/2026", "departureDate"),
+        ("SB-SUCCESS-0001 --awb 176-12345675 --from Miami", "originAirport"),
+        ("SB-SUCCESS-0001 --awb 176-12345675 --to U1O", "destinationAirport"),
+    ];
+    for (arguments, field) in table {
+        let ran = desk.run(&format!("manifest submit {arguments} -o json"));
+        assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!(field)), "{ran:?}");
+        assert_eq!(ran.error()["fields"].as_array().unwrap().len(), 1, "{ran:?}");
+    }
+    let many: Vec<_> = (0..501).map(|i| format!("SB-NUMBER-{i:04}")).collect();
+    let ran = desk.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many.join("\n"));
+    assert_eq!((ran.code, &ran.error()["fields"][0]["code"]), (3, &json!("TOO_LONG")));
+    let awb = desk.run("manifest show 176-12345675 -o json");
+    assert_eq!((awb.code, &awb.error()["fields"][0]["field"]), (3, &json!("manifestId")));
+}

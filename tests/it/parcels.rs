@@ -1,0 +1,117 @@
+//! `parcel list`: pages, all of them, filters; and `sandbox reset`, after which there are none.
+
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, order};
+
+/// Five parcels, each a second later than the one before; the fifth has an order id.
+async fn shop_with_five() -> Shop {
+    let shop = Shop::open().await;
+    for i in 1..=5 {
+        let mut order = order(&format!("SB-NUMBER-{i:04}"));
+        if i == 5 {
+            order["externalOrderId"] = json!("shop-5");
+        }
+        shop.desk.write("new.json", &order);
+        assert_eq!(shop.run("order create new.json").code, 0, "{i}");
+        shop.server.clock().advance(std::time::Duration::from_secs(1)).await;
+    }
+    shop
+}
+
+fn numbers(list: &Value) -> Vec<String> {
+    let parcels = list["parcels"].as_array().unwrap();
+    parcels.iter().map(|parcel| parcel["trackingNumber"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_has_the_newest_first_and_says_where_it_stands() {
+    let shop = shop_with_five().await;
+    let people = shop.run("parcel list --limit 2");
+    assert_eq!(people.code, 0, "{people:?}");
+    insta::assert_snapshot!("parcels", format!("{}---\n{}", people.text(), people.stderr));
+
+    let page = shop.run("parcel list --limit 2 --page 2 -o json");
+    assert_eq!((page.code, &*page.stderr), (0, ""));
+    assert_eq!(numbers(&page.json()), ["SB-NUMBER-0003", "SB-NUMBER-0002"]);
+    let meta = json!({"page": 2, "limit": 2, "total": 5, "totalPages": 3});
+    assert_eq!(page.json()["meta"], meta);
+    let default = shop.run("parcel list -o json").json();
+    assert_eq!((numbers(&default).len(), &default["meta"]["limit"]), (5, &json!(20)));
+    assert_eq!(shop.run("parcel list").stderr, "", "one page is all there is");
+    for line in ["parcel list --country CO", "parcel list --country CO --all"] {
+        assert!(shop.run(line).stderr.contains("no such parcels"), "{line}");
+    }
+
+    let past = shop.run("parcel list --page 9 --lang es");
+    assert_eq!((past.code, past.text()), (0, ""));
+    assert!(past.stderr.contains("5 paquete(s) en total"), "{past:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_walks_the_pages_in_every_format() {
+    let shop = shop_with_five().await;
+    let all = shop.run("parcel list --all --limit 2 -o json");
+    assert_eq!((all.code, &all.json()["meta"]), (0, &Value::Null), "{all:?}");
+    let expected: Vec<_> = (1..=5).rev().map(|i| format!("SB-NUMBER-{i:04}")).collect();
+    assert_eq!(numbers(&all.json()), expected);
+    assert_eq!(shop.run("parcel list --all -o json").json(), all.json());
+    let lines = shop.run("parcel list --all --limit 1 -o ndjson").lines();
+    assert_eq!(json!(lines), all.json()["parcels"]);
+    let people = shop.run("parcel list --all --limit 2");
+    assert_eq!((people.text().lines().count(), &*people.stderr), (6, ""));
+
+    let csv = shop.run("parcel list --all -o csv");
+    let rows: Vec<_> = csv.text().lines().collect();
+    let heading = "id,trackingNumber,status,statusName,externalOrderId,customerReference,destinationCountry,labelUrl,manifestId,awbNumber,createdAt,updatedAt";
+    assert_eq!((rows.len(), rows[0]), (6, heading));
+    let newest = ",SB-NUMBER-0005,LABEL_GENERATED,Label generated,shop-5,,EC,http";
+    assert!(rows[1].contains(newest), "{csv:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_narrowed_down_by_status_and_country() {
+    let shop = shop_with_five().await;
+    assert_eq!(shop.run("order void SB-NUMBER-0002").code, 0);
+    for (filter, expected) in [
+        ("--status VOIDED", vec!["SB-NUMBER-0002"]),
+        ("--status voided --all", vec!["SB-NUMBER-0002"]),
+        ("--status label-generated --country EC --limit 1", vec!["SB-NUMBER-0005"]),
+        ("--country CO", vec![]),
+        ("--country CO --all", vec![]),
+    ] {
+        let ran = shop.run(&format!("parcel list {filter} -o json"));
+        assert_eq!((ran.code, numbers(&ran.json())), (0, to_strings(&expected)), "{filter}");
+    }
+    let wrong = shop.run("parcel list --status LOST");
+    assert!(wrong.stderr.contains("OUT_FOR_DELIVERY"), "names the statuses: {wrong:?}");
+}
+
+fn to_strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_deletes_everything_and_only_when_it_was_told_yes() {
+    let shop = shop_with_five().await;
+    let unsure = shop.run("sandbox reset");
+    assert_eq!(unsure.code, 2);
+    assert!(unsure.stderr.contains("Add --yes"), "{unsure:?}");
+    let typed = shop.desk.run_with("sandbox reset -o json", &[], "yes\n");
+    assert_eq!(typed.code, 2, "a pipe is nobody to ask: {typed:?}");
+    assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 5);
+
+    let people = shop.run("sandbox reset --yes --lang es");
+    assert_eq!((people.code, &*people.stderr), (0, ""));
+    assert!(people.text().contains("Paquetes borrados"), "{people:?}");
+    assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 0);
+    assert_eq!(shop.run("track SB-NUMBER-0001").code, 5);
+
+    shop.create("SB-NUMBER-0001");
+    let reset = shop.run("sandbox reset --yes -o json").json();
+    assert_eq!((&reset["deleted"]["parcels"], &reset["deleted"]["labels"]), (&json!(1), &json!(1)));
+    let csv = shop.run("sandbox reset --yes -o csv");
+    let expected = "parcels,labels,manifests,trackingEvents,idempotencyKeys,webhookDeliveries,resetAt\n\
+        0,0,0,0,0,0,2026-01-05T08:00:05.000Z\n";
+    assert_eq!(csv.text(), expected);
+}

@@ -1,0 +1,156 @@
+//! `order void`: orders that are void afterwards, and those that cannot be.
+
+use serde_json::{Value, json};
+
+use crate::shop::{Desk, Shop};
+
+async fn shop_with_two() -> Shop {
+    let shop = Shop::open().await;
+    shop.create("SB-SUCCESS-0001");
+    shop.create("SB-SUCCESS-0002");
+    shop
+}
+
+const BOTH: &str = "order void SB-SUCCESS-0001 SB-SUCCESS-0002 --idempotency-key void-0001";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn void_says_to_people_what_is_void_and_by_which_key() {
+    let shop = shop_with_two().await;
+    let ran = shop.run(&format!("{BOTH} --reason Cancelled"));
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    insta::assert_snapshot!("void", ran.text());
+    let history = shop.run("track SB-SUCCESS-0001 --history -o json").json()["history"].clone();
+    let last = history.as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&last["status"], &last["description"]), (&json!("VOIDED"), &json!("Cancelled")));
+    assert_eq!(shop.run("label get SB-SUCCESS-0001").code, 6);
+
+    let again = shop.run("order void SB-SUCCESS-0001 --lang es");
+    assert_eq!(again.code, 0);
+    assert!(again.text().contains("ya estaba anulado"), "{again:?}");
+    assert!(again.text().contains("Anulado (VOIDED)"), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn void_speaks_json_and_csv() {
+    let shop = shop_with_two().await;
+    let first = shop.run(&format!("{BOTH} -o json"));
+    assert_eq!((first.code, &*first.stderr), (0, ""));
+    let voided = first.json();
+    assert_eq!(voided["outcome"], "created");
+    assert_eq!(voided["summary"], json!({"requested": 2, "voided": 2, "failed": 0}));
+    assert_eq!(voided["results"][1]["trackingNumber"], "SB-SUCCESS-0002");
+    assert_eq!(voided["idempotencyKey"], "void-0001");
+    assert!(voided["requestId"].as_str().unwrap().starts_with("req_"));
+
+    let line = shop.run(&format!("{BOTH} -o ndjson"));
+    assert_eq!((line.lines().len(), &line.lines()[0]["outcome"]), (1, &json!("replayed")));
+    assert!(shop.run(BOTH).stderr.contains("nothing was voided now"));
+
+    let csv = shop.run(&format!("{BOTH} -o csv"));
+    let expected = "trackingNumber,voided,alreadyVoided,previousStatus,status,voidedAt,code,message,idempotencyKey\n\
+        SB-SUCCESS-0001,true,false,LABEL_GENERATED,VOIDED,2026-01-05T08:00:00.000Z,,,void-0001\n\
+        SB-SUCCESS-0002,true,false,LABEL_GENERATED,VOIDED,2026-01-05T08:00:00.000Z,,,void-0001\n";
+    assert_eq!(csv.text(), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_key_is_shown_and_resumes_the_same_void() {
+    let shop = shop_with_two().await;
+    let first = shop.run("order void SB-SUCCESS-0001 -o json").json();
+    let key = first["idempotencyKey"].as_str().unwrap();
+    let line = format!("order void SB-SUCCESS-0001 --idempotency-key {key} -o json");
+    let again = shop.run(&line).json();
+    assert_eq!((&again["outcome"], &again["results"]), (&json!("replayed"), &first["results"]));
+    let other = shop.run("order void SB-SUCCESS-0001 -o json").json();
+    assert_ne!(other["idempotencyKey"], first["idempotencyKey"]);
+
+    let conflict = format!("order void SB-SUCCESS-0002 --idempotency-key {key} -o json");
+    let conflict = shop.run(&conflict);
+    assert_eq!((conflict.code, &conflict.error()["code"]), (6, &json!("IDEMPOTENCY_CONFLICT")));
+    assert!(conflict.error()["hint"].as_str().unwrap().contains("key of its own"), "{conflict:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_the_voided_are_shown_and_the_others_named_with_their_reason() {
+    let shop = shop_with_two().await;
+    shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
+    shop.create("SB-PLAIN-00001");
+    let line = "order void SB-PLAIN-00001 SB-SUCCESS-0001 SB-UNKNOWN-01";
+    let ran = shop.run(&format!("{line} --idempotency-key void-0001"));
+    assert_eq!(ran.code, 10, "{ran:?}");
+    insta::assert_snapshot!("void-partly", format!("{}---\n{}", ran.text(), ran.stderr));
+
+    let ran = shop.run(&format!("{line} -o json --lang es"));
+    assert_eq!((ran.code, &ran.json()["summary"]["voided"]), (10, &json!(1)));
+    let error = ran.error();
+    assert_eq!((&error["code"], &error["status"]), (&json!("PARTLY_FAILED"), &Value::Null));
+    let items: Vec<_> = error["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["trackingNumber"].clone(), item["code"].clone()))
+        .collect();
+    assert_eq!(
+        json!(items),
+        json!([["SB-SUCCESS-0001", "PARCEL_NOT_VOIDABLE"], ["SB-UNKNOWN-01", "PARCEL_NOT_FOUND"]])
+    );
+
+    let csv = shop.run(&format!("{line} -o csv --lang es"));
+    let row = csv.text().lines().nth(3).unwrap().to_owned();
+    assert!(row.starts_with("SB-UNKNOWN-01,false,,,,,PARCEL_NOT_FOUND,No existe"), "{row}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_nothing_was_voided_the_code_is_that_of_the_reason() {
+    let shop = shop_with_two().await;
+    shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
+    let table = [
+        ("SB-UNKNOWN-01", 5, "PARCEL_NOT_FOUND", 1),
+        ("SB-UNKNOWN-01 SB-UNKNOWN-02", 5, "PARCEL_NOT_FOUND", 2),
+        ("SB-SUCCESS-0001", 6, "PARCEL_NOT_VOIDABLE", 1),
+        ("SB-SUCCESS-0001 SB-UNKNOWN-01", 6, "VOID_FAILED", 2),
+    ];
+    for (numbers, exit, code, items) in table {
+        let ran = shop.run(&format!("order void {numbers} -o json"));
+        assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{numbers}: {ran:?}");
+        assert_eq!(ran.error()["items"].as_array().unwrap().len(), items, "{numbers}: {ran:?}");
+        assert!(ran.stdout.is_empty() && ran.error()["hint"].is_string(), "{numbers}: {ran:?}");
+        let people = shop.run(&format!("order void {numbers}"));
+        for number in numbers.split(' ') {
+            assert!(people.stderr.contains(&format!("  {number}: ")), "{people:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_are_read_from_standard_input_one_a_line() {
+    let shop = shop_with_two().await;
+    let input = "SB-SUCCESS-0001\r\n\n  SB-SUCCESS-0002  \n";
+    let ran = shop.desk.run_with("order void - -o json", &[], input);
+    assert_eq!((ran.code, &ran.json()["summary"]["voided"]), (0, &json!(2)), "{ran:?}");
+}
+
+#[test]
+fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
+    let desk = Desk::new("", "");
+    let hundred_one: Vec<_> = (0..101).map(|i| format!("SB-NUMBER-{i:04}")).collect();
+    let long = "x".repeat(256);
+    let table = [
+        ("short".to_owned(), "trackingNumbers[0]"),
+        ("SB-SUCCESS-0001 sb-success-0001".to_owned(), "trackingNumbers[1]"),
+        (hundred_one.join(" "), "trackingNumbers"),
+        (format!("SB-SUCCESS-0001 --reason {long}"), "reason"),
+        ("SB-SUCCESS-0001 --idempotency-key short".to_owned(), "idempotencyKey"),
+    ];
+    for (arguments, field) in table {
+        let ran = desk.run(&format!("order void {arguments} -o json"));
+        assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!(field)), "{ran:?}");
+        assert_eq!(ran.error()["fields"].as_array().unwrap().len(), 1, "{ran:?}");
+        assert_eq!(ran.error()["mayHaveExecuted"], false);
+    }
+    let empty = desk.run_with("order void - -o json", &[], "\n \n");
+    assert_eq!((empty.code, &empty.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
+    let all = desk.run("order void short SB-SUCCESS-0001 SB-SUCCESS-0001 --idempotency-key x");
+    let told = ["idempotencyKey: ", "trackingNumbers[0]: short", "trackingNumbers[2]: "];
+    assert!(told.iter().all(|field| all.stderr.contains(field)), "all at once: {all:?}");
+}
