@@ -26,6 +26,12 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
+/// Reads a body that says nothing, so that the connection can be used again.
+pub(super) async fn ignore(request: Request) {
+    // One that is too long, or breaks off, says as little.
+    let _ = Limited::new(request.into_body(), MOST).collect().await;
+}
+
 async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
     let declared =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

@@ -12,7 +12,9 @@ mod health;
 mod labels;
 mod listen;
 mod orders;
+mod pages;
 mod parcels;
+mod sandbox;
 mod tracking;
 
 use std::sync::Arc;
@@ -58,6 +60,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::ReprintLabel, post(labels::reprint)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
         .merge(operation(Operation::ListParcels, get(parcels::list)))
+        .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))
         .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))

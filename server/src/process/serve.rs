@@ -34,7 +34,7 @@ use crate::{
 
 /// How often due steps are looked for.
 const TICK: Duration = Duration::from_millis(500);
-/// How often forgotten idempotency keys are deleted.
+/// How often forgotten idempotency keys and old sandbox data are deleted.
 const PURGE: Duration = Duration::from_secs(60);
 
 /// The sockets, bound before anything is said about addresses.
@@ -243,4 +243,6 @@ async fn purge(service: &Service, now: Millis) {
     if let Err(error) = service.store().purge_records(now).await {
         tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
     }
+    // A failure is logged where it happened, and the next tick tries again.
+    let _ = service.purge_sandboxes().await;
 }

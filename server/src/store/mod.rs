@@ -8,6 +8,7 @@
 mod apply;
 mod carriers;
 mod connection;
+mod erase;
 mod error;
 mod group;
 mod keys;
