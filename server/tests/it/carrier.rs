@@ -171,7 +171,7 @@ async fn an_event_that_was_taken_is_a_duplicate_whatever_it_says_now() {
     let changed =
         with(scan("e1", "DELIVERED", "08:50"), "/trackingNumber", json!("SB-NOBODY-0001"));
     assert_eq!(carrier.told(&[changed]).await, ["DUPLICATE"]);
-    server.clock().advance(minutes(60 * 24 * 90)).await;
+    server.clock().advance(minutes(60 * 24 * 29)).await;
     assert_eq!(carrier.told(&events).await, ["DUPLICATE", "DUPLICATE"], "it is not forgotten");
     assert_eq!(history(&api, NUMBER).await, before);
     assert_eq!(other.told(&events[1..]).await, ["RECORDED"], "another carrier's own e2");
@@ -291,6 +291,19 @@ async fn refused_events_are_kept_for_people_to_look_at() {
         .collect();
     let from = State::LabelGenerated;
     assert_eq!(shown, [("e1", from, State::Delivered), ("e2", from, State::Voided)]);
+}
+
+#[tokio::test]
+async fn a_sandbox_that_is_reset_forgets_what_carriers_sent_about_it() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let events = [scan("e1", "IN_TRANSIT", "08:30"), scan("e2", "VOIDED", "08:40")];
+    assert_eq!(carrier.told(&events).await, ["APPLIED", "ILLEGAL_TRANSITION"]);
+    assert_eq!(send(api.request("POST", Operation::ResetSandbox.path())).await.status, 200);
+    assert_eq!(carrier.told(&events).await, ["PARCEL_NOT_FOUND", "PARCEL_NOT_FOUND"]);
+    api.created(&numbered("order-0001", NUMBER)).await;
+    let now = scan("e1", "IN_TRANSIT", "09:00");
+    assert_eq!(carrier.told(&[now]).await, ["APPLIED"], "a new parcel under the same number");
 }
 
 #[tokio::test]
