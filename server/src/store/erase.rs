@@ -72,6 +72,8 @@ fn parcels(db: &Connection, which: &str, value: i64) -> rusqlite::Result<Deleted
     let events = delete(db, &format!("DELETE FROM events WHERE parcel IN ({which})"), value)?;
     for sql in [
         format!("DELETE FROM manifest_parcels WHERE parcel IN ({which})"),
+        format!("DELETE FROM carrier_events WHERE parcel IN ({which})"),
+        format!("DELETE FROM carrier_exceptions WHERE parcel IN ({which})"),
         format!(
             "UPDATE parcel_counts SET total = total - gone.parcels FROM (SELECT tenant, \
              count(*) AS parcels FROM parcels WHERE id IN ({which}) GROUP BY tenant) AS gone \
