@@ -29,6 +29,21 @@ pub fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
     list.is_empty() || contains(list, client)
 }
 
+/// Reads an address, as a network of one, or a network. IPv4 written as IPv6 is IPv4, as it is in
+/// [`client_address`].
+pub fn network(text: &str) -> Option<IpNet> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(address.to_canonical().into());
+    }
+    match text.parse().ok()? {
+        IpNet::V6(net) if net.prefix_len() >= 96 => match net.addr().to_ipv4_mapped() {
+            Some(address) => IpNet::new(address.into(), net.prefix_len() - 96).ok(),
+            None => Some(net.into()),
+        },
+        net => Some(net),
+    }
+}
+
 fn contains(list: &[IpNet], address: IpAddr) -> bool {
     list.iter().any(|net| net.contains(&address))
 }
@@ -56,6 +71,23 @@ mod tests {
         for (peer, header, client) in table {
             let found = client_address(ip(peer), header.iter().copied(), &trusted);
             assert_eq!(found, ip(client), "{peer} {header:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_a_network_of_one_and_ipv4_is_ipv4_however_it_is_written() {
+        let read = |text| network(text).map(|net| net.to_string());
+        let table = [
+            ("192.0.2.1", Some("192.0.2.1/32")),
+            ("::ffff:192.0.2.1", Some("192.0.2.1/32")),
+            ("::ffff:10.0.0.0/104", Some("10.0.0.0/8")),
+            ("2001:db8::/32", Some("2001:db8::/32")),
+            ("2001:db8::1", Some("2001:db8::1/128")),
+            ("10.0.0.0/33", None),
+            ("localhost", None),
+        ];
+        for (text, net) in table {
+            assert_eq!(read(text).as_deref(), net, "{text}");
         }
     }
 

@@ -26,6 +26,12 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
+/// Reads a body that says nothing, so that the connection can be used again.
+pub(super) async fn ignore(request: Request) {
+    // One that is too long, or breaks off, says as little.
+    let _ = Limited::new(request.into_body(), MOST).collect().await;
+}
+
 async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
     let declared =
         headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -62,9 +68,12 @@ pub(super) fn language(headers: &HeaderMap) -> Language {
     Language::from_header(header.unwrap_or_default())
 }
 
-/// A header's text.
-pub(super) fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).map(|value| value.to_str().unwrap_or_default())
+/// A header's text. Given more than once, it is one text with commas in between, as HTTP has it:
+/// no key, so that none of them is chosen in silence.
+pub(super) fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
+    let values = headers.get_all(name).iter();
+    let texts: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    (!texts.is_empty()).then(|| texts.join(","))
 }
 
 /// A query parameter; the last one counts when it is given twice.
@@ -79,16 +88,16 @@ pub(super) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
 }
 
 /// A query parameter that is true or false; false when it is not given.
-pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, Refusal> {
+pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> {
     match given {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(Refusal::invalid(&[FieldFault {
+        Some(_) => Err(FieldFault {
             field: name.to_owned(),
             code: FaultCode::InvalidFormat,
             message: format!("{name} is true or false."),
             message_es: format!("{name} es true o false."),
             suggestion: None,
-        }])),
+        }),
     }
 }

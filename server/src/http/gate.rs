@@ -73,7 +73,7 @@ fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Option<Cal
         return admit_stranger(api, path, client, now);
     }
     let key = header_text(request.headers(), names::API_KEY);
-    match api.service.authenticate(Visitor { environment: api.environment, key }) {
+    match api.service.authenticate(Visitor { environment: api.environment, key: key.as_deref() }) {
         Ok(caller) => admit_caller(api, caller, client, now),
         Err(refusal) => {
             let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
@@ -127,8 +127,11 @@ fn client_of(api: &Api, request: &Request) -> IpAddr {
     let peer =
         request.extensions().get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
     let forwarded = request.headers().get_all("x-forwarded-for");
-    let hops: Vec<_> = forwarded.iter().filter_map(|value| value.to_str().ok()).collect();
-    access::client_address(peer, hops.into_iter(), &api.service.settings().trusted_proxies)
+    // What is no text is kept: to leave a line out would move a forged one into its place.
+    let lines: Vec<_> =
+        forwarded.iter().map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
+    let lines = lines.iter().map(AsRef::as_ref);
+    access::client_address(peer, lines, &api.service.settings().trusted_proxies)
 }
 
 /// The handler's response; a panic or a handler that takes too long is answered in its place.

@@ -32,7 +32,7 @@ pub(super) async fn reprint(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), names::IDEMPOTENCY_KEY).map(str::to_owned);
+    let key = body::header_text(request.headers(), names::IDEMPOTENCY_KEY);
     let body = body::json_object(request).await?;
     let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.reprint_label(&caller, &body::parameter(path), request).await?)

@@ -12,6 +12,7 @@ mod labels;
 mod listen;
 mod orders;
 mod parcels;
+mod sandbox;
 mod tracking;
 
 use std::sync::Arc;
@@ -57,6 +58,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::ReprintLabel, post(labels::reprint)))
         .merge(operation(Operation::DownloadLabel, get(labels::download)))
         .merge(operation(Operation::ListParcels, get(parcels::list)))
+        .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))
         .route(&files, get(labels::linked))
         .route(DOCUMENT, get(document::get))
@@ -87,10 +89,15 @@ fn operation(operation: Operation, handler: MethodRouter<Api>) -> Router<Api> {
     Router::new().route(operation.path(), handler)
 }
 
-/// Where label files are served: the path of the public address, for a proxy that keeps paths.
+/// Where label files are served: what their address has beyond the API's, whose own path a proxy
+/// takes away; on a host of their own, the whole path.
 fn labels_path(api: &Api) -> String {
-    let host = &api.service.settings().site(api.environment).labels_host;
-    let path = Url::parse(host).map(|url| url.path().trim_end_matches('/').to_owned());
+    let site = api.service.settings().site(api.environment);
+    let beyond = site.labels_host.strip_prefix(&site.base_url);
+    if let Some(path) = beyond.filter(|path| path.is_empty() || path.starts_with('/')) {
+        return path.to_owned();
+    }
+    let path = Url::parse(&site.labels_host).map(|url| url.path().trim_end_matches('/').to_owned());
     path.unwrap_or_default()
 }
 

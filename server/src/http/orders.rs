@@ -14,7 +14,7 @@ pub(super) async fn create(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY).map(str::to_owned);
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
     let order = body::json_object(request).await?;
     Ok(api.service.create_order(&caller, &order, key.as_deref()).await?)
 }
@@ -25,7 +25,7 @@ pub(super) async fn void(
     Extension(id): Extension<RequestId>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY).map(str::to_owned);
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
     let body = body::json_object(request).await?;
     let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.void_orders(&caller, request).await?)

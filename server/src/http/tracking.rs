@@ -21,7 +21,7 @@ pub(super) async fn get(
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
     let asked = body::query(query.as_deref(), HISTORY);
-    let with_history = body::flag(asked.as_deref(), HISTORY)?;
+    let with_history = body::flag(asked.as_deref(), HISTORY);
     let language = body::language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
     Ok(answer::ok(&record))

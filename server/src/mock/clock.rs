@@ -91,7 +91,7 @@ impl<'a> ClockControl<'a> {
     }
 
     /// Moves the clock ahead, stopping at everything that falls due on the way; answers with what
-    /// happened, in order.
+    /// happened, in order. What the sandbox has kept for 30 days is deleted at the end.
     ///
     /// # Panics
     ///
@@ -106,6 +106,8 @@ impl<'a> ClockControl<'a> {
             fired.extend(self.0.service.take_due_steps().await.expect("the store is there"));
         }
         self.0.clock.move_to(target);
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        self.0.service.purge_sandboxes().await.expect("the store is there");
         fired
     }
 

@@ -1,13 +1,12 @@
 //! API keys for tests.
 
 use futures_util::FutureExt;
-use ipnet::IpNet;
 use parcelo::{ApiKey, CountryCode, Environment};
 
 use super::MockServer;
 use crate::{
     clock::Clock as _,
-    core::keys::Countries,
+    core::{access, keys::Countries},
     service::{KeyIssuer, NewKeyRequest},
 };
 
@@ -60,10 +59,10 @@ impl<'a> KeyBuilder<'a> {
     ///
     /// # Panics
     ///
-    /// When one is no network.
+    /// When one is neither.
     pub fn ip_list<'c>(mut self, list: impl IntoIterator<Item = &'c str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let read = |text: &str| text.parse::<IpNet>().expect("a network such as 10.0.0.0/8");
+        let read = |text| access::network(text).expect("an address, or a network as 10.0.0.0/8");
         self.request.ip_list = list.into_iter().map(read).collect();
         self
     }

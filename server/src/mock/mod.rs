@@ -163,6 +163,7 @@ async fn tick(service: Arc<Service>, stop: Stop) {
             _ = ticks.tick() => {
                 // A failure is logged where it happened, and the next tick tries again.
                 let _ = service.take_due_steps().await;
+                let _ = service.purge_sandboxes().await;
             }
             () = stop.told() => return,
         }

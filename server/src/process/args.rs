@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, rules::Destinations};
 use url::Url;
 
-use crate::service::Limits;
+use crate::{core::access, service::Limits};
 
 /// The Parcelo server: creates parcel orders with labels and tracks them.
 #[derive(Debug, Parser)]
@@ -82,16 +82,16 @@ pub(super) struct Serve {
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
     /// The production API's public address, as it stands on labels and in answers.
-    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL")]
+    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = address)]
     pub(super) base_url: Option<Url>,
     /// The sandbox API's public address.
-    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL")]
+    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = address)]
     pub(super) sandbox_base_url: Option<Url>,
     /// The public address of production's label files; the API's address with /files when absent.
-    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL")]
+    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL", value_parser = labels_address)]
     pub(super) labels_host: Option<Url>,
     /// The public address of the sandbox's label files.
-    #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL")]
+    #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL", value_parser = labels_address)]
     pub(super) sandbox_labels_host: Option<Url>,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
@@ -117,16 +117,16 @@ impl Serve {
 #[expect(clippy::struct_field_names, reason = "each is the name of its flag")]
 pub(super) struct LimitArgs {
     /// Requests a second of one production key.
-    #[arg(long, env = "PARCELO_PRODUCTION_RATE_LIMIT", default_value_t = Limits::default().production, value_name = "N")]
+    #[arg(long, env = "PARCELO_PRODUCTION_RATE_LIMIT", default_value_t = Limits::default().production, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     production_rate_limit: u32,
     /// Requests a second of one sandbox key.
-    #[arg(long, env = "PARCELO_SANDBOX_RATE_LIMIT", default_value_t = Limits::default().sandbox, value_name = "N")]
+    #[arg(long, env = "PARCELO_SANDBOX_RATE_LIMIT", default_value_t = Limits::default().sandbox, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sandbox_rate_limit: u32,
     /// Requests a second of one address on public pages.
-    #[arg(long, env = "PARCELO_PUBLIC_RATE_LIMIT", default_value_t = Limits::default().public, value_name = "N")]
+    #[arg(long, env = "PARCELO_PUBLIC_RATE_LIMIT", default_value_t = Limits::default().public, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     public_rate_limit: u32,
     /// Requests a second of one address without a valid key.
-    #[arg(long, env = "PARCELO_UNAUTHENTICATED_RATE_LIMIT", default_value_t = Limits::default().unauthenticated, value_name = "N")]
+    #[arg(long, env = "PARCELO_UNAUTHENTICATED_RATE_LIMIT", default_value_t = Limits::default().unauthenticated, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     unauthenticated_rate_limit: u32,
 }
 
@@ -224,8 +224,10 @@ pub(super) enum CountryOrAll {
 fn database(text: &str) -> Result<Database, String> {
     match text.strip_prefix("sqlite:") {
         Some(":memory:") => Ok(Database::Memory),
-        Some(file) if !file.is_empty() => Ok(Database::File(file.trim_start_matches("//").into())),
-        _ => Err("a database is sqlite:FILE or sqlite::memory:".to_owned()),
+        Some(file) if !matches!(file, "" | "//") => {
+            Ok(Database::File(file.strip_prefix("//").unwrap_or(file).into()))
+        }
+        Some(_) | None => Err("a database is sqlite:FILE or sqlite::memory:".to_owned()),
     }
 }
 
@@ -233,15 +235,28 @@ fn country(text: &str) -> Result<CountryCode, String> {
     CountryCode::parse(text).map_err(|error| error.to_string())
 }
 
+/// A public address: other paths and signatures are written behind it.
+fn address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.filter(|url| url.query().is_none() && url.fragment().is_none())
+        .ok_or_else(|| "an address such as https://parcelo.example, without ? and #".to_owned())
+}
+
+/// As [`address`]; what is under /api needs a key, and label links have none.
+fn labels_address(text: &str) -> Result<Url, String> {
+    let url = address(text)?;
+    match url.path_segments().and_then(|mut segments| segments.next()) {
+        Some("api") => Err("an address outside /api, where an API key is needed".to_owned()),
+        Some(_) | None => Ok(url),
+    }
+}
+
 fn country_or_all(text: &str) -> Result<CountryOrAll, String> {
     if text == "*" { Ok(CountryOrAll::All) } else { country(text).map(CountryOrAll::One) }
 }
 
 fn network(text: &str) -> Result<IpNet, String> {
-    let address = text.parse::<std::net::IpAddr>().map(|address| address.to_canonical().into());
-    address
-        .or_else(|_| text.parse())
-        .map_err(|_| "an address or a network such as 10.0.0.0/8".to_owned())
+    access::network(text).ok_or_else(|| "an address or a network such as 10.0.0.0/8".to_owned())
 }
 
 fn name(text: &str) -> Result<String, String> {
@@ -269,6 +284,8 @@ mod tests {
         assert_eq!(database("sqlite:parcelo.db"), Ok(Database::File("parcelo.db".into())));
         assert_eq!(database("sqlite:///var/p.db"), Ok(Database::File("/var/p.db".into())));
         assert_eq!(database("sqlite::memory:"), Ok(Database::Memory));
+        assert_eq!(database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
+        assert!(database("sqlite://").is_err());
         assert!(database("postgres://x").is_err() && database("sqlite:").is_err());
     }
 }

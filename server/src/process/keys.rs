@@ -13,7 +13,7 @@ use crate::{
     core::keys::{Countries, KeyRecord},
     ids::Ids,
     service::{KeyIssuer, NewKeyRequest},
-    store::{Store, StoreError},
+    store::Store,
 };
 
 /// The most addresses and networks that a key may be tied to.
@@ -75,10 +75,10 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, StoreError> {
+fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
     match &database.database {
-        Database::Memory => Store::memory(ids.array()),
-        Database::File(path) => Store::open_for_admin(path, ids.array()),
+        Database::Memory => Err(Failure::MemoryOnly),
+        Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
     }
 }
 
@@ -86,7 +86,7 @@ fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, StoreError> {
 fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     match &database.database {
         Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
-        Database::File(_) | Database::Memory => Ok(open(database, &Ids::random())?),
+        Database::File(_) | Database::Memory => open(database, &Ids::random()),
     }
 }
 
@@ -95,6 +95,7 @@ fn countries(given: &[CountryOrAll]) -> Countries {
     for entry in given {
         match entry {
             CountryOrAll::All => return Countries::All,
+            CountryOrAll::One(country) if some.contains(country) => {}
             CountryOrAll::One(country) => some.push(*country),
         }
     }

@@ -57,6 +57,11 @@ pub enum Failure {
     /// There is no database to look into.
     #[error("there is no database {}; name it with --database, or make a key in it first", .0.display())]
     NoDatabase(PathBuf),
+    /// A database in memory has nothing that another process could see.
+    #[error(
+        "keys live in a database file, and this one is in memory; name the server's file with --database"
+    )]
+    MemoryOnly,
     /// A key's list of addresses is too long.
     #[error("a key has at most {most} addresses or networks, and {given} were given")]
     TooManyAddresses {
@@ -80,7 +85,10 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 
 /// What keys are hashed and links are signed with: `PARCELO_SECRET`, else the database's own.
 fn secrets(store: &Store) -> Result<Secrets, Failure> {
-    let Ok(text) = std::env::var(SECRET) else { return Ok(Secrets::derive(&store.secret())) };
+    let Some(text) = std::env::var_os(SECRET) else {
+        return Ok(Secrets::derive(&store.secret()));
+    };
+    let text = text.into_string().map_err(|_| Failure::Secret)?;
     let mut secret = [0; 32];
     if text.len() != secret.len() * 2 {
         return Err(Failure::Secret);

@@ -55,11 +55,11 @@ pub(super) fn keys(records: &[KeyRecord]) {
     for record in records {
         let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
         let countries = record.countries.to_wire().join(",");
-        let (environment, account) = (record.tenant.environment, &record.account);
+        let (environment, account) = (record.tenant.environment.code(), &record.account);
         println!(
-            "{}  {}…{}  {state:<8}{environment:<11}{countries:<12}{account}  {}",
+            "{}  {}…{}  {state:<8} {environment:<11} {countries:<11} {account}  {}",
             record.id,
-            environment.key_prefix(),
+            record.tenant.environment.key_prefix(),
             record.last4,
             record.name
         );

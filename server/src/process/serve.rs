@@ -34,7 +34,7 @@ use crate::{
 
 /// How often due steps are looked for.
 const TICK: Duration = Duration::from_millis(500);
-/// How often forgotten idempotency keys are deleted.
+/// How often forgotten idempotency keys and old sandbox data are deleted.
 const PURGE: Duration = Duration::from_secs(60);
 
 /// The sockets, bound before anything is said about addresses.
@@ -65,8 +65,16 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     if is_new {
         greet(&service, &ids, &addresses).await?;
     }
+    // Signals are heard before anybody can know that there is a process to send one to.
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
-    let outcome = run_until_told(&service).await;
+    // A signal does not wait for the work at hand, such as the steps of a long pause.
+    let outcome = tokio::select! {
+        lost = work(&service) => Err(lost),
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    };
     ready.store(false, Ordering::Relaxed);
     stop.now();
     for listener in listeners {
@@ -214,23 +222,19 @@ fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result
     std::fs::rename(&draft, path).map_err(failed)
 }
 
-/// Takes due steps and purges until a signal says to stop or the database is lost.
-async fn run_until_told(service: &Service) -> Result<(), Failure> {
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+/// Takes due steps and purges until the database is lost.
+async fn work(service: &Service) -> Failure {
     let (mut ticks, mut purges) = (tokio::time::interval(TICK), tokio::time::interval(PURGE));
     loop {
         tokio::select! {
             _ = ticks.tick() => {
                 if !service.store().is_writable() {
-                    return Err(Failure::DatabaseLost);
+                    return Failure::DatabaseLost;
                 }
                 // A failure is logged where it happened, and the next tick tries again.
                 let _ = service.take_due_steps().await;
             }
             _ = purges.tick() => purge(service, SystemClock.now()).await,
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
         }
     }
 }
@@ -239,4 +243,6 @@ async fn purge(service: &Service, now: Millis) {
     if let Err(error) = service.store().purge_records(now).await {
         tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
     }
+    // A failure is logged where it happened, and the next tick tries again.
+    let _ = service.purge_sandboxes().await;
 }

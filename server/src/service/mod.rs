@@ -11,6 +11,7 @@ mod lists;
 mod orders;
 mod parcels;
 mod replay;
+mod sandbox;
 mod settings;
 mod steps;
 

@@ -42,7 +42,8 @@ impl Service {
         let Countries::Only(allowed) = &caller.key.countries else { return Ok(()) };
         match rules::destination(body) {
             Some(country)
-                if self.settings.destinations.supports(country) && !allowed.contains(&country) =>
+                if self.settings.destinations.supports(country)
+                    && !caller.key.countries.allow(country) =>
             {
                 Err(Refusal::country(country, allowed))
             }

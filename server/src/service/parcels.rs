@@ -29,10 +29,17 @@ impl Service {
         &self,
         caller: &Caller,
         number: &str,
-        with_history: bool,
+        with_history: Result<bool, FieldFault>,
         language: Language,
     ) -> Result<TrackingRecord, Refusal> {
-        let number = read_number(number)?;
+        let (number, with_history) = match (check_length(number), with_history) {
+            (Ok(number), Ok(with_history)) => (number, with_history),
+            (number, with_history) => {
+                let faults: Vec<_> = number.err().into_iter().chain(with_history.err()).collect();
+                return Err(Refusal::invalid(&faults));
+            }
+        };
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let parcel = self.parcel(caller.key.tenant, &number).await?;
         self.record(&parcel, with_history, language)
     }
@@ -132,7 +139,17 @@ impl Service {
         match parcel.state {
             State::Voided => return Err(ErrorCode::LabelVoided.into()),
             State::Ordered => return Err(ErrorCode::LabelNotFound.into()),
-            _ => {}
+            State::LabelGenerated
+            | State::ManifestSubmitted
+            | State::PickedUp
+            | State::CustomsClearance
+            | State::CustomsHold
+            | State::InTransit
+            | State::OutForDelivery
+            | State::DeliveryAttempted
+            | State::Delivered
+            | State::DeliveryFailed
+            | State::ReturnToSender => {}
         }
         let environment = parcel.tenant.environment;
         let data = LabelData {
@@ -154,9 +171,9 @@ impl Service {
 
 /// A number in a path: one of another length is no tracking number at all, and any other that is
 /// malformed is one that nobody has.
-fn read_number(text: &str) -> Result<TrackingNumber, Refusal> {
+fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
-        return Err(Refusal::invalid(&[FieldFault {
+        return Err(FieldFault {
             field: "trackingNumber".to_owned(),
             code: FaultCode::InvalidFormat,
             message: format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
@@ -164,7 +181,7 @@ fn read_number(text: &str) -> Result<TrackingNumber, Refusal> {
                 guiones, sin guion al principio ni al final."
                 .to_owned(),
             suggestion: None,
-        }]));
+        });
     }
-    TrackingNumber::parse(text).map_err(|_| ErrorCode::ParcelNotFound.into())
+    Ok(text)
 }

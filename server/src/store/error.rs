@@ -12,7 +12,7 @@ use rusqlite::ErrorCode;
 #[non_exhaustive]
 pub enum StoreError {
     /// The file cannot be opened or created.
-    #[error("cannot open the database {file}: check that its directory exists and can be written", file = .file.display())]
+    #[error("cannot open the database {file} ({source}): check that its directory exists and can be written", file = .file.display())]
     Open {
         /// The database.
         file: PathBuf,
@@ -47,7 +47,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// `SQLite` refused.
-    #[error("the database {file} failed: check the disk and its free space", file = .file.display())]
+    #[error("the database {file} failed ({source}): check the file, the disk and its free space", file = .file.display())]
     Sql {
         /// The database.
         file: PathBuf,

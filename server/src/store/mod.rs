@@ -7,6 +7,7 @@
 
 mod apply;
 mod connection;
+mod erase;
 mod error;
 mod group;
 mod keys;

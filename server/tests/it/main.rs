@@ -19,6 +19,7 @@ mod orders;
 mod parcels;
 mod process;
 mod reprint;
+mod reset;
 mod running;
 mod tracking;
 mod void;

@@ -124,6 +124,28 @@ async fn the_header_is_an_equal_spelling_of_the_key() {
 }
 
 #[tokio::test]
+async fn a_header_that_is_no_one_key_is_never_passed_over() {
+    let (_server, api) = start().await;
+    let mut keyless = order("");
+    keyless.as_object_mut().unwrap().remove("idempotencyKey");
+    let post = |body: &Value, keys: &[&[u8]]| {
+        let mut request = api.request("POST", CREATE).header("content-type", "application/json");
+        for key in keys {
+            request = request.header("X-Idempotency-Key", *key);
+        }
+        send(request.body(body.to_string()))
+    };
+    let no_text: &[&[u8]] = &[b"order-\xff\xff"];
+    let two: &[&[u8]] = &[b"order-0001", b"order-0002"];
+    for keys in [no_text, two] {
+        let alone = post(&keyless, keys).await;
+        assert_eq!(alone.faults(), ["idempotencyKey INVALID_FORMAT"]);
+        let beside = post(&order("order-0001"), keys).await;
+        assert_eq!(beside.faults(), ["idempotencyKey MISMATCH"]);
+    }
+}
+
+#[tokio::test]
 async fn a_key_is_forgotten_after_24_hours() {
     let (server, api) = start().await;
     let first = api.created(&order("order-0001")).await;

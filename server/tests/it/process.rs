@@ -89,6 +89,69 @@ async fn environments_are_worlds_of_their_own() {
 }
 
 #[tokio::test]
+async fn behind_a_trusted_proxy_the_client_is_who_the_proxy_saw() {
+    let house = House::new();
+    let running = house.start(&["--trusted-proxies", "127.0.0.1"]);
+    let mut arguments = NEW_KEY.to_vec();
+    arguments.extend(["--ip", "192.0.2.1"]);
+    let key = house.keys(&arguments)["key"].as_str().unwrap().to_owned();
+    let api = Api::new(running.sandbox()).key(&key);
+    let table: [(&[&[u8]], u16); 6] = [
+        (&[], 403),
+        (&[b"192.0.2.1"], 200),
+        (&[b"192.0.2.1, 198.51.100.7"], 403),
+        (&[b"192.0.2.1", b"198.51.100.7"], 403),
+        (&[b"192.0.2.1", b"\xff"], 403),
+        (&[b"\xff, 192.0.2.1"], 200),
+    ];
+    for (lines, status) in table {
+        let mut request = api.request("GET", "/api/v1/health");
+        for line in lines {
+            request = request.header("X-Forwarded-For", *line);
+        }
+        assert_eq!(send(request).await.status, status, "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn label_links_work_whatever_their_public_address_is() {
+    let table: [(&[&str], &str, &str); 4] = [
+        (
+            &["--sandbox-base-url", "https://x.example/parcelo"],
+            "https://x.example/parcelo",
+            "/files/",
+        ),
+        (&["--sandbox-labels-host", "https://labels.example"], "https://labels.example", "/"),
+        (
+            &["--sandbox-labels-host", "https://labels.example/a/b/"],
+            "https://labels.example",
+            "/a/b/",
+        ),
+        (
+            &[
+                "--sandbox-base-url",
+                "https://x.example",
+                "--sandbox-labels-host",
+                "https://x.example.net/l",
+            ],
+            "https://x.example.net",
+            "/l/",
+        ),
+    ];
+    for (arguments, public, path) in table {
+        let house = House::new();
+        let running = house.start(arguments);
+        let created = running.api(&house.new_key("sandbox").1).create(&order("order-0001")).await;
+        let link = created.json()["parcel"]["labelUrl"].as_str().unwrap().to_owned();
+        let behind = link.strip_prefix(public).unwrap_or_else(|| panic!("{link}"));
+        assert!(behind.starts_with(path), "{link}");
+        let anybody = Api::new(running.sandbox());
+        assert_eq!(anybody.get(behind).await.status, 200, "{link}");
+        assert_eq!(anybody.get("/healthz").await.status, 200);
+    }
+}
+
+#[tokio::test]
 async fn two_servers_never_share_a_database() {
     let house = House::new();
     let _running = house.start(&[]);
@@ -114,7 +177,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 7] = [
+    let table: [(&[&str], &str); 13] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
@@ -131,6 +194,12 @@ async fn wrong_arguments_say_what_would_be_right() {
             "ISO 3166",
         ),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),
+        (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "No such file"),
+        (&["keys", "list", "--database", "sqlite::memory:"], "database file"),
+        (&["serve", "--base-url", "mailto:somebody"], "https://"),
+        (&["serve", "--labels-host", "https://labels.example/?a=b"], "https://"),
+        (&["serve", "--labels-host", "https://labels.example/api/v1/tracking"], "outside /api"),
+        (&["serve", "--sandbox-rate-limit", "0"], "1.."),
     ];
     for (arguments, hint) in table {
         let output = Command::new(BINARY).args(arguments).env_clear().output().unwrap();
@@ -176,7 +245,8 @@ const NEW_KEY: [&str; 7] =
 #[tokio::test]
 async fn logs_hold_no_keys_and_nothing_personal() {
     let house = House::new();
-    let running = house.start(&["--trusted-proxies", "127.0.0.1"]);
+    let running =
+        house.start_with(&[("PARCELO_LOG", "debug")], &["--trusted-proxies", "127.0.0.1"]);
     let key = house.new_key("sandbox").1;
     let mut canary = order("order-0001");
     for path in [
@@ -202,7 +272,8 @@ async fn logs_hold_no_keys_and_nothing_personal() {
     drop(running);
     let logged =
         house.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
-    for secret in ["CANARY", key.secret(), &number] {
+    assert!(logged.contains("/api/v1/orders/create"), "requests are logged: {logged}");
+    for secret in ["CANARY", key.secret(), &number, "203.0.113.77"] {
         assert!(!logged.contains(secret), "{secret}");
     }
 }

@@ -88,6 +88,9 @@ async fn what_is_no_number_or_nobodys_is_refused() {
     assert_eq!(sibling.track(&number).await.status, 200, "keys of one account share their parcels");
     let maybe = api.get(&format!("/api/v1/tracking/{number}?includeHistory=maybe")).await;
     assert_eq!(maybe.faults(), ["includeHistory INVALID_FORMAT"]);
+    let both = api.get("/api/v1/tracking/short?includeHistory=maybe").await;
+    let faults = ["trackingNumber INVALID_FORMAT", "includeHistory INVALID_FORMAT"];
+    assert_eq!(both.faults(), faults, "all faults at once");
 }
 
 #[tokio::test]

@@ -1,0 +1,129 @@
+//! POST /api/v1/sandbox/reset, and the 30 days that the sandbox keeps data.
+
+use std::time::Duration;
+
+use parcelo::Operation;
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, numbered, order, send},
+    running::House,
+};
+
+const RESET: &str = Operation::ResetSandbox.path();
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+async fn start() -> (MockServer, Api, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let other = Api::with_key(server.url(), &server.key().account("other").issue());
+    (server, api, other)
+}
+
+async fn reset(api: &Api) -> Answer {
+    send(api.request("POST", RESET)).await
+}
+
+async fn total(api: &Api) -> Value {
+    api.get("/api/v1/parcels").await.json()["meta"]["total"].clone()
+}
+
+#[tokio::test]
+async fn a_reset_counts_what_it_deleted_and_can_be_repeated() {
+    let (server, api, _) = start().await;
+    for place in 0..3 {
+        api.created(&order(&format!("order-{place:04}"))).await;
+    }
+    api.created(&numbered("order-0004", "SB-SUCCESS-0001")).await;
+    server.clock().advance(Duration::from_secs(600)).await;
+    let answer = reset(&api).await;
+    let body = answer.json();
+    assert_eq!((answer.status, &body["success"]), (200, &json!(true)), "{body}");
+    assert_eq!(body["meta"]["requestId"], answer.header("x-request-id"));
+    let counts = |parcels, events| {
+        json!({ "parcels": parcels, "labels": parcels, "manifests": 0, "trackingEvents": events,
+            "idempotencyKeys": parcels, "webhookDeliveries": 0 })
+    };
+    let data = json!({ "deleted": counts(4, 10), "resetAt": "2026-01-05T08:10:00.000Z" });
+    assert_eq!(body["data"], data);
+    assert_eq!(reset(&api).await.json()["data"]["deleted"], counts(0, 0));
+    assert_eq!(api.track("SB-SUCCESS-0001").await.refusal().0, 404);
+    assert_eq!(total(&api).await, 0);
+}
+
+#[tokio::test]
+async fn numbers_and_idempotency_keys_are_free_again_and_the_key_still_works() {
+    let (server, api, other) = start().await;
+    let first = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    reset(&api).await;
+    let theirs = other.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    assert_eq!(theirs.status, 201, "{}", theirs.text());
+    let again = api.create(&numbered("order-0001", "SB-SUCCESS-0002")).await;
+    assert_eq!(again.status, 201, "{}", again.text());
+    assert_ne!(first.json()["parcel"]["id"], again.json()["parcel"]["id"]);
+    assert_eq!(api.track("SB-SUCCESS-0001").await.refusal().0, 404);
+    server.clock().advance(Duration::from_secs(3600)).await;
+    let path = "/api/v1/tracking/SB-SUCCESS-0002?includeHistory=true";
+    assert_eq!(api.get(path).await.json()["history"].as_array().unwrap().len(), 6);
+}
+
+#[tokio::test]
+async fn other_tenants_keep_theirs() {
+    let (_server, api, other) = start().await;
+    api.created(&order("order-0001")).await;
+    let theirs = other.created(&order("order-0001")).await;
+    reset(&api).await;
+    assert_eq!((total(&api).await, total(&other).await), (json!(0), json!(1)));
+    assert_eq!(other.track(&theirs).await.status, 200);
+    assert_eq!(other.create(&order("order-0001")).await.status, 200, "their key is remembered");
+}
+
+#[tokio::test]
+async fn body_and_content_type_are_ignored() {
+    let (_server, api, _) = start().await;
+    for (kind, body) in [
+        ("text/plain", "no JSON"),
+        ("application/json", "{"),
+        ("", ""),
+        ("x", &"x".repeat(300_000)),
+    ] {
+        let request = api.request("POST", RESET).header("content-type", kind);
+        assert_eq!(send(request.body(body.to_owned())).await.status, 200, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn production_is_never_reset() {
+    let house = House::new();
+    let (_, live) = house.new_key("production");
+    let (_, test) = house.new_key("sandbox");
+    let server = house.start(&[]);
+    let live = Api::with_key(server.url("production"), &live);
+    live.created(&order("order-0001")).await;
+    let sandbox = server.api(&test);
+    sandbox.created(&order("order-0001")).await;
+    assert_eq!(reset(&live).await.refusal(), (403, "SANDBOX_ONLY".to_owned()));
+    let deleted = reset(&sandbox).await.json()["data"]["deleted"]["parcels"].clone();
+    assert_eq!(
+        (deleted, total(&live).await, total(&sandbox).await),
+        (json!(1), json!(1), json!(0))
+    );
+}
+
+#[tokio::test]
+async fn the_sandbox_keeps_data_for_30_days() {
+    let (server, api, other) = start().await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    other.created(&numbered("order-0001", "SB-SUCCESS-0002")).await;
+    server.clock().advance(DAY).await;
+    api.created(&numbered("order-0003", "SB-SUCCESS-0003")).await;
+    server.clock().advance(29 * DAY - Duration::from_millis(1)).await;
+    assert_eq!((total(&api).await, total(&other).await), (json!(2), json!(1)));
+    server.clock().advance(Duration::from_millis(1)).await;
+    assert_eq!((total(&api).await, total(&other).await), (json!(1), json!(0)));
+    assert_eq!(api.track("SB-SUCCESS-0001").await.refusal().0, 404);
+    assert_eq!(api.track("SB-SUCCESS-0003").await.status, 200);
+    let again = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    assert_eq!(again.status, 201, "the number is free: {}", again.text());
+}
