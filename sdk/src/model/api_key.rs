@@ -1,10 +1,6 @@
-//! API keys: their form, and the typo that can be seen offline (spec: Authentication).
+//! API keys (spec: Authentication).
 
-use super::{Environment, InvalidValue};
-
-const RANDOM: usize = 32;
-const CHECK: u32 = 6;
-const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+use super::{Environment, InvalidValue, secret_key::SecretKey};
 
 /// An API key: `pk_live_` or `pk_test_`, 32 random base62 characters, 6 of CRC-32.
 ///
@@ -18,46 +14,33 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// assert!(ApiKey::parse(&typo).is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey {
-    text: Box<str>,
-    environment: Environment,
-}
+pub struct ApiKey(SecretKey);
 
 impl ApiKey {
     /// Reads a key and checks its check characters, so a typo is told without asking the server.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        let environment = Environment::of_key(text).ok_or(InvalidValue::ApiKey)?;
-        let body = text.get(environment.key_prefix().len()..).unwrap_or_default();
-        let (random, check) = body.split_at_checked(RANDOM).ok_or(InvalidValue::ApiKey)?;
-        if !random.bytes().all(|b| b.is_ascii_alphanumeric())
-            || check_of(environment, random) != check
-        {
-            return Err(InvalidValue::ApiKey);
-        }
-        Ok(Self { text: text.into(), environment })
+        SecretKey::parse(text, Environment::key_prefix).map(Self).ok_or(InvalidValue::ApiKey)
     }
 
     /// The key made of 32 random bytes, each of which becomes one character.
-    pub fn from_random(environment: Environment, random: &[u8; RANDOM]) -> Self {
-        let random: String = random.iter().map(|byte| base62(u32::from(*byte))).collect();
-        let check = check_of(environment, &random);
-        Self { text: format!("{}{random}{check}", environment.key_prefix()).into(), environment }
+    pub fn from_random(environment: Environment, random: &[u8; 32]) -> Self {
+        Self(SecretKey::from_random(environment, environment.key_prefix(), random))
     }
 
     /// The environment the key belongs to.
     pub fn environment(&self) -> Environment {
-        self.environment
+        self.0.environment()
     }
 
     /// The whole key, for the `X-API-Key` header and for showing it once. Keep it out of logs.
     pub fn secret(&self) -> &str {
-        &self.text
+        self.0.text()
     }
 }
 
 impl std::fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ApiKey({}***)", self.environment.key_prefix())
+        write!(f, "ApiKey({}***)", self.environment().key_prefix())
     }
 }
 
@@ -67,18 +50,6 @@ impl std::str::FromStr for ApiKey {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         Self::parse(text)
     }
-}
-
-fn check_of(environment: Environment, random: &str) -> String {
-    let mut hash = crc32fast::Hasher::new();
-    hash.update(environment.key_prefix().as_bytes());
-    hash.update(random.as_bytes());
-    let crc = hash.finalize();
-    (0..CHECK).rev().map(|place| base62(crc / 62_u32.pow(place))).collect()
-}
-
-fn base62(number: u32) -> char {
-    ALPHABET.get(number as usize % ALPHABET.len()).map_or('0', |byte| char::from(*byte))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What carriers tell the service (api: 10).
 
+use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
 use super::{ItemError, ParcelStatus, macros::wire_enum};
@@ -19,12 +20,12 @@ pub struct CarrierEvents {
 pub struct CarrierEvent {
     /// The carrier's own id of the event; sending it again is safe.
     pub event_id: String,
-    /// The parcel.
+    /// The parcel; whether there is one is answered for each event.
     pub tracking_number: String,
     /// The status that the scan shows.
     pub status: ParcelStatus,
     /// When, with an offset; at most 5 minutes ahead.
-    pub occurred_at: String,
+    pub occurred_at: DateTime<FixedOffset>,
     /// Where.
     pub location: String,
     /// More, when there is more to say.

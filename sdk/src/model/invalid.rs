@@ -15,6 +15,9 @@ pub enum InvalidValue {
     /// Not an API key, or one with a typo.
     #[error("an API key is pk_live_ or pk_test_ and 38 letters and digits; check it for typos")]
     ApiKey,
+    /// Not a carrier key, or one with a typo.
+    #[error("a carrier key is ck_live_ or ck_test_ and 38 letters and digits; check it for typos")]
+    CarrierKey,
     /// Not a country.
     #[error("a country is an assigned ISO 3166-1 code of two upper-case letters, such as EC")]
     CountryCode,

@@ -4,6 +4,7 @@ mod account;
 mod api_key;
 mod awb;
 mod carrier;
+mod carrier_key;
 mod countries;
 mod country;
 mod currency;
@@ -24,6 +25,7 @@ mod operation;
 mod order;
 #[cfg(feature = "openapi")]
 mod schema;
+mod secret_key;
 mod status;
 pub mod time;
 mod tracking;
@@ -36,6 +38,7 @@ pub use awb::Awb;
 pub use carrier::{
     CarrierEvent, CarrierEvents, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
 };
+pub use carrier_key::CarrierKey;
 pub use country::CountryCode;
 pub use currency::CurrencyCode;
 pub use envelope::{Envelope, Meta, header};

@@ -17,6 +17,7 @@
 
 mod body;
 mod builder;
+mod carrier;
 mod colombia;
 mod destinations;
 mod ecuador;
@@ -47,6 +48,7 @@ mod tests;
 
 pub use body::parse_body;
 pub use builder::OrderBuilder;
+pub use carrier::check_carrier_events;
 pub use destinations::Destinations;
 pub use key::{KeyReading, read_key};
 pub use order::{OrderContext, check_order};

@@ -104,7 +104,7 @@ fn count(text: &str, most: u32) -> Result<u32, Wrong> {
 
 fn status(text: &str) -> Result<ParcelStatus, Wrong> {
     let status = ParcelStatus::from(text);
-    if ParcelStatus::KNOWN.contains(&status) { Ok(status) } else { Err(faults::status()) }
+    if ParcelStatus::KNOWN.contains(&status) { Ok(status) } else { Err(faults::parcel_status()) }
 }
 
 fn country(text: &str) -> Result<CountryCode, Wrong> {
@@ -124,7 +124,7 @@ fn moment(text: &str) -> Result<DateTime<Utc>, Wrong> {
         return Ok(time.to_utc());
     }
     let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().filter(|_| text.len() == 10);
-    date.map(|date| date.and_time(NaiveTime::MIN).and_utc()).ok_or_else(faults::moment)
+    date.map(|date| date.and_time(NaiveTime::MIN).and_utc()).ok_or_else(faults::day_or_moment)
 }
 
 #[cfg(test)]

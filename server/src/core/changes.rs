@@ -3,7 +3,7 @@
 use parcelo::{CountryCode, OrderRequest, TrackingNumber};
 use ulid::Ulid;
 
-use super::{IdempotencyRecord, State, Tenant};
+use super::{CarrierException, IdempotencyRecord, SeenEvent, State, Tenant};
 use crate::clock::Millis;
 
 /// A parcel's number inside the database.
@@ -39,6 +39,17 @@ pub enum Op {
         /// What happened.
         event: Event,
     },
+    /// The event joins the parcel's history; its state stays.
+    AddEvent {
+        /// The parcel.
+        parcel: ParcelKey,
+        /// What happened.
+        event: Event,
+    },
+    /// The carrier's event is taken and will not be again.
+    CarrierSeen(SeenEvent),
+    /// A carrier's event was refused; it joins the log.
+    Exception(Box<CarrierException>),
     /// The parcel's next simulated step.
     Schedule {
         /// The parcel.
@@ -127,7 +138,7 @@ pub struct ParcelRow {
     pub state: State,
     /// When it was created.
     pub created_at: Millis,
-    /// When its state last changed.
+    /// When the newest event of its history happened.
     pub updated_at: Millis,
     /// Where its first events happened.
     pub origin: String,

@@ -4,6 +4,8 @@
 //! which the store commits whole or not at all.
 
 pub mod access;
+pub mod carrier;
+pub mod carrier_keys;
 pub mod changes;
 pub mod create;
 pub mod delivery;
@@ -22,6 +24,8 @@ pub mod state;
 pub mod tenant;
 pub mod void;
 
+pub use carrier::{CarrierException, CarrierNumber, Report, Scan, SeenEvent};
+pub use carrier_keys::{CarrierKeyRecord, NewCarrierKey};
 pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub use idempotency::{IdempotencyRecord, RecordKey};
 pub use keys::{Countries, KeyRecord, NewKey};
@@ -30,7 +34,7 @@ pub use refusal::Refusal;
 pub use scenario::Scenario;
 pub use secrets::Secrets;
 pub use site::Site;
-pub use state::State;
+pub use state::{Cause, State};
 pub use tenant::{AccountKey, Tenant};
 
 /// An answer's body on the wire.

@@ -111,6 +111,13 @@ impl Refusal {
         }
     }
 
+    /// A parcel's state cannot follow the one it has.
+    pub fn transition(from: State, to: State) -> Self {
+        let word = |state| parcelo::ParcelStatus::from(state).to_string();
+        let values = vec![("from", word(from)), ("to", word(to))];
+        Self { values, ..ErrorCode::IllegalTransition.into() }
+    }
+
     /// The refusal on the wire.
     pub fn to_envelope(&self, request_id: &str) -> ErrorEnvelope {
         let error = ErrorBody {
@@ -156,6 +163,7 @@ mod tests {
             Refusal::country(CountryCode::EC, &[CountryCode::MX]),
             Refusal::rate_limited(3),
             Refusal::status(ErrorCode::LabelNotReprintable, State::Delivered),
+            Refusal::transition(State::Delivered, State::InTransit),
             Refusal::other_environment(Environment::Sandbox, "http://sandbox.example"),
         ];
         for refusal in refusals {

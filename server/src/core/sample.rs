@@ -1,6 +1,6 @@
-//! A small order that keeps every rule: for the first curl line, and as the document's example.
+//! Small requests that keep every rule: for the first curl line, and as the document's examples.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The order as one line of JSON.
 pub const ORDER: &str = r#"{"idempotencyKey":"first-order-0001","trackingNumber":"SB-SUCCESS-0001","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
@@ -8,4 +8,15 @@ pub const ORDER: &str = r#"{"idempotencyKey":"first-order-0001","trackingNumber"
 /// The order as a value.
 pub fn order() -> Value {
     serde_json::from_str(ORDER).unwrap_or_default()
+}
+
+/// A carrier's request about that order's parcel.
+pub fn carrier_events() -> Value {
+    json!({ "events": [{
+        "eventId": "scan-0001",
+        "trackingNumber": "SB-SUCCESS-0001",
+        "status": "IN_TRANSIT",
+        "occurredAt": "2026-01-10T10:05:00-05:00",
+        "location": "Quito, EC",
+    }] })
 }

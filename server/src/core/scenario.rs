@@ -7,7 +7,10 @@ use super::State::{
     self, CustomsClearance, CustomsHold, Delivered, DeliveryAttempted, DeliveryFailed, InTransit,
     OutForDelivery, ReturnToSender,
 };
-use super::{Event, Op, ParcelRow, Step};
+use super::{
+    Op, ParcelRow, Scan, Step,
+    carrier::{self, Judgement},
+};
 use crate::clock::Millis;
 
 /// A simulated journey: the prefix of tracking numbers that choose it, and what happens how many
@@ -53,27 +56,25 @@ impl Scenario {
     }
 }
 
-/// What happens to a parcel whose next step is due: the move at its scheduled time, and the step
-/// after it. A parcel whose state does not let the step happen leaves its journey.
+/// What happens to a parcel whose next step is due: the scan at its scheduled time, judged as a
+/// carrier's, and the step after it. A parcel whose state does not let the step happen leaves its
+/// journey.
 pub fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
-    let scenario = Scenario::of(&parcel.tracking_number);
-    let target = scenario.and_then(|scenario| scenario.steps.get(usize::from(step.index)));
-    let Some((_, to)) = target.filter(|(_, to)| parcel.state.can_become(*to)) else {
-        return vec![Op::CancelSteps { parcel: parcel.key }];
-    };
-    let event = Event {
-        sequence: parcel.last_sequence + 1,
-        state: *to,
-        at: step.due,
-        location: parcel.destination.clone(),
-        description: None,
-    };
-    let next = scenario.and_then(|scenario| scenario.step(step.index + 1, parcel.created_at));
-    let then = match next {
-        Some(step) => Op::Schedule { parcel: parcel.key, step },
-        None => Op::CancelSteps { parcel: parcel.key },
-    };
-    vec![Op::Move { parcel: parcel.key, event }, then]
+    let leave = Op::CancelSteps { parcel: parcel.key };
+    let Some(scenario) = Scenario::of(&parcel.tracking_number) else { return vec![leave] };
+    let Some((_, state)) = scenario.steps.get(usize::from(step.index)) else { return vec![leave] };
+    let location = parcel.destination.clone();
+    let scan = Scan { state: *state, at: step.due, location, description: None };
+    match carrier::judge_scan(parcel, scan) {
+        Judgement::Applied(mut ops) | Judgement::Recorded(mut ops) => {
+            ops.push(match scenario.step(step.index + 1, parcel.created_at) {
+                Some(step) => Op::Schedule { parcel: parcel.key, step },
+                None => leave,
+            });
+            ops
+        }
+        Judgement::Rejected(_) => vec![leave],
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What derives from the database's one secret: the hash of API keys and the signature of label
-//! links, each with a key of its own.
+//! What derives from the database's one secret: the hashes of API and carrier keys and the signature
+//! of label links, each with a key of its own.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use parcelo::{ApiKey, Environment, TrackingNumber};
+use parcelo::{ApiKey, CarrierKey, Environment, TrackingNumber};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use ulid::Ulid;
@@ -12,6 +12,7 @@ use ulid::Ulid;
 #[derive(Clone)]
 pub struct Secrets {
     api_keys: [u8; 32],
+    carrier_keys: [u8; 32],
     label_links: [u8; 32],
 }
 
@@ -24,12 +25,21 @@ impl std::fmt::Debug for Secrets {
 impl Secrets {
     /// Derives the keys from the secret.
     pub fn derive(secret: &[u8; 32]) -> Self {
-        Self { api_keys: mac(secret, &[b"api keys"]), label_links: mac(secret, &[b"label links"]) }
+        Self {
+            api_keys: mac(secret, &[b"api keys"]),
+            carrier_keys: mac(secret, &[b"carrier keys"]),
+            label_links: mac(secret, &[b"label links"]),
+        }
     }
 
     /// The hash under which an API key is stored.
     pub fn hash_of(&self, key: &ApiKey) -> [u8; 32] {
         mac(&self.api_keys, &[key.secret().as_bytes()])
+    }
+
+    /// The hash under which a carrier key is stored.
+    pub fn hash_of_carrier(&self, key: &CarrierKey) -> [u8; 32] {
+        mac(&self.carrier_keys, &[key.secret().as_bytes()])
     }
 
     /// The signature of a parcel's label link. It covers the parcel's id, so that a number that is

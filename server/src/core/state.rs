@@ -55,10 +55,54 @@ pub const TRANSITIONS: [(State, &[State]); 13] = [
     (Voided, &[]),
 ];
 
+/// What brings a parcel into a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The order is created.
+    Create,
+    /// The order is voided.
+    Void,
+    /// The parcel joins a manifest.
+    Manifest,
+    /// A carrier reports a scan, or the sandbox plays one.
+    Carrier,
+}
+
+impl Cause {
+    /// Every cause.
+    pub const ALL: [Self; 4] = [Self::Create, Self::Void, Self::Manifest, Self::Carrier];
+
+    /// Whether it can bring a parcel into `to` at all; each state has exactly one cause.
+    pub const fn allows(self, to: State) -> bool {
+        match to {
+            Ordered | LabelGenerated => matches!(self, Self::Create),
+            Voided => matches!(self, Self::Void),
+            ManifestSubmitted => matches!(self, Self::Manifest),
+            PickedUp | CustomsClearance | CustomsHold | InTransit | OutForDelivery
+            | DeliveryAttempted | Delivered | DeliveryFailed | ReturnToSender => {
+                matches!(self, Self::Carrier)
+            }
+        }
+    }
+}
+
 impl State {
     /// Whether `to` may follow.
     pub fn can_become(self, to: Self) -> bool {
         TRANSITIONS.iter().any(|(from, next)| *from == self && next.contains(&to))
+    }
+
+    /// Whether `cause` may make `to` follow.
+    pub fn can_become_by(self, cause: Cause, to: Self) -> bool {
+        cause.allows(to) && self.can_become(to)
+    }
+
+    /// The state that a status of the wire stands for; a word of the future stands for none.
+    pub fn of_status(status: &ParcelStatus) -> Option<Self> {
+        TRANSITIONS
+            .iter()
+            .map(|(state, _)| *state)
+            .find(|state| ParcelStatus::from(*state) == *status)
     }
 
     /// The number under which the state is stored.
@@ -120,5 +164,69 @@ mod tests {
         let of_states: Vec<_> = TRANSITIONS.iter().map(|(s, _)| ParcelStatus::from(*s)).collect();
         assert_eq!(of_states.len(), ParcelStatus::KNOWN.len());
         assert!(ParcelStatus::KNOWN.iter().all(|status| of_states.contains(status)));
+        for (state, _) in TRANSITIONS {
+            assert_eq!(State::of_status(&ParcelStatus::from(state)), Some(state));
+        }
+        assert_eq!(State::of_status(&ParcelStatus::from("LOST_AT_SEA")), None);
+    }
+
+    /// The transitions of each cause, written out once more: `FROM` and all that may follow.
+    const BY_CAUSE: [(Cause, &[(&str, &str)]); 4] = [
+        (Cause::Create, &[("ORDERED", "LABEL_GENERATED")]),
+        (Cause::Void, &[("ORDERED", "VOIDED"), ("LABEL_GENERATED", "VOIDED")]),
+        (Cause::Manifest, &[("LABEL_GENERATED", "MANIFEST_SUBMITTED")]),
+        (
+            Cause::Carrier,
+            &[
+                ("LABEL_GENERATED", "PICKED_UP CUSTOMS_CLEARANCE IN_TRANSIT"),
+                ("MANIFEST_SUBMITTED", "PICKED_UP CUSTOMS_CLEARANCE IN_TRANSIT"),
+                (
+                    "PICKED_UP",
+                    "CUSTOMS_CLEARANCE CUSTOMS_HOLD IN_TRANSIT OUT_FOR_DELIVERY RETURN_TO_SENDER",
+                ),
+                ("CUSTOMS_CLEARANCE", "CUSTOMS_HOLD IN_TRANSIT OUT_FOR_DELIVERY RETURN_TO_SENDER"),
+                ("CUSTOMS_HOLD", "CUSTOMS_CLEARANCE IN_TRANSIT RETURN_TO_SENDER"),
+                (
+                    "IN_TRANSIT",
+                    "CUSTOMS_CLEARANCE CUSTOMS_HOLD OUT_FOR_DELIVERY DELIVERY_ATTEMPTED DELIVERED \
+                     DELIVERY_FAILED RETURN_TO_SENDER",
+                ),
+                (
+                    "OUT_FOR_DELIVERY",
+                    "DELIVERED DELIVERY_ATTEMPTED DELIVERY_FAILED IN_TRANSIT RETURN_TO_SENDER",
+                ),
+                (
+                    "DELIVERY_ATTEMPTED",
+                    "OUT_FOR_DELIVERY IN_TRANSIT DELIVERED DELIVERY_FAILED RETURN_TO_SENDER",
+                ),
+                ("DELIVERY_FAILED", "OUT_FOR_DELIVERY DELIVERED RETURN_TO_SENDER"),
+            ],
+        ),
+    ];
+
+    #[test]
+    fn each_of_the_13_by_13_pairs_has_the_answer_it_should_for_each_cause() {
+        let mut allowed = 0;
+        for (cause, rows) in BY_CAUSE {
+            for from in ParcelStatus::KNOWN {
+                let row = rows.iter().find(|(state, _)| *state == from.code());
+                let next: Vec<_> = row.map_or("", |(_, next)| next).split_whitespace().collect();
+                for to in ParcelStatus::KNOWN {
+                    let states = (State::of_status(from).unwrap(), State::of_status(to).unwrap());
+                    let may = states.0.can_become_by(cause, states.1);
+                    assert_eq!(may, next.contains(&to.code()), "{cause:?}: {from} to {to}");
+                    allowed += usize::from(may);
+                }
+            }
+        }
+        assert_eq!(allowed, 42, "every transition has its cause");
+    }
+
+    #[test]
+    fn each_state_has_one_cause() {
+        for (state, _) in TRANSITIONS {
+            let causes = Cause::ALL.into_iter().filter(|cause| cause.allows(state)).count();
+            assert_eq!(causes, 1, "{state:?}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 //! vocabulary, and what stands here about each operation that is served.
 
 use parcelo::{
-    Auth, BatchTracking, BatchTrackingRequest, CreatedOrder, ErrorCode,
+    Auth, BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder,
+    ErrorCode,
     ErrorCode::{
         AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
         LabelNotReprintable, LabelVoided, ParcelDuplicateTracking, ParcelNotFound,
@@ -30,6 +31,7 @@ use crate::core::sample;
 
 const JSON: &str = "application/json";
 const KEY: &str = "apiKey";
+const CARRIER_KEY: &str = "carrierKey";
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
 struct Page {
@@ -80,7 +82,7 @@ fn document() -> OpenApi {
 }
 
 fn pages() -> Vec<Page> {
-    [orders(), tracking(), labels(), account()].into_iter().flatten().collect()
+    [orders(), tracking(), labels(), account(), carriers()].into_iter().flatten().collect()
 }
 
 fn orders() -> Vec<Page> {
@@ -197,6 +199,17 @@ fn labels() -> Vec<Page> {
     ]
 }
 
+fn carriers() -> Vec<Page> {
+    vec![Page {
+        operation: Operation::PushCarrierEvents,
+        summary: "Tell what a carrier has scanned",
+        query: &[],
+        request: Some((name::<CarrierEvents>(), sample::carrier_events())),
+        answers: vec![data("What became of each event.", name::<CarrierResults>())],
+        refusals: &[],
+    }]
+}
+
 fn account() -> Vec<Page> {
     vec![Page {
         operation: Operation::Health,
@@ -249,10 +262,12 @@ fn describe(page: &Page) -> utoipa::openapi::path::Operation {
         let body = RequestBodyBuilder::new().content(JSON, content.build());
         operation = operation.request_body(Some(body.required(Some(Required::True)).build()));
     }
-    if page.operation.auth() == Auth::ApiKey {
-        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], _>(KEY, []));
-    }
-    operation.build()
+    let key = match page.operation.auth() {
+        Auth::ApiKey => KEY,
+        Auth::CarrierKey => CARRIER_KEY,
+        Auth::Public => return operation.build(),
+    };
+    operation.security(SecurityRequirement::new::<_, [&str; 0], _>(key, [])).build()
 }
 
 /// Headers are told in words: as parameters they would promise that no other header is accepted.
@@ -322,12 +337,14 @@ fn refusals(page: &Page) -> Vec<ErrorCode> {
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
     ];
-    if page.operation.auth() == Auth::ApiKey {
-        codes.extend([
+    match page.operation.auth() {
+        Auth::ApiKey => codes.extend([
             ErrorCode::AuthMissingApiKey,
             ErrorCode::AuthInvalidApiKey,
             ErrorCode::AuthIpNotAllowed,
-        ]);
+        ]),
+        Auth::CarrierKey => codes.push(ErrorCode::CarrierAuthFailed),
+        Auth::Public => {}
     }
     if page.request.is_some() {
         codes.extend([
@@ -375,12 +392,15 @@ fn components() -> utoipa::openapi::Components {
     add::<ReprintRequest>(&mut schemas);
     add::<TrackingRecord>(&mut schemas);
     add::<Health>(&mut schemas);
-    add::<ErrorEnvelope>(&mut schemas);
+    add::<CarrierEvents>(&mut schemas);
+    add::<CarrierResults>(&mut schemas);
     add::<Meta>(&mut schemas);
-    let key = ApiKey::Header(ApiKeyValue::new(header::API_KEY));
+    add::<ErrorEnvelope>(&mut schemas);
+    let key = |header| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(header)));
     ComponentsBuilder::new()
         .schemas_from_iter(schemas)
-        .security_scheme(KEY, SecurityScheme::ApiKey(key))
+        .security_scheme(KEY, key(header::API_KEY))
+        .security_scheme(CARRIER_KEY, key(header::CARRIER_KEY))
         .build()
 }
 

@@ -5,7 +5,7 @@ use std::{net::IpAddr, panic::AssertUnwindSafe, time::Duration};
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderValue, header},
+    http::{Extensions, HeaderValue, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -19,7 +19,7 @@ use crate::{
         Refusal, access,
         limit::{Admission, Quota},
     },
-    service::{Caller, Limited, Visitor},
+    service::{Caller, Carrier, Limited, Visitor},
 };
 
 /// How long a handler may take.
@@ -33,6 +33,24 @@ pub struct Peer(pub IpAddr);
 #[derive(Debug, Clone)]
 pub(super) struct RequestId(pub(super) String);
 
+/// Somebody who was let in.
+enum Guest {
+    Caller(Caller),
+    Carrier(Carrier),
+    Stranger,
+}
+
+impl Guest {
+    /// Tells handlers who calls.
+    fn join(self, extensions: &mut Extensions) {
+        match self {
+            Self::Caller(caller) => drop(extensions.insert(caller)),
+            Self::Carrier(carrier) => drop(extensions.insert(carrier)),
+            Self::Stranger => {}
+        }
+    }
+}
+
 /// Lets a request in, or answers it here.
 pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let (now, begun) = (api.service.now(), stopwatch());
@@ -40,11 +58,9 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
     let (method, path) = (request.method().clone(), route_of(&request));
     let (quota, entry) = admit(&api, &request, now);
     let response = match entry {
-        Ok(caller) => {
+        Ok(guest) => {
             request.extensions_mut().insert(RequestId(request_id.clone()));
-            if let Some(caller) = caller {
-                request.extensions_mut().insert(caller);
-            }
+            guest.join(request.extensions_mut());
             guarded(next.run(request)).await
         }
         Err(refusal) => Refused(refusal).into_response(),
@@ -66,19 +82,50 @@ fn route_of(request: &Request) -> String {
 }
 
 /// Who may come in, and what the rate headers say.
-fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Option<Caller>, Refusal>) {
+fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Guest, Refusal>) {
     let client = client_of(api, request);
     let path = request.uri().path();
-    if path != "/api" && !path.starts_with("/api/") {
+    if is_under("/carrier", path) {
+        let key = header_text(request.headers(), names::CARRIER_KEY);
+        return admit_carrier(api, key.as_deref(), client, now);
+    }
+    if !is_under("/api", path) {
         return admit_stranger(api, path, client, now);
     }
     let key = header_text(request.headers(), names::API_KEY);
     match api.service.authenticate(Visitor { environment: api.environment, key: key.as_deref() }) {
         Ok(caller) => admit_caller(api, caller, client, now),
-        Err(refusal) => {
-            let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
-            (quota, entry.and(Err(refusal)))
+        Err(refusal) => turn_away(api, refusal, client, now),
+    }
+}
+
+fn is_under(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whoever has no valid key is counted by address.
+fn turn_away(
+    api: &Api,
+    refusal: Refusal,
+    client: IpAddr,
+    now: Millis,
+) -> (Quota, Result<Guest, Refusal>) {
+    let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
+    (quota, entry.and(Err(refusal)))
+}
+
+fn admit_carrier(
+    api: &Api,
+    key: Option<&str>,
+    client: IpAddr,
+    now: Millis,
+) -> (Quota, Result<Guest, Refusal>) {
+    match api.service.authenticate_carrier(api.environment, key) {
+        Ok(carrier) => {
+            let (quota, entry) = counted(api.service.admit_carrier(&carrier, now), now);
+            (quota, entry.map(|()| Guest::Carrier(carrier)))
         }
+        Err(refusal) => turn_away(api, refusal, client, now),
     }
 }
 
@@ -87,14 +134,12 @@ fn admit_caller(
     caller: Caller,
     client: IpAddr,
     now: Millis,
-) -> (Quota, Result<Option<Caller>, Refusal>) {
+) -> (Quota, Result<Guest, Refusal>) {
     if let Err(refusal) = api.service.check_address(&caller, client) {
         return (api.service.quota_of(&caller, now), Err(refusal));
     }
-    match api.service.admit_caller(&caller, now) {
-        Admission::Granted(quota) => (quota, Ok(Some(caller))),
-        Admission::Refused(quota) => (quota, Err(wait_for(quota, now))),
-    }
+    let (quota, entry) = counted(api.service.admit_caller(&caller, now), now);
+    (quota, entry.map(|()| Guest::Caller(caller)))
 }
 
 /// Operators' probes are never limited; everybody else is counted by address.
@@ -103,16 +148,23 @@ fn admit_stranger(
     path: &str,
     client: IpAddr,
     now: Millis,
-) -> (Quota, Result<Option<Caller>, Refusal>) {
+) -> (Quota, Result<Guest, Refusal>) {
     if path == health::LIVE || path == health::READY {
-        return (Quota::whole(api.service.settings().limits.unauthenticated, now), Ok(None));
+        return (
+            Quota::whole(api.service.settings().limits.unauthenticated, now),
+            Ok(Guest::Stranger),
+        );
     }
     let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
-    (quota, entry.map(|()| None))
+    (quota, entry.map(|()| Guest::Stranger))
 }
 
 fn limited(api: &Api, who: Limited, now: Millis) -> (Quota, Result<(), Refusal>) {
-    match api.service.admit(who, now) {
+    counted(api.service.admit(who, now), now)
+}
+
+fn counted(admission: Admission, now: Millis) -> (Quota, Result<(), Refusal>) {
+    match admission {
         Admission::Granted(quota) => (quota, Ok(())),
         Admission::Refused(quota) => (quota, Err(wait_for(quota, now))),
     }

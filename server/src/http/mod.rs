@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod carriers;
 mod document;
 mod gate;
 mod health;
@@ -60,6 +61,7 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::ListParcels, get(parcels::list)))
         .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))
+        .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))
         .route(DOCUMENT, get(document::get))
         .route(health::LIVE, get(health::live))

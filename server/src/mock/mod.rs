@@ -2,6 +2,7 @@
 //!
 //! Not an imitation: the same rules, the same store, the same HTTP. It stops when it is dropped.
 
+mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;

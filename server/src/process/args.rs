@@ -31,6 +31,9 @@ pub(super) enum Command {
     /// Make, list and revoke API keys; works while a server runs on the same database.
     #[command(subcommand)]
     Keys(Keys),
+    /// Make, list and revoke carrier keys; works while a server runs on the same database.
+    #[command(subcommand)]
+    Carriers(Carriers),
 }
 
 #[derive(Debug, Clone, ClapArgs)]
@@ -191,6 +194,43 @@ pub(super) struct RevokeKey {
     pub(super) database: DatabaseArg,
     /// The key's id, key_…
     #[arg(value_name = "KEYID")]
+    pub(super) id: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Carriers {
+    /// Make a key; it is shown this once only.
+    Create(CreateCarrierKey),
+    /// List the keys, without their secrets.
+    List(ListKeys),
+    /// Revoke a key; a running server refuses it at once.
+    Revoke(RevokeCarrierKey),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct CreateCarrierKey {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// The environment whose parcels the carrier reports on.
+    #[arg(long, value_name = "ENVIRONMENT")]
+    pub(super) environment: EnvironmentArg,
+    /// The carrier's name, 1-100 characters; a name that exists gets a further key.
+    #[arg(long, value_parser = name)]
+    pub(super) name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct RevokeCarrierKey {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// The key's id, car_…
+    #[arg(value_name = "ID")]
     pub(super) id: String,
     /// Print JSON.
     #[arg(long)]

@@ -70,12 +70,12 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
     if options.json {
         print::json(&shown(&record));
     } else {
-        print::revoked(&record);
+        print::revoked(&record.id, &record.name);
     }
     Ok(())
 }
 
-fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
+pub(super) fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
     match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
@@ -83,7 +83,7 @@ fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
 }
 
 /// A database that is there: looking into one must not make it.
-fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
+pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     match &database.database {
         Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
         Database::File(_) | Database::Memory => open(database, &Ids::random()),

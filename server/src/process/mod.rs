@@ -1,6 +1,7 @@
 //! The server as a process: its arguments, its listeners, its admin commands, its words.
 
 mod args;
+mod carriers;
 mod keys;
 mod print;
 mod serve;
@@ -73,6 +74,9 @@ pub enum Failure {
     /// No key has this id.
     #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]
     NoSuchKey(String),
+    /// No carrier key has this id.
+    #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
+    NoSuchCarrierKey(String),
 }
 
 /// Does what the arguments say.
@@ -80,6 +84,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Serve(options) => serve::serve(options).await,
         Command::Keys(command) => keys::run(command).await,
+        Command::Carriers(command) => carriers::run(command).await,
     }
 }
 

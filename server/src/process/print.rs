@@ -3,11 +3,11 @@
 
 use std::io::{self, IsTerminal};
 
-use parcelo::{ApiKey, header};
+use parcelo::{ApiKey, CarrierKey, header};
 use tracing_subscriber::EnvFilter;
 
 use super::Failure;
-use crate::core::{keys::KeyRecord, sample};
+use crate::core::{CarrierKeyRecord, keys::KeyRecord, sample};
 
 /// Logs go to stderr: text for people at a terminal, JSON for machines.
 pub(super) fn log() {
@@ -66,6 +66,23 @@ pub(super) fn keys(records: &[KeyRecord]) {
     }
 }
 
-pub(super) fn revoked(record: &KeyRecord) {
-    println!("{} \"{}\" is revoked.", record.id, record.name);
+pub(super) fn revoked(id: &str, name: &str) {
+    println!("{id} \"{name}\" is revoked.");
+}
+
+pub(super) fn new_carrier_key(key: &CarrierKey, record: &CarrierKeyRecord) {
+    println!("{}", key.secret());
+    eprintln!("{} \"{}\": keep the key above, it is shown this once only.", record.id, record.name);
+}
+
+pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) {
+    if records.is_empty() {
+        eprintln!("There are no carrier keys; `parcelo-server carriers create` makes one.");
+    }
+    for record in records {
+        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+        let (environment, last4) = (record.environment, &record.last4);
+        let prefix = CarrierKey::prefix(environment);
+        println!("{}  {prefix}…{last4}  {state:<8}{environment:<11}{}", record.id, record.name);
+    }
 }

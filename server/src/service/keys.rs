@@ -51,7 +51,6 @@ impl KeyIssuer<'_> {
         let Self { store, secrets, ids } = self;
         let account = store.account(&request.account, named("acc", ids.ulid(now)), now).await?;
         let key = ApiKey::from_random(request.environment, &ids.key_bytes());
-        let shown = key.secret();
         let record = NewKey {
             id: named("key", ids.ulid(now)),
             tenant: Tenant { account, environment: request.environment },
@@ -60,10 +59,15 @@ impl KeyIssuer<'_> {
             ip_list: request.ip_list,
             rate_limit: request.rate_limit,
             hash: secrets.hash_of(&key),
-            last4: shown.get(shown.len().saturating_sub(4)..).unwrap_or_default().to_owned(),
+            last4: last4(key.secret()),
             created_at: now,
         };
         let record = store.insert_key(record).await?;
         Ok((key, record))
     }
+}
+
+/// By which people tell keys apart.
+pub(super) fn last4(key: &str) -> String {
+    key.get(key.len().saturating_sub(4)..).unwrap_or_default().to_owned()
 }

@@ -4,6 +4,7 @@
 //! server and the admin commands all call it.
 
 mod callers;
+mod carriers;
 mod changes;
 mod keys;
 mod limiter;
@@ -14,6 +15,7 @@ mod replay;
 mod sandbox;
 mod settings;
 mod steps;
+mod turns;
 
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use crate::{
     store::{Commit, Store, StoreError},
 };
 pub use callers::{Caller, Visitor};
+pub use carriers::Carrier;
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
@@ -42,6 +45,7 @@ pub struct Service {
     settings: Settings,
     limiter: limiter::Limiter,
     callers: callers::Cache,
+    turns: turns::Turns,
 }
 
 /// The answer to a write.
@@ -58,8 +62,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers }
+        let (limiter, callers, turns) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns }
     }
 
     /// The present moment.
@@ -97,7 +101,10 @@ fn failed(outcome: &Commit) -> Refusal {
     match outcome {
         Commit::Busy | Commit::Full | Commit::VersionConflict => Refusal::unavailable(),
         Commit::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
-        Commit::Committed | Commit::IdempotencyTaken(_) | Commit::Broken => {
+        Commit::Committed
+        | Commit::IdempotencyTaken(_)
+        | Commit::DuplicateCarrierEvent
+        | Commit::Broken => {
             tracing::error!(?outcome, "a commit failed");
             Refusal::unavailable()
         }

@@ -105,8 +105,12 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
             tracking_number: parcel.tracking_number.clone(),
             status: event.state.into(),
         }),
-        Op::InsertParcel(_) | Op::Schedule { .. } | Op::CancelSteps { .. } | Op::Reprint { .. } => {
-            None
-        }
+        Op::InsertParcel(_)
+        | Op::AddEvent { .. }
+        | Op::CarrierSeen(_)
+        | Op::Exception(_)
+        | Op::Schedule { .. }
+        | Op::CancelSteps { .. }
+        | Op::Reprint { .. } => None,
     })
 }

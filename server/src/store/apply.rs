@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, lists, parcels, records};
+use super::{Commit, carriers, lists, parcels, records};
 use crate::{
     clock::Millis,
     core::{
@@ -22,9 +22,13 @@ impl Ready {
     pub(super) fn of(changes: Changes) -> serde_json::Result<Self> {
         let orders = changes.ops.iter().filter_map(|op| match op {
             Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
-            Op::Move { .. } | Op::Schedule { .. } | Op::CancelSteps { .. } | Op::Reprint { .. } => {
-                None
-            }
+            Op::Move { .. }
+            | Op::AddEvent { .. }
+            | Op::CarrierSeen(_)
+            | Op::Exception(_)
+            | Op::Schedule { .. }
+            | Op::CancelSteps { .. }
+            | Op::Reprint { .. } => None,
         });
         let orders = orders.collect::<Result<_, _>>()?;
         Ok(Self { changes, orders })
@@ -90,6 +94,12 @@ fn apply_op<'a>(
             (insert_parcel(db, parcel, order)?, Commit::DuplicateTracking)
         }
         Op::Move { parcel, event } => (move_to(db, *parcel, event)?, Commit::VersionConflict),
+        Op::AddEvent { parcel, event } => (add(db, *parcel, event)?, Commit::VersionConflict),
+        Op::CarrierSeen(event) => (carriers::see(db, event)?, Commit::DuplicateCarrierEvent),
+        Op::Exception(exception) => {
+            carriers::log(db, exception)?;
+            return Ok(None);
+        }
         Op::Schedule { parcel, step } => {
             (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
         }
@@ -136,19 +146,33 @@ fn move_to(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Resul
     )?;
     let (state, at, sequence) = (event.state.number(), event.at.0, event.sequence);
     let moved = update.execute(params![parcel.0, state, at, sequence])?;
+    Ok(moved == 1 && insert_event(db, parcel, event)?)
+}
+
+/// A late event leaves `updated_at` where it is.
+fn add(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+    let mut update = db.prepare_cached(
+        "UPDATE parcels SET version = version + 1, updated_at = max(updated_at, ?2), \
+         last_sequence = ?3 WHERE id = ?1",
+    )?;
+    let updated = update.execute(params![parcel.0, event.at.0, event.sequence])?;
+    Ok(updated == 1 && insert_event(db, parcel, event)?)
+}
+
+fn insert_event(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO events (parcel, sequence, state, at, location, description) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
     )?;
     let written = insert.execute(params![
         parcel.0,
-        sequence,
-        state,
-        at,
+        event.sequence,
+        event.state.number(),
+        event.at.0,
         event.location,
         event.description
     ])?;
-    Ok(moved == 1 && written == 1)
+    Ok(written == 1)
 }
 
 fn schedule(db: &Connection, parcel: ParcelKey, step: Option<Step>) -> rusqlite::Result<bool> {

@@ -6,6 +6,7 @@
 //! connection, used inline, with no thread and no timer.
 
 mod apply;
+mod carriers;
 mod connection;
 mod erase;
 mod error;
@@ -78,6 +79,8 @@ pub enum Commit {
     IdempotencyTaken(IdempotencyRecord),
     /// Their tracking number is taken in its environment.
     DuplicateTracking,
+    /// Their carrier event was taken before.
+    DuplicateCarrierEvent,
     /// A parcel is no longer what they were decided on: load and decide again.
     VersionConflict,
     /// They have not come back in 5 s.

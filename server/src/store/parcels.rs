@@ -146,7 +146,7 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
     })
 }
 
-fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
+pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
     let number = row.get(column)?;
     State::of_number(number)
         .ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(column, number.into()))

@@ -11,6 +11,7 @@
 
 mod access;
 mod api;
+mod carrier;
 mod document;
 mod kill;
 mod labels;

@@ -79,9 +79,18 @@ impl House {
 
     /// The same with environment variables.
     pub(crate) fn keys_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Value {
-        let mut command = Command::new(BINARY);
-        command.env_clear().envs(variables.iter().copied()).arg("keys").args(arguments);
-        let output = command.args(["--database", &self.database(), "--json"]).output().unwrap();
+        self.admin(variables, "keys", arguments)
+    }
+
+    /// The same for carriers.
+    pub(crate) fn carriers(&self, arguments: &[&str]) -> Value {
+        self.admin(&[], "carriers", arguments)
+    }
+
+    fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
+        let mut process = Command::new(BINARY);
+        process.env_clear().envs(variables.iter().copied()).arg(command).args(arguments);
+        let output = process.args(["--database", &self.database(), "--json"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }

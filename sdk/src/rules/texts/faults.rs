@@ -300,16 +300,33 @@ pub(crate) fn airport() -> Wrong {
     )
 }
 
-// Lists.
+// Carriers.
 
-pub(crate) fn status() -> Wrong {
+pub(crate) fn parcel_status() -> Wrong {
     Wrong::unknown(
-        "This is no status: use one such as IN_TRANSIT, in upper case.",
-        "No es un estado: use uno como IN_TRANSIT, en mayúsculas.",
+        "This is no status of a parcel: use one of the documented codes, such as IN_TRANSIT.",
+        "No es un estado de paquete: use uno de los códigos documentados, como IN_TRANSIT.",
     )
 }
 
 pub(crate) fn moment() -> Wrong {
+    Wrong::invalid(
+        "Write date, time and offset from UTC, such as 2026-01-10T10:05:00-05:00.",
+        "Escriba fecha, hora y diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
+    )
+}
+
+pub(crate) fn too_far_ahead() -> Wrong {
+    Wrong::new(
+        FaultCode::OutOfRange,
+        "This is more than 5 minutes ahead: check the clock and the offset.",
+        "Está más de 5 minutos en el futuro: revise el reloj y la diferencia con UTC.",
+    )
+}
+
+// Lists.
+
+pub(crate) fn day_or_moment() -> Wrong {
     Wrong::invalid(
         "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z, with a + as %2B.",
         "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z, con + como %2B.",

@@ -1,0 +1,84 @@
+//! Carrier keys: what a carrier shows when it reports its scans (api: 10).
+
+use super::{Environment, InvalidValue, secret_key::SecretKey};
+
+/// A carrier key: `ck_live_` or `ck_test_`, then the same as in an [`ApiKey`](super::ApiKey).
+///
+/// It never shows itself: `Debug` prints `CarrierKey(ck_test_***)`, and it cannot be serialised.
+///
+/// ```
+/// # use parcelo::{ApiKey, CarrierKey, Environment};
+/// let key = CarrierKey::from_random(Environment::Sandbox, &[7; 32]);
+/// assert_eq!(format!("{key:?}"), "CarrierKey(ck_test_***)");
+/// assert_eq!(CarrierKey::parse(key.secret())?, key);
+/// assert!(ApiKey::parse(key.secret()).is_err());
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct CarrierKey(SecretKey);
+
+impl CarrierKey {
+    /// Reads a key and checks its check characters, so a typo is told without asking the server.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        SecretKey::parse(text, Self::prefix).map(Self).ok_or(InvalidValue::CarrierKey)
+    }
+
+    /// The key made of 32 random bytes, each of which becomes one character.
+    pub fn from_random(environment: Environment, random: &[u8; 32]) -> Self {
+        Self(SecretKey::from_random(environment, Self::prefix(environment), random))
+    }
+
+    /// What the carrier keys of an environment start with.
+    pub const fn prefix(environment: Environment) -> &'static str {
+        match environment {
+            Environment::Production => "ck_live_",
+            Environment::Sandbox => "ck_test_",
+        }
+    }
+
+    /// The environment the key belongs to.
+    pub fn environment(&self) -> Environment {
+        self.0.environment()
+    }
+
+    /// The whole key, for the `X-Carrier-Key` header and for showing it once. Keep it out of logs.
+    pub fn secret(&self) -> &str {
+        self.0.text()
+    }
+}
+
+impl std::fmt::Debug for CarrierKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CarrierKey({}***)", Self::prefix(self.environment()))
+    }
+}
+
+impl std::str::FromStr for CarrierKey {
+    type Err = InvalidValue;
+
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ApiKey;
+
+    #[test]
+    fn a_carrier_key_is_no_api_key_and_a_typo_is_seen() {
+        for environment in Environment::ALL {
+            let key = CarrierKey::from_random(environment, &[9; 32]);
+            assert!(key.secret().starts_with(CarrierKey::prefix(environment)));
+            assert_eq!(CarrierKey::parse(key.secret()).as_ref(), Ok(&key));
+            assert_eq!(key.environment(), environment);
+            let typo = key.secret().replacen('9', "8", 1);
+            let as_api_key = key.secret().replacen("ck_", "pk_", 1);
+            for wrong in [&typo, &as_api_key, "", "ck_live_", "ck_test_ñ"] {
+                assert_eq!(CarrierKey::parse(wrong).ok(), None, "{wrong}");
+            }
+            assert_eq!(ApiKey::parse(&as_api_key).ok(), None, "the check covers the prefix");
+        }
+    }
+}

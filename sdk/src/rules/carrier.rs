@@ -1,0 +1,186 @@
+//! What a carrier reports: 1-100 scans (api: 10). Unknown fields are ignored.
+//!
+//! A fault in the form of any event refuses the request. Whether there is such a parcel, and whether
+//! the status may follow, is answered for each event.
+
+use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
+use serde_json::Value;
+
+use super::{
+    Rejected,
+    fields::{
+        Fields,
+        Kind::{Leaf, Nested},
+    },
+    kinds::Text,
+    outcome,
+    reader::Object,
+    texts::{Wrong, faults},
+};
+use crate::model::{CarrierEvent, CarrierEvents, ParcelStatus};
+
+const EVENTS: &str = "events";
+const MOST: usize = 100;
+/// How far a carrier's clock may be ahead.
+const AHEAD: TimeDelta = TimeDelta::minutes(5);
+/// Enough for a UUID, a ULID or a hash in hexadecimal digits.
+const EVENT_ID: usize = 100;
+
+const EVENT: Fields = Fields(&[
+    ("eventId", Leaf),
+    ("trackingNumber", Leaf),
+    ("status", Leaf),
+    ("occurredAt", Leaf),
+    ("location", Leaf),
+    ("description", Leaf),
+    ("carrierCode", Leaf),
+]);
+
+const BODY: Fields = Fields(&[(EVENTS, Nested(&EVENT))]);
+
+/// Checks a carrier's request at the moment `now`.
+pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierEvents, Rejected> {
+    let checked = outcome::of(body, &BODY, |request| {
+        let events = request.list(EVENTS, MOST).required()?;
+        if events.is_empty() {
+            request.fault_at(EVENTS, faults::too_few());
+        }
+        let read: Vec<_> = events.objects().map(|each| event(&each?, now)).collect();
+        Some(CarrierEvents { events: read.into_iter().collect::<Option<_>>()? })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Reads one scan; `None` when a fault was found.
+fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
+    let event_id = event.text("eventId", Text::CODE.most(EVENT_ID)).required();
+    let tracking_number = event.text("trackingNumber", Text::CODE.most(255)).required();
+    let status = event.text("status", Text::CODE.most(255)).then(status).required();
+    let occurred_at = event.text("occurredAt", Text::DATA).then(|text| moment(text, now));
+    let occurred_at = occurred_at.required();
+    let location = event.text("location", Text::DATA).required();
+    let description = event.text("description", Text::NOTE).optional();
+    let carrier_code = event.text("carrierCode", Text::DATA.most(100)).optional();
+    Some(CarrierEvent {
+        event_id: event_id?.to_owned(),
+        tracking_number: tracking_number?.to_owned(),
+        status: status?,
+        occurred_at: occurred_at?,
+        location: location?.to_owned(),
+        description: description.map(str::to_owned),
+        carrier_code: carrier_code.map(str::to_owned),
+    })
+}
+
+fn status(code: &str) -> Result<ParcelStatus, Wrong> {
+    match ParcelStatus::from(code) {
+        ParcelStatus::Unknown(_) => Err(faults::parcel_status()),
+        known => Ok(known),
+    }
+}
+
+fn moment(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, Wrong> {
+    let moment = DateTime::parse_from_rfc3339(text).map_err(|_| faults::moment())?;
+    if moment.to_utc() - now > AHEAD { Err(faults::too_far_ahead()) } else { Ok(moment) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn now() -> DateTime<Utc> {
+        "2026-01-10T15:00:00Z".parse().unwrap()
+    }
+
+    fn scan(id: usize) -> Value {
+        json!({"eventId": format!("evt-{id}"), "trackingNumber": "EC7K2M9QX4T8WD0",
+            "status": "IN_TRANSIT", "occurredAt": "2026-01-10T09:55:00-05:00", "location": " Miami, US "})
+    }
+
+    fn faults_of(body: &Value) -> Vec<String> {
+        let faults = check_carrier_events(body, now()).err().map(|rejected| rejected.faults);
+        let faults = faults.unwrap_or_default().into_iter();
+        faults
+            .map(|fault| {
+                assert_ne!(fault.message, fault.message_es);
+                format!("{} {}", fault.field, fault.code)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_good_request_comes_out_typed_in_its_order() {
+        let body = json!({"events": (0..100).map(scan).collect::<Vec<_>>(), "unknown": 1});
+        let events = check_carrier_events(&body, now()).unwrap().events;
+        assert_eq!(events.len(), 100);
+        assert_eq!(
+            (events[7].event_id.as_str(), events[7].location.as_str()),
+            ("evt-7", "Miami, US")
+        );
+        assert_eq!(events[0].status, ParcelStatus::InTransit);
+        assert_eq!(events[0].occurred_at, now() - TimeDelta::minutes(5));
+        assert_eq!((&events[0].description, &events[0].carrier_code), (&None, &None));
+    }
+
+    #[test]
+    fn the_list_has_1_to_100_events() {
+        let many: Vec<_> = (0..101).map(scan).collect();
+        let table = [
+            (json!({}), "events REQUIRED"),
+            (json!({"events": null}), "events REQUIRED"),
+            (json!({"events": []}), "events TOO_SHORT"),
+            (json!({"events": many}), "events TOO_LONG"),
+            (json!({"events": {}}), "events INVALID_FORMAT"),
+            (json!({"events": [7]}), "events[0] INVALID_FORMAT"),
+            (json!([]), "body MALFORMED_JSON"),
+        ];
+        for (body, says) in table {
+            assert_eq!(faults_of(&body), [says]);
+        }
+    }
+
+    #[test]
+    fn every_fault_of_any_event_has_its_path() {
+        let table = [
+            ("eventId", json!(null), "REQUIRED"),
+            ("eventId", json!(" "), "REQUIRED"),
+            ("eventId", json!("x".repeat(101)), "TOO_LONG"),
+            ("eventId", json!(7), "INVALID_FORMAT"),
+            ("trackingNumber", json!(null), "REQUIRED"),
+            ("status", json!(null), "REQUIRED"),
+            ("status", json!("LOST_AT_SEA"), "UNKNOWN_VALUE"),
+            ("status", json!("in_transit"), "UNKNOWN_VALUE"),
+            ("occurredAt", json!(null), "REQUIRED"),
+            ("occurredAt", json!("2026-01-10T15:00:00"), "INVALID_FORMAT"),
+            ("occurredAt", json!("2026-01-10"), "INVALID_FORMAT"),
+            ("occurredAt", json!("2026-02-30T15:00:00Z"), "INVALID_FORMAT"),
+            ("occurredAt", json!(1_768_057_500), "INVALID_FORMAT"),
+            ("occurredAt", json!("2026-01-10T15:05:00.001Z"), "OUT_OF_RANGE"),
+            ("occurredAt", json!("2026-01-10T15:00:00-01:00"), "OUT_OF_RANGE"),
+            ("location", json!(null), "REQUIRED"),
+            ("location", json!("x".repeat(256)), "TOO_LONG"),
+            ("location", json!("Miami\u{0}"), "INVALID_FORMAT"),
+            ("description", json!("x".repeat(256)), "TOO_LONG"),
+            ("carrierCode", json!("x".repeat(101)), "TOO_LONG"),
+        ];
+        for (field, value, code) in table {
+            let mut wrong = scan(3);
+            wrong[field] = value.clone();
+            let body = json!({"events": [scan(0), scan(1), scan(2), wrong]});
+            assert_eq!(faults_of(&body), [format!("events[3].{field} {code}")], "{value}");
+        }
+    }
+
+    #[test]
+    fn five_minutes_ahead_are_fine() {
+        for time in
+            ["2026-01-10T15:05:00Z", "2026-01-10T10:05:00.000-05:00", "1999-12-31T23:59:59+14:00"]
+        {
+            let mut ahead = scan(0);
+            ahead["occurredAt"] = json!(time);
+            assert_eq!(faults_of(&json!({"events": [ahead]})), [""; 0], "{time}");
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! What carriers report: whether a scan moves a parcel, joins its history only, or is refused
+//! (docs/api.md, Carrier events). The sandbox's simulated scans are judged here too.
+
+use parcelo::{CarrierOutcome, TrackingNumber};
+
+use super::{Cause, Changes, Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant};
+use crate::clock::Millis;
+
+/// A carrier's number inside the database; all keys of one carrier share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CarrierNumber(pub i64);
+
+/// A parcel was seen somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// The state it shows.
+    pub state: State,
+    /// When.
+    pub at: Millis,
+    /// Where.
+    pub location: String,
+    /// More, when there is more to say.
+    pub description: Option<String>,
+}
+
+/// A scan as a carrier reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The carrier.
+    pub carrier: CarrierNumber,
+    /// The carrier's own id of the event.
+    pub event_id: String,
+    /// The carrier's own code.
+    pub code: Option<String>,
+    /// The scan.
+    pub scan: Scan,
+}
+
+/// What a scan means to a parcel.
+#[derive(Debug, Clone)]
+pub enum Judgement {
+    /// The parcel moves.
+    Applied(Vec<Op>),
+    /// The scan joins the history, and the parcel stays where it is.
+    Recorded(Vec<Op>),
+    /// The state cannot follow.
+    Rejected(Illegal),
+}
+
+/// A transition that the table or its cause forbids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Illegal {
+    /// Where the parcel stands.
+    pub from: State,
+    /// Where it should have gone.
+    pub to: State,
+}
+
+impl From<Illegal> for Refusal {
+    fn from(illegal: Illegal) -> Self {
+        Self::transition(illegal.from, illegal.to)
+    }
+}
+
+/// Judges a scan. Older than the newest event: it joins the history at its place. The same state
+/// again: so too. Otherwise the table decides. No scan shows what only others can bring about.
+pub fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
+    let illegal = Illegal { from: parcel.state, to: scan.state };
+    if !Cause::Carrier.allows(scan.state) {
+        return Judgement::Rejected(illegal);
+    }
+    let is_late = scan.at < parcel.updated_at;
+    let is_same = scan.state == parcel.state;
+    let event = event(parcel, scan);
+    if is_late || is_same {
+        Judgement::Recorded(vec![Op::AddEvent { parcel: parcel.key, event }])
+    } else if illegal.from.can_become(illegal.to) {
+        Judgement::Applied(vec![Op::Move { parcel: parcel.key, event }])
+    } else {
+        Judgement::Rejected(illegal)
+    }
+}
+
+/// Decides what becomes of a report: what its carrier is told, and what changes. A refused event is
+/// not marked as taken: sent again, it is judged anew, since scans come out of order.
+pub fn take(
+    parcel: &ParcelRow,
+    report: Report,
+    now: Millis,
+) -> (Result<CarrierOutcome, Refusal>, Changes) {
+    let (told, ops) = match judge_scan(parcel, report.scan.clone()) {
+        Judgement::Applied(ops) => (Ok(CarrierOutcome::Applied), and_seen(ops, parcel, report)),
+        Judgement::Recorded(ops) => (Ok(CarrierOutcome::Recorded), and_seen(ops, parcel, report)),
+        Judgement::Rejected(illegal) => {
+            let exception = CarrierException {
+                tenant: parcel.tenant,
+                parcel: parcel.key,
+                from: parcel.state,
+                report,
+                refused_at: now,
+            };
+            (Err(illegal.into()), vec![Op::Exception(Box::new(exception))])
+        }
+    };
+    (told, Changes { now, replay: None, expect: vec![(parcel.key, parcel.version)], ops })
+}
+
+fn and_seen(mut ops: Vec<Op>, parcel: &ParcelRow, report: Report) -> Vec<Op> {
+    let Report { carrier, event_id, code, scan: _ } = report;
+    let sequence = parcel.last_sequence + 1;
+    ops.push(Op::CarrierSeen(SeenEvent { carrier, event_id, parcel: parcel.key, sequence, code }));
+    ops
+}
+
+fn event(parcel: &ParcelRow, scan: Scan) -> Event {
+    let Scan { state, at, location, description } = scan;
+    Event { sequence: parcel.last_sequence + 1, state, at, location, description }
+}
+
+/// A carrier's event that was taken; the same one is not taken again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenEvent {
+    /// The carrier.
+    pub carrier: CarrierNumber,
+    /// The carrier's own id of the event.
+    pub event_id: String,
+    /// The parcel.
+    pub parcel: ParcelKey,
+    /// Its place in the parcel's history.
+    pub sequence: u32,
+    /// The carrier's own code.
+    pub code: Option<String>,
+}
+
+/// A carrier's event that was refused, for people to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CarrierException {
+    /// Whose parcel it is.
+    pub tenant: Tenant,
+    /// The parcel.
+    pub parcel: ParcelKey,
+    /// Where the parcel stood.
+    pub from: State,
+    /// What the carrier had reported.
+    pub report: Report,
+    /// When it was refused.
+    pub refused_at: Millis,
+}
+
+/// A refused event as the log shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedException {
+    /// The carrier's name.
+    pub carrier_name: String,
+    /// The parcel's number.
+    pub tracking_number: TrackingNumber,
+    /// The refusal itself.
+    pub exception: CarrierException,
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::CountryCode;
+    use proptest::prelude::*;
+    use ulid::Ulid;
+
+    use super::*;
+    use crate::core::{
+        AccountKey, Step, Version, history,
+        scenario::{self, SCENARIOS},
+        state::TRANSITIONS,
+    };
+
+    const BORN: Millis = Millis(1_767_600_000_000);
+
+    fn parcel(number: &str, state: State) -> ParcelRow {
+        ParcelRow {
+            key: ParcelKey(1),
+            version: Version(1),
+            id: Ulid::nil(),
+            tenant: Tenant { account: AccountKey(1), environment: parcelo::Environment::Sandbox },
+            tracking_number: TrackingNumber::parse(number).unwrap(),
+            state,
+            created_at: BORN,
+            updated_at: BORN,
+            origin: "Miami, US".to_owned(),
+            destination: "Quito, EC".to_owned(),
+            country: CountryCode::EC,
+            promised_day: 20_473,
+            label_version: 1,
+            reprinted_at: None,
+            last_sequence: 2,
+            step: None,
+        }
+    }
+
+    fn scan(state: State, minutes: i64) -> Scan {
+        let at = BORN.plus(minutes * Millis::MINUTE);
+        Scan { state, at, location: "Miami, US".to_owned(), description: None }
+    }
+
+    /// `APPLIED`, `RECORDED` or `REJECTED`.
+    fn word(judgement: &Judgement) -> &'static str {
+        match judgement {
+            Judgement::Applied(ops) => {
+                assert!(matches!(ops.as_slice(), [Op::Move { .. }]));
+                "APPLIED"
+            }
+            Judgement::Recorded(ops) => {
+                assert!(matches!(ops.as_slice(), [Op::AddEvent { .. }]));
+                "RECORDED"
+            }
+            Judgement::Rejected(_) => "REJECTED",
+        }
+    }
+
+    #[test]
+    fn each_of_the_13_by_13_pairs_is_judged_newer_and_older() {
+        for (from, next) in TRANSITIONS {
+            for (to, _) in TRANSITIONS {
+                let ours = Cause::Carrier.allows(to);
+                let newer = match (ours, from == to) {
+                    (true, true) => "RECORDED",
+                    (true, false) if next.contains(&to) => "APPLIED",
+                    _ => "REJECTED",
+                };
+                let older = if ours { "RECORDED" } else { "REJECTED" };
+                let judge =
+                    |minutes| word(&judge_scan(&parcel("SB-A-000001", from), scan(to, minutes)));
+                assert_eq!(
+                    (judge(0), judge(1), judge(-1)),
+                    (newer, newer, older),
+                    "{from:?} {to:?}"
+                );
+            }
+        }
+    }
+
+    /// A parcel and its history, as the store keeps them.
+    struct Kept {
+        row: ParcelRow,
+        history: Vec<Event>,
+        moves: Vec<State>,
+    }
+
+    impl Kept {
+        fn apply(&mut self, ops: Vec<Op>) {
+            for op in ops {
+                match op {
+                    Op::Move { event, .. } => {
+                        self.row.state = event.state;
+                        self.moves.push(event.state);
+                        self.add(event);
+                    }
+                    Op::AddEvent { event, .. } => self.add(event),
+                    Op::Schedule { step, .. } => self.row.step = Some(step),
+                    Op::CancelSteps { .. } => self.row.step = None,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+
+        fn add(&mut self, event: Event) {
+            self.row.updated_at = self.row.updated_at.max(event.at);
+            self.row.last_sequence = event.sequence;
+            self.history.push(event);
+        }
+
+        fn take_due(&mut self, now: Millis) {
+            while let Some(step) = self.row.step.filter(|step| step.due <= now) {
+                self.apply(scenario::take_step(&self.row, step));
+            }
+        }
+
+        /// A void or a manifest, as their own decisions make it.
+        fn try_move(&mut self, cause: Cause, to: State, now: Millis) {
+            if self.row.state.can_become_by(cause, to) {
+                let event = event(&self.row, Scan { at: now, ..scan(to, 0) });
+                let key = self.row.key;
+                self.apply(vec![Op::Move { parcel: key, event }, Op::CancelSteps { parcel: key }]);
+            }
+        }
+    }
+
+    fn state() -> impl Strategy<Value = State> {
+        (1..=13_u8).prop_map(|number| State::of_number(number).unwrap())
+    }
+
+    proptest! {
+        /// Scans in any order, simulated steps, a void and a manifest between them: the moves are
+        /// legal, the history is whole, and its newest event is where the parcel stands.
+        #[test]
+        fn any_sequence_of_scans_and_steps_leaves_a_legal_history_in_time_order(
+            journey in 0..SCENARIOS.len(),
+            events in prop::collection::vec((state(), -30..=5_i64, 0..10_i64, 0..12_u8), 1..60),
+        ) {
+            let number = format!("{}0001", SCENARIOS[journey].prefix);
+            let mut row = parcel(&number, State::LabelGenerated);
+            row.step = SCENARIOS[journey].step(0, BORN);
+            let history = Vec::from(history::first_events(&row));
+            let mut kept = Kept { row, history, moves: vec![State::LabelGenerated] };
+            let mut now = BORN;
+            for (state, ago, pause, kind) in events {
+                now = now.plus(pause * Millis::MINUTE);
+                kept.take_due(now);
+                match kind {
+                    0 => kept.try_move(Cause::Void, State::Voided, now),
+                    1 => kept.try_move(Cause::Manifest, State::ManifestSubmitted, now),
+                    _ => match judge_scan(&kept.row, Scan { at: now.plus(ago * Millis::MINUTE), ..scan(state, 0) }) {
+                        Judgement::Applied(ops) | Judgement::Recorded(ops) => kept.apply(ops),
+                        Judgement::Rejected(_) => {}
+                    },
+                }
+            }
+            prop_assert!(kept.moves.windows(2).all(|two| two[0].can_become(two[1])), "{:?}", kept.moves);
+            let mut sequences: Vec<_> = kept.history.iter().map(|event| event.sequence).collect();
+            sequences.sort_unstable();
+            prop_assert_eq!(sequences, (1..=kept.row.last_sequence).collect::<Vec<_>>());
+            let newest = kept.history.iter().max_by_key(|event| (event.at, event.sequence)).unwrap();
+            prop_assert_eq!((newest.state, newest.at), (kept.row.state, kept.row.updated_at));
+        }
+    }
+
+    #[test]
+    fn a_simulated_step_that_a_carrier_was_faster_with_does_not_end_the_journey() {
+        let mut row = parcel("SB-SUCCESS-0001", State::CustomsClearance);
+        let step = Step { index: 0, due: BORN.plus(5 * Millis::MINUTE) };
+        for seen in [4, 5, 6] {
+            row.updated_at = BORN.plus(seen * Millis::MINUTE);
+            let ops = scenario::take_step(&row, step);
+            assert!(
+                matches!(ops.as_slice(), [Op::AddEvent { .. }, Op::Schedule { .. }]),
+                "{ops:?}"
+            );
+        }
+        row.state = State::Voided;
+        row.updated_at = BORN;
+        let ops = scenario::take_step(&row, step);
+        assert!(matches!(ops.as_slice(), [Op::CancelSteps { .. }]), "{ops:?}");
+    }
+}

@@ -1,0 +1,23 @@
+//! POST /carrier/v1/events.
+
+use axum::{
+    Extension,
+    extract::{Request, State},
+    response::Response,
+};
+use parcelo::{Envelope, Meta};
+
+use super::{Api, Refused, answer, body, gate::RequestId};
+use crate::service::Carrier;
+
+pub(super) async fn push(
+    State(api): State<Api>,
+    Extension(carrier): Extension<Carrier>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let body = body::json_object(request).await?;
+    let data = api.service.push_carrier_events(&carrier, &body).await?;
+    let meta = Meta { request_id: id.0 };
+    Ok(answer::ok(&Envelope { success: true, data, meta }))
+}

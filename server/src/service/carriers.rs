@@ -1,0 +1,161 @@
+//! Carriers: who they are, and POST /carrier/v1/events. Each event is a decision and a commit of its
+//! own, so that one that is refused holds up no other (docs/api.md, Carrier events).
+
+use std::sync::Arc;
+
+use parcelo::{
+    CarrierEvent, CarrierKey, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
+    Environment, ErrorCode, TrackingNumber, rules,
+};
+use serde_json::Value;
+
+use super::{KeyIssuer, Service, failed, keys::last4};
+use crate::{
+    clock::Millis,
+    core::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
+    ids::named,
+    store::{Commit, StoreError},
+};
+
+/// How often an event is decided anew when others write the same parcel.
+const TRIES: u32 = 8;
+
+/// What a carrier is told of one event.
+type Told = Result<CarrierOutcome, Refusal>;
+
+/// A carrier whose key is valid.
+#[derive(Debug, Clone)]
+pub struct Carrier {
+    /// The key.
+    pub key: Arc<CarrierKeyRecord>,
+}
+
+impl Service {
+    /// Which carrier a visitor of an environment is. Its key is read anew each time: carriers send
+    /// many events with one request.
+    pub fn authenticate_carrier(
+        &self,
+        environment: Environment,
+        key: Option<&str>,
+    ) -> Result<Carrier, Refusal> {
+        let unknown = ErrorCode::CarrierAuthFailed;
+        let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
+        let found = self.store.carrier_key_by_hash(&self.secrets().hash_of_carrier(&key))?;
+        let valid = found.filter(|key| key.revoked_at.is_none() && key.environment == environment);
+        Ok(Carrier { key: Arc::new(valid.ok_or(unknown)?) })
+    }
+
+    /// Takes what a carrier reports, event by event in the order sent.
+    pub async fn push_carrier_events(
+        &self,
+        carrier: &Carrier,
+        body: &Value,
+    ) -> Result<CarrierResults, Refusal> {
+        let now = self.now();
+        let checked = rules::check_carrier_events(body, now.to_utc());
+        let events = checked.map_err(|rejected| Refusal::invalid(&rejected.faults))?.events;
+        let environment = carrier.key.environment;
+        let mut results = Vec::with_capacity(events.len());
+        for event in events {
+            let report = report(carrier, &event)?;
+            let told = self.take_report(environment, &event.tracking_number, &report, now).await?;
+            results.push(result(event, told));
+        }
+        Ok(CarrierResults { summary: summary(&results), results })
+    }
+
+    /// What the carrier is told of one event; a failure of the service ends the whole request.
+    async fn take_report(
+        &self,
+        environment: Environment,
+        number: &str,
+        report: &Report,
+        now: Millis,
+    ) -> Result<Told, Refusal> {
+        let Ok(number) = TrackingNumber::parse(number) else {
+            return Ok(Err(ErrorCode::ParcelNotFound.into()));
+        };
+        let _turn = self.turns.take(&number).await;
+        for _ in 0..TRIES {
+            if self.store.has_seen(report.carrier, &report.event_id)? {
+                return Ok(Ok(CarrierOutcome::Duplicate));
+            }
+            let Some(parcel) = self.store.parcel(environment, &number)? else {
+                return Ok(Err(ErrorCode::ParcelNotFound.into()));
+            };
+            let parcel = self.up_to_date(parcel).await?;
+            let (told, changes) = carrier::take(&parcel, report.clone(), now);
+            match self.store.commit(changes).await {
+                Commit::Committed => return Ok(told),
+                Commit::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
+                Commit::VersionConflict => {}
+                outcome => return Err(failed(&outcome)),
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+}
+
+fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
+    // The rules let no status pass that has no state.
+    let state = State::of_status(&event.status).ok_or(ErrorCode::InternalError)?;
+    let scan = Scan {
+        state,
+        at: event.occurred_at.to_utc().into(),
+        location: event.location.clone(),
+        description: event.description.clone(),
+    };
+    Ok(Report {
+        carrier: carrier.key.carrier,
+        event_id: event.event_id.clone(),
+        code: event.carrier_code.clone(),
+        scan,
+    })
+}
+
+fn result(event: CarrierEvent, told: Told) -> CarrierResult {
+    let CarrierEvent { event_id, tracking_number, .. } = event;
+    let (outcome, error) = match told {
+        Ok(outcome) => (outcome, None),
+        Err(refusal) => (CarrierOutcome::Rejected, Some(refusal.to_item())),
+    };
+    CarrierResult { event_id, tracking_number, outcome, error }
+}
+
+fn summary(results: &[CarrierResult]) -> CarrierSummary {
+    let count = |outcome| {
+        let of_it = results.iter().filter(|result| result.outcome == outcome).count();
+        u32::try_from(of_it).unwrap_or(u32::MAX)
+    };
+    CarrierSummary {
+        received: u32::try_from(results.len()).unwrap_or(u32::MAX),
+        applied: count(CarrierOutcome::Applied),
+        recorded: count(CarrierOutcome::Recorded),
+        duplicates: count(CarrierOutcome::Duplicate),
+        rejected: count(CarrierOutcome::Rejected),
+    }
+}
+
+impl KeyIssuer<'_> {
+    /// Makes a carrier key. The whole key is in the answer and nowhere else: it is not stored. A
+    /// second key of one name in one environment is the same carrier's.
+    pub async fn issue_for_carrier(
+        &self,
+        environment: Environment,
+        name: String,
+        now: Millis,
+    ) -> Result<(CarrierKey, CarrierKeyRecord), StoreError> {
+        let Self { store, secrets, ids } = self;
+        let key = CarrierKey::from_random(environment, &ids.key_bytes());
+        let record = NewCarrierKey {
+            id: named("car", ids.ulid(now)),
+            environment,
+            name,
+            hash: secrets.hash_of_carrier(&key),
+            last4: last4(key.secret()),
+            created_at: now,
+        };
+        let record = store.insert_carrier_key(record).await?;
+        Ok((key, record))
+    }
+}

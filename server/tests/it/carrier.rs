@@ -1,0 +1,558 @@
+//! POST /carrier/v1/events, and the keys of carriers.
+
+use std::time::Duration;
+
+use parcelo::{CarrierKey, Environment, Operation};
+use parcelo_server::{
+    core::{AccountKey, State, Tenant},
+    mock::MockServer,
+    store::Store,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, numbered, order, send, with},
+    running::House,
+};
+
+const EVENTS: &str = Operation::PushCarrierEvents.path();
+const NUMBER: &str = "SB-PARCEL-0001";
+
+/// What a carrier's systems do.
+#[derive(Debug, Clone)]
+struct Carrier {
+    api: Api,
+    key: String,
+}
+
+impl Carrier {
+    fn of(server: &MockServer) -> Self {
+        Self::with_key(server.url(), server.carrier_key().secret())
+    }
+
+    fn with_key(url: &str, key: &str) -> Self {
+        Self { api: Api::new(url), key: key.to_owned() }
+    }
+
+    fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        self.api.request(method, path).header("X-Carrier-Key", &self.key)
+    }
+
+    async fn post(&self, body: &Value) -> Answer {
+        let request = self.request("POST", EVENTS).header("content-type", "application/json");
+        send(request.body(body.to_string())).await
+    }
+
+    /// `data` of an answer that must be a success.
+    async fn push(&self, events: &[Value]) -> Value {
+        let answer = self.post(&json!({ "events": events })).await;
+        let body = answer.json();
+        assert_eq!((answer.status, &body["success"]), (200, &json!(true)), "{body}");
+        assert_eq!(body["meta"]["requestId"], answer.header("x-request-id"));
+        body["data"].clone()
+    }
+
+    /// The outcome of each event; of a refused one, its error's code.
+    async fn told(&self, events: &[Value]) -> Vec<String> {
+        let data = self.push(events).await;
+        let results = data["results"].as_array().unwrap().iter();
+        let word = |result: &Value| {
+            let rejected = result["outcome"] == "REJECTED";
+            assert_eq!(result.get("error").is_some(), rejected, "{result}");
+            let word = if rejected { &result["error"]["code"] } else { &result["outcome"] };
+            word.as_str().unwrap().to_owned()
+        };
+        results.map(word).collect()
+    }
+}
+
+/// A server with one parcel, created at 08:00 on its clock, and two carriers.
+async fn start() -> (MockServer, Api, Carrier, Carrier) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    api.created(&numbered("order-0001", NUMBER)).await;
+    let (one, two) = (Carrier::of(&server), Carrier::of(&server));
+    (server, api, one, two)
+}
+
+/// A scan of the parcel at a time of the morning on which every clock begins.
+fn scan(id: &str, status: &str, time: &str) -> Value {
+    json!({ "eventId": id, "trackingNumber": NUMBER, "status": status,
+        "occurredAt": format!("2026-01-05T{time}:00Z"), "location": format!("Hub {id}") })
+}
+
+/// `STATUS HH:MM` of each event in the order shown.
+async fn history(api: &Api, number: &str) -> Vec<String> {
+    let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
+    let events = body["history"].as_array().unwrap();
+    let word = |event: &Value| {
+        let time = &event["timestamp"].as_str().unwrap()[11..16];
+        format!("{} {time}", event["status"].as_str().unwrap())
+    };
+    events.iter().map(word).collect()
+}
+
+async fn status(api: &Api) -> String {
+    api.track(NUMBER).await.json()["status"].as_str().unwrap().to_owned()
+}
+
+fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(minutes * 60)
+}
+
+#[tokio::test]
+async fn a_parcel_goes_its_way_scan_by_scan() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let mut delivery = scan("e4", "DELIVERED", "08:40");
+    delivery["description"] = json!("Signed for");
+    delivery["carrierCode"] = json!("D1");
+    let data = carrier
+        .push(&[
+            scan("e1", "PICKED_UP", "08:10"),
+            scan("e2", "IN_TRANSIT", "08:20"),
+            scan("e3", "OUT_FOR_DELIVERY", "08:30"),
+            delivery,
+        ])
+        .await;
+    let summary =
+        json!({ "received": 4, "applied": 4, "recorded": 0, "duplicates": 0, "rejected": 0 });
+    assert_eq!(data["summary"], summary);
+    let first = json!({ "eventId": "e1", "trackingNumber": NUMBER, "outcome": "APPLIED" });
+    assert_eq!(data["results"][0], first);
+    let path = format!("/api/v1/tracking/{NUMBER}?includeHistory=true");
+    let record = api.get(&path).await.json();
+    assert_eq!(record["status"], "DELIVERED");
+    let last = json!({ "status": "DELIVERED", "statusName": "Delivered", "location": "Hub e4",
+        "timestamp": "2026-01-05T08:40:00.000Z", "description": "Signed for", "sequence": 6 });
+    assert_eq!(record["history"][5], last);
+}
+
+#[tokio::test]
+async fn each_event_is_told_its_own_outcome_in_the_order_sent() {
+    let (server, _api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let nobodys =
+        with(scan("e5", "IN_TRANSIT", "08:50"), "/trackingNumber", json!("SB-NOBODY-0001"));
+    let malformed = with(scan("e6", "IN_TRANSIT", "08:50"), "/trackingNumber", json!("no number"));
+    let events = [
+        scan("e1", "IN_TRANSIT", "08:30"),
+        scan("e2", "IN_TRANSIT", "08:40"),
+        scan("e3", "PICKED_UP", "08:20"),
+        scan("e1", "DELIVERED", "08:50"),
+        scan("e4", "PICKED_UP", "08:50"),
+        nobodys,
+        malformed,
+        scan("e7", "DELIVERED", "08:55"),
+    ];
+    let data = carrier.push(&events).await;
+    let summary =
+        json!({ "received": 8, "applied": 2, "recorded": 2, "duplicates": 1, "rejected": 3 });
+    assert_eq!(data["summary"], summary);
+    let error = &data["results"][4]["error"];
+    assert_eq!(error["code"], "ILLEGAL_TRANSITION");
+    assert_eq!(error["message"], "A parcel in status IN_TRANSIT cannot move to PICKED_UP.");
+    assert_eq!(error["message_es"], "Un paquete en estado IN_TRANSIT no puede pasar a PICKED_UP.");
+    for (place, id) in [(5, "e5"), (6, "e6")] {
+        assert_eq!(data["results"][place]["eventId"], id);
+        assert_eq!(data["results"][place]["trackingNumber"], events[place]["trackingNumber"]);
+        assert_eq!(data["results"][place]["error"]["code"], "PARCEL_NOT_FOUND");
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_was_taken_is_a_duplicate_whatever_it_says_now() {
+    let (server, api, carrier, other) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let events = [scan("e1", "PICKED_UP", "08:10"), scan("e2", "IN_TRANSIT", "08:20")];
+    assert_eq!(carrier.told(&events).await, ["APPLIED", "APPLIED"]);
+    let before = history(&api, NUMBER).await;
+    assert_eq!(carrier.told(&events).await, ["DUPLICATE", "DUPLICATE"]);
+    let changed =
+        with(scan("e1", "DELIVERED", "08:50"), "/trackingNumber", json!("SB-NOBODY-0001"));
+    assert_eq!(carrier.told(&[changed]).await, ["DUPLICATE"]);
+    server.clock().advance(minutes(60 * 24 * 90)).await;
+    assert_eq!(carrier.told(&events).await, ["DUPLICATE", "DUPLICATE"], "it is not forgotten");
+    assert_eq!(history(&api, NUMBER).await, before);
+    assert_eq!(other.told(&events[1..]).await, ["RECORDED"], "another carrier's own e2");
+    assert_eq!(
+        carrier.told(&[scan("E1", "IN_TRANSIT", "08:25")]).await,
+        ["RECORDED"],
+        "case counts"
+    );
+}
+
+#[tokio::test]
+async fn a_late_scan_joins_the_history_at_its_place_and_changes_nothing_else() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    assert_eq!(
+        carrier.told(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await,
+        ["ILLEGAL_TRANSITION"]
+    );
+    let events = [
+        scan("e2", "IN_TRANSIT", "08:30"),
+        scan("e3", "PICKED_UP", "08:10"),
+        scan("e4", "DELIVERED", "08:29"),
+        scan("e5", "CUSTOMS_CLEARANCE", "08:20"),
+    ];
+    assert_eq!(carrier.told(&events).await, ["APPLIED", "RECORDED", "RECORDED", "RECORDED"]);
+    assert_eq!(status(&api).await, "IN_TRANSIT");
+    let expected = [
+        "ORDERED 08:00",
+        "LABEL_GENERATED 08:00",
+        "PICKED_UP 08:10",
+        "CUSTOMS_CLEARANCE 08:20",
+        "DELIVERED 08:29",
+        "IN_TRANSIT 08:30",
+    ];
+    assert_eq!(history(&api, NUMBER).await, expected);
+    assert_eq!(carrier.told(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await, ["APPLIED"]);
+}
+
+#[tokio::test]
+async fn the_same_status_again_is_history_and_the_newest_scan_is_the_status() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let events = [
+        scan("e1", "IN_TRANSIT", "08:10"),
+        scan("e2", "IN_TRANSIT", "08:30"),
+        scan("e3", "OUT_FOR_DELIVERY", "08:20"),
+    ];
+    assert_eq!(carrier.told(&events).await, ["APPLIED", "RECORDED", "RECORDED"]);
+    assert_eq!(status(&api).await, "IN_TRANSIT");
+    assert_eq!(history(&api, NUMBER).await.last().unwrap(), "IN_TRANSIT 08:30");
+    let same_minute = [scan("e4", "OUT_FOR_DELIVERY", "08:30"), scan("e5", "DELIVERED", "08:30")];
+    assert_eq!(carrier.told(&same_minute).await, ["APPLIED", "APPLIED"]);
+    assert_eq!(carrier.told(&[scan("e6", "DELIVERED", "08:40")]).await, ["RECORDED"]);
+    assert_eq!(carrier.told(&[scan("e7", "IN_TRANSIT", "08:45")]).await, ["ILLEGAL_TRANSITION"]);
+    assert_eq!(status(&api).await, "DELIVERED");
+}
+
+#[tokio::test]
+async fn what_only_others_bring_about_no_carrier_can_set() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    for (place, status) in
+        ["ORDERED", "LABEL_GENERATED", "MANIFEST_SUBMITTED", "VOIDED"].iter().enumerate()
+    {
+        for time in ["08:30", "07:30"] {
+            let told = carrier.told(&[scan(&format!("e{place}{time}"), status, time)]).await;
+            assert_eq!(told, ["ILLEGAL_TRANSITION"], "{status} {time}");
+        }
+    }
+    assert_eq!(history(&api, NUMBER).await, ["ORDERED 08:00", "LABEL_GENERATED 08:00"]);
+}
+
+#[tokio::test]
+async fn a_refused_event_is_judged_anew_when_it_is_sent_again() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let early = scan("e1", "DELIVERED", "08:40");
+    for _ in 0..2 {
+        assert_eq!(carrier.told(std::slice::from_ref(&early)).await, ["ILLEGAL_TRANSITION"]);
+    }
+    assert_eq!(history(&api, NUMBER).await.len(), 2);
+    let events = [scan("e2", "IN_TRANSIT", "08:30"), early];
+    assert_eq!(carrier.told(&events).await, ["APPLIED", "APPLIED"]);
+    assert_eq!(status(&api).await, "DELIVERED");
+}
+
+#[tokio::test]
+async fn refused_events_are_kept_for_people_to_look_at() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let api = running.api(&house.new_key("sandbox").1);
+    let number = api.created(&order("order-0001")).await;
+    let made = house.carriers(&create("sandbox", "Andes Cargo"));
+    let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
+    let now = chrono::Utc::now().to_rfc3339();
+    let event = |id, status| {
+        let event = with(scan(id, status, "08:00"), "/trackingNumber", json!(number));
+        with(event, "/occurredAt", json!(now))
+    };
+    let nobodys = scan("e4", "IN_TRANSIT", "08:00");
+    let events =
+        [event("e1", "DELIVERED"), event("e2", "VOIDED"), event("e1", "DELIVERED"), nobodys];
+    let illegal = "ILLEGAL_TRANSITION";
+    assert_eq!(carrier.told(&events).await, [illegal, illegal, illegal, "PARCEL_NOT_FOUND"]);
+    drop(running);
+    let store = Store::open_for_admin(&house.path("parcelo.db"), [0; 32]).unwrap();
+    let tenant = Tenant { account: AccountKey(1), environment: Environment::Sandbox };
+    let kept = store.carrier_exceptions(tenant, 10).unwrap();
+    let shown: Vec<_> = kept
+        .iter()
+        .map(|kept| {
+            assert_eq!(kept.carrier_name, "Andes Cargo");
+            assert_eq!(kept.tracking_number.as_str(), number);
+            let report = &kept.exception.report;
+            (report.event_id.as_str(), kept.exception.from, report.scan.state)
+        })
+        .collect();
+    let from = State::LabelGenerated;
+    assert_eq!(shown, [("e1", from, State::Delivered), ("e2", from, State::Voided)]);
+}
+
+#[tokio::test]
+async fn one_to_a_hundred_events_fit_in_a_request() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    assert_eq!(carrier.post(&json!({})).await.faults(), ["events REQUIRED"]);
+    assert_eq!(carrier.post(&json!({ "events": [] })).await.faults(), ["events TOO_SHORT"]);
+    let scans = |count| -> Vec<_> {
+        (0..count).map(|i| scan(&format!("e{i}"), "IN_TRANSIT", "08:30")).collect()
+    };
+    assert_eq!(carrier.post(&json!({ "events": scans(101) })).await.faults(), ["events TOO_LONG"]);
+    assert_eq!(history(&api, NUMBER).await.len(), 2, "nothing of a refused request is taken");
+    assert_eq!(carrier.push(&scans(100)).await["summary"]["recorded"], 99);
+    assert_eq!(history(&api, NUMBER).await.len(), 102);
+}
+
+#[tokio::test]
+async fn a_fault_in_any_event_refuses_the_whole_request() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let table = [
+        ("occurredAt", json!("2026-01-05T08:30:00"), "INVALID_FORMAT"),
+        ("occurredAt", json!("2026-01-05 08:30"), "INVALID_FORMAT"),
+        ("occurredAt", json!("yesterday"), "INVALID_FORMAT"),
+        ("occurredAt", json!("2026-01-05T09:05:00.001Z"), "OUT_OF_RANGE"),
+        ("occurredAt", json!("2026-01-05T09:00:00-05:00"), "OUT_OF_RANGE"),
+        ("occurredAt", Value::Null, "REQUIRED"),
+        ("status", json!("LOST_AT_SEA"), "UNKNOWN_VALUE"),
+        ("eventId", json!(""), "REQUIRED"),
+        ("location", json!(7), "INVALID_FORMAT"),
+    ];
+    for (field, value, code) in table {
+        let wrong = with(scan("e4", "IN_TRANSIT", "08:30"), &format!("/{field}"), value.clone());
+        let good = |id| scan(id, "IN_TRANSIT", "08:20");
+        let body = json!({ "events": [good("e1"), good("e2"), good("e3"), wrong] });
+        assert_eq!(
+            carrier.post(&body).await.faults(),
+            [format!("events[3].{field} {code}")],
+            "{value}"
+        );
+    }
+    assert_eq!(status(&api).await, "LABEL_GENERATED");
+    let ahead = scan("e1", "IN_TRANSIT", "09:05");
+    assert_eq!(carrier.told(&[ahead]).await, ["APPLIED"], "five minutes ahead are fine");
+    let elsewhere = with(
+        scan("e2", "OUT_FOR_DELIVERY", "09:00"),
+        "/occurredAt",
+        json!("2026-01-05T04:05:00-05:00"),
+    );
+    assert_eq!(carrier.told(&[elsewhere]).await, ["APPLIED"], "the offset counts");
+}
+
+#[tokio::test]
+async fn a_body_is_read_as_everywhere() {
+    let (_server, _api, carrier, _) = start().await;
+    let post = |kind: &'static str, body: String| {
+        send(carrier.request("POST", EVENTS).header("content-type", kind).body(body))
+    };
+    let refusals = [
+        (post("application/json", "{".to_owned()).await, (400, "VALIDATION_FAILED")),
+        (post("text/plain", "{}".to_owned()).await, (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (post("application/json", "x".repeat(256 * 1024 + 1)).await, (413, "PAYLOAD_TOO_LARGE")),
+        (send(carrier.request("GET", EVENTS)).await, (405, "METHOD_NOT_ALLOWED")),
+        (send(carrier.request("GET", "/carrier/v1/nothing")).await, (404, "NOT_FOUND")),
+    ];
+    for (answer, (status, code)) in refusals {
+        assert_eq!(answer.refusal(), (status, code.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn without_a_valid_carrier_key_the_answer_is_401() {
+    let (server, api, carrier, _) = start().await;
+    let live = CarrierKey::from_random(Environment::Production, &[7; 32]);
+    let unknown = CarrierKey::from_random(Environment::Sandbox, &[7; 32]);
+    let typo = carrier.key.replace("ck_test_", "ck_test_0");
+    let wrong = ["", "garbage", "ck_live_", live.secret(), unknown.secret(), &typo];
+    for key in wrong {
+        let answer = Carrier::with_key(server.url(), key).post(&json!({})).await;
+        assert_eq!(answer.refusal(), (401, "CARRIER_AUTH_FAILED".to_owned()), "{key}");
+        assert_eq!(answer.header("x-ratelimit-limit"), "50", "counted by address");
+    }
+    for (path, request) in [
+        (EVENTS, Api::new(server.url()).request("POST", EVENTS)),
+        ("an API key", api.request("POST", EVENTS)),
+        ("/carrier", Api::new(server.url()).request("GET", "/carrier")),
+    ] {
+        assert_eq!(
+            send(request).await.refusal(),
+            (401, "CARRIER_AUTH_FAILED".to_owned()),
+            "{path}"
+        );
+    }
+    let answer = send(carrier.request("GET", "/api/v1/health")).await;
+    assert_eq!(answer.refusal(), (401, "AUTH_MISSING_API_KEY".to_owned()), "no API key");
+}
+
+#[tokio::test]
+async fn every_answer_to_a_carrier_shows_ten_times_the_limit_of_a_key() {
+    let (_server, _api, carrier, _) = start().await;
+    for answer in [
+        carrier.post(&json!({ "events": [scan("e1", "IN_TRANSIT", "08:00")] })).await,
+        carrier.post(&json!({})).await,
+        send(carrier.request("GET", EVENTS)).await,
+    ] {
+        assert_eq!(answer.header("x-ratelimit-limit"), "1000", "{}", answer.text());
+        assert_eq!(answer.header("x-ratelimit-reset"), "1767600001");
+    }
+}
+
+#[tokio::test]
+async fn a_carrier_reports_on_the_parcels_of_every_account() {
+    let (server, _api, carrier, _) = start().await;
+    let other = Api::with_key(server.url(), &server.key().account("other").issue());
+    other.created(&numbered("order-0001", "SB-OTHERS-0001")).await;
+    let theirs =
+        with(scan("e2", "IN_TRANSIT", "08:00"), "/trackingNumber", json!("sb-others-0001"));
+    let told = carrier.told(&[scan("e1", "PICKED_UP", "08:00"), theirs]).await;
+    assert_eq!(told, ["APPLIED", "APPLIED"]);
+    assert_eq!(other.track("SB-OTHERS-0001").await.json()["status"], "IN_TRANSIT");
+}
+
+#[tokio::test]
+async fn due_steps_of_a_simulated_journey_come_before_a_scan() {
+    let (server, api, carrier, _) = start().await;
+    api.created(&numbered("order-0002", "SB-SUCCESS-0001")).await;
+    let of_it = |event: Value| with(event, "/trackingNumber", json!("SB-SUCCESS-0001"));
+    server.clock().advance(minutes(7)).await;
+    let events =
+        [of_it(scan("e1", "IN_TRANSIT", "08:07")), of_it(scan("e2", "PICKED_UP", "08:03"))];
+    assert_eq!(carrier.told(&events).await, ["APPLIED", "RECORDED"]);
+    server.clock().advance(minutes(60)).await;
+    let expected = [
+        "ORDERED 08:00",
+        "LABEL_GENERATED 08:00",
+        "PICKED_UP 08:03",
+        "CUSTOMS_CLEARANCE 08:05",
+        "IN_TRANSIT 08:07",
+        "IN_TRANSIT 08:10",
+        "OUT_FOR_DELIVERY 08:15",
+        "DELIVERED 08:20",
+    ];
+    assert_eq!(history(&api, "SB-SUCCESS-0001").await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_carriers_that_race_for_one_parcel_leave_a_whole_history() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let api = running.api(&house.new_key("sandbox").1);
+    let number = api.created(&order("order-0001")).await;
+    let now = chrono::Utc::now();
+    let mut tasks = tokio::task::JoinSet::new();
+    for name in ["One", "Two"] {
+        let made = house.carriers(&create("sandbox", name));
+        let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
+        let event = |place: usize| {
+            let status = ["PICKED_UP", "IN_TRANSIT", "CUSTOMS_HOLD", "OUT_FOR_DELIVERY"][place % 4];
+            let late = i64::from(place.is_multiple_of(5)) * 3_600_000;
+            let millis = i64::try_from(place).unwrap() - late;
+            let time = now + chrono::TimeDelta::milliseconds(millis);
+            json!({ "eventId": format!("e{place}"), "trackingNumber": number, "status": status,
+                "occurredAt": time.to_rfc3339(), "location": name })
+        };
+        let events: Vec<_> = (0..100).map(event).collect();
+        tasks.spawn(async move { carrier.told(&events).await });
+    }
+    let told: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+    let taken = told.iter().filter(|told| ["APPLIED", "RECORDED"].contains(&told.as_str())).count();
+    assert!(taken > 40, "{told:?}");
+    let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
+    let events = body["history"].as_array().unwrap();
+    assert_eq!(events.len(), taken + 2, "every event that was taken is there, once");
+    assert!(events.is_sorted_by_key(|event| event["timestamp"].as_str().unwrap()));
+    let sequences = events.iter().map(|event| event["sequence"].as_u64().unwrap());
+    let sequences: std::collections::BTreeSet<_> = sequences.collect();
+    assert_eq!(sequences, (1..=taken as u64 + 2).collect());
+    assert_eq!(body["status"], events.last().unwrap()["status"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_32_copies_of_an_event_one_is_applied() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..32 {
+        let carrier = carrier.clone();
+        tasks.spawn(async move { carrier.told(&[scan("e1", "IN_TRANSIT", "08:30")]).await });
+    }
+    let mut told: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+    told.sort_unstable();
+    assert_eq!(
+        (told[0].as_str(), told[1].as_str(), told[31].as_str()),
+        ("APPLIED", "DUPLICATE", "DUPLICATE")
+    );
+    assert_eq!(history(&api, NUMBER).await.len(), 3);
+}
+
+fn create<'a>(environment: &'a str, name: &'a str) -> [&'a str; 5] {
+    ["create", "--environment", environment, "--name", name]
+}
+
+#[tokio::test]
+async fn carriers_are_made_and_revoked_while_the_server_runs() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let api = running.api(&house.new_key("sandbox").1);
+    let number = api.created(&order("order-0001")).await;
+    let live = house.carriers(&create("production", "Andes Cargo"));
+    let old = house.carriers(&create("sandbox", "Andes Cargo"));
+    let new = house.carriers(&create("sandbox", " Andes Cargo "));
+    let of = |listener, made: &Value| {
+        Carrier::with_key(running.url(listener), made["key"].as_str().unwrap())
+    };
+    assert!(old["key"].as_str().unwrap().starts_with("ck_test_"), "{old}");
+    assert!(live["key"].as_str().unwrap().starts_with("ck_live_"), "{live}");
+    let now = chrono::Utc::now().to_rfc3339();
+    let event = with(scan("e1", "IN_TRANSIT", "08:00"), "/trackingNumber", json!(number));
+    let event = with(event, "/occurredAt", json!(now));
+
+    assert_eq!(of("sandbox", &old).told(std::slice::from_ref(&event)).await, ["APPLIED"]);
+    assert_eq!(
+        of("sandbox", &new).told(std::slice::from_ref(&event)).await,
+        ["DUPLICATE"],
+        "the same carrier"
+    );
+    assert_eq!(of("production", &live).told(&[event]).await, ["PARCEL_NOT_FOUND"]);
+    for (listener, made) in [("sandbox", &live), ("production", &old), ("admin", &old)] {
+        let answer = of(listener, made).post(&json!({})).await;
+        assert_eq!(answer.refusal(), (401, "CARRIER_AUTH_FAILED".to_owned()), "{listener}");
+    }
+    let listed = house.carriers(&["list"]);
+    assert_eq!(listed.as_array().unwrap().len(), 3, "{listed}");
+    assert!(!listed.to_string().contains(old["key"].as_str().unwrap()));
+    let gone = house.carriers(&["revoke", old["keyId"].as_str().unwrap()]);
+    assert!(gone["revokedAt"].is_string(), "{gone}");
+    assert_eq!(of("sandbox", &old).post(&json!({})).await.status, 401);
+    assert_eq!(of("sandbox", &new).post(&json!({})).await.status, 400);
+}
+
+#[test]
+fn the_command_says_what_is_wrong() {
+    let house = House::new();
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(crate::running::BINARY);
+        command.env_clear().arg("carriers").args(arguments);
+        let output = command.args(["--database", &house.database()]).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let table: [(&[&str], &str); 4] = [
+        (&["list"], "no database"),
+        (&["revoke", "car_x"], "no database"),
+        (&create("test", "x"), "sandbox"),
+        (&create("sandbox", ""), "1-100"),
+    ];
+    for (arguments, hint) in table {
+        let (success, words) = run(arguments);
+        assert!(!success && words.contains(hint), "{arguments:?}: {words}");
+    }
+    assert!(run(&create("sandbox", "Andes Cargo")).1.contains("this once only"));
+    assert!(run(&["list"]).0);
+    let (success, words) = run(&["revoke", "car_x"]);
+    assert!(!success && words.contains("car_x"), "{words}");
+}
