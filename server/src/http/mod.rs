@@ -12,6 +12,7 @@ mod health;
 mod labels;
 mod listen;
 mod orders;
+mod pages;
 mod parcels;
 mod sandbox;
 mod tracking;

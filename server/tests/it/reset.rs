@@ -118,7 +118,7 @@ async fn the_sandbox_keeps_data_for_30_days() {
     other.created(&numbered("order-0001", "SB-SUCCESS-0002")).await;
     server.clock().advance(DAY).await;
     api.created(&numbered("order-0003", "SB-SUCCESS-0003")).await;
-    server.clock().advance(29 * DAY - Duration::from_millis(1)).await;
+    server.clock().advance((29 * DAY).saturating_sub(Duration::from_millis(1))).await;
     assert_eq!((total(&api).await, total(&other).await), (json!(2), json!(1)));
     server.clock().advance(Duration::from_millis(1)).await;
     assert_eq!((total(&api).await, total(&other).await), (json!(1), json!(0)));
