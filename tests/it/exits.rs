@@ -216,17 +216,25 @@ async fn a_foreign_answer_is_8_for_reads() {
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
-    let (url, taken) = peer::silent().await;
-    let desk = Desk::new(Shop::open().await.key.secret(), &url);
-    let line = "order create order.json -o json";
-    let child = desk.start(line, Stdio::piped());
-    tokio::time::timeout(Duration::from_secs(10), taken.notified()).await.unwrap();
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.unwrap().success());
-    let ran = desk.ended(child.wait_with_output().unwrap(), line);
-    assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
-    assert_eq!(ran.error()["idempotencyKey"], "order-SB-SUCCESS-0001");
-    assert_eq!(ran.error()["mayHaveExecuted"], true);
+    let key = Shop::open().await.key;
+    for (line, resumed) in [
+        ("order create order.json", "order-SB-SUCCESS-0001"),
+        ("order void SB-SUCCESS-0001 --idempotency-key void-0001", "void-0001"),
+    ] {
+        let (url, taken) = peer::silent().await;
+        let desk = Desk::new(key.secret(), &url);
+        let line = format!("{line} -o json");
+        let child = desk.start(&line, Stdio::piped());
+        tokio::time::timeout(Duration::from_secs(10), taken.notified()).await.unwrap();
+        let process = child.id().to_string();
+        let kill = std::process::Command::new("kill").args(["-INT", &process]).status();
+        assert!(kill.unwrap().success());
+        let ran = desk.ended(child.wait_with_output().unwrap(), &line);
+        assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
+        assert_eq!(ran.error()["idempotencyKey"], resumed);
+        assert!(ran.error()["hint"].as_str().unwrap().contains(resumed), "{ran:?}");
+        assert_eq!(ran.error()["mayHaveExecuted"], true);
+    }
 }
 
 #[cfg(unix)]

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, order};
+use crate::{
+    peer,
+    shop::{Desk, Shop, order},
+};
 
 /// Five parcels, each a second later than the one before; the fifth has an order id.
 async fn shop_with_five() -> Shop {
@@ -67,6 +70,17 @@ async fn all_walks_the_pages_in_every_format() {
     assert_eq!((rows.len(), rows[0]), (6, heading));
     let newest = ",SB-NUMBER-0005,LABEL_GENERATED,Label generated,shop-5,,EC,http";
     assert!(rows[1].contains(newest), "{csv:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parcel_that_moves_down_the_list_meanwhile_is_listed_once() {
+    let body = r#"{"success":true,"data":[{"id":"par_1","trackingNumber":"SB-NUMBER-0001","status":"ORDERED",
+        "statusName":"x","destinationCountry":"EC","createdAt":"2026-01-05T08:00:00.000Z",
+        "updatedAt":"2026-01-05T08:00:00.000Z"}],"meta":{"requestId":"req_1","page":1,"limit":1,"total":3,"totalPages":3}}"#;
+    let desk = Desk::new(Shop::open().await.key.secret(), &peer::saying("200 OK", body).await);
+    let all = desk.run("parcel list --all -o json -v");
+    assert_eq!((all.code, numbers(&all.json())), (0, vec!["SB-NUMBER-0001".to_owned()]));
+    assert_eq!(all.stderr.matches("answer 200").count(), 3, "three pages were asked for: {all:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -137,6 +137,7 @@ fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
     let long = "x".repeat(256);
     let table = [
         ("short".to_owned(), "trackingNumbers[0]"),
+        (long.clone(), "trackingNumbers[0]"),
         ("SB-SUCCESS-0001 sb-success-0001".to_owned(), "trackingNumbers[1]"),
         (hundred_one.join(" "), "trackingNumbers"),
         (format!("SB-SUCCESS-0001 --reason {long}"), "reason"),

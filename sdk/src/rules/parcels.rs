@@ -112,7 +112,7 @@ fn country(text: &str) -> Result<CountryCode, Wrong> {
 }
 
 fn external_order_id(text: &str) -> Result<String, Wrong> {
-    match Text::LINE.most(100).read(text)? {
+    match Text::CODE.most(100).read(text)? {
         "" => Err(faults::too_short(1)),
         id => Ok(id.to_owned()),
     }
@@ -153,7 +153,7 @@ mod tests {
             ("limit", "100"),
             ("status", "DELIVERED"),
             ("country", "EC"),
-            ("externalOrderId", " SHOP-1 "),
+            ("externalOrderId", "SHOP-1"),
             ("createdFrom", "2026-01-10"),
             ("createdTo", "2026-01-10T15:05:00.000-05:00"),
         ])
@@ -184,7 +184,7 @@ mod tests {
             ("status", "", "UNKNOWN_VALUE"),
             ("country", "XX", "UNKNOWN_VALUE"),
             ("externalOrderId", &long, "TOO_LONG"),
-            ("externalOrderId", " ", "TOO_SHORT"),
+            ("externalOrderId", "", "TOO_SHORT"),
             ("createdFrom", "yesterday", "INVALID_FORMAT"),
             ("createdFrom", "2026-01-10T15:05:00", "INVALID_FORMAT"),
             ("createdTo", "2026-1-1", "INVALID_FORMAT"),

@@ -12,7 +12,7 @@ use serde_json::json;
 use ulid::Ulid;
 
 use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body};
-use crate::{clock::Millis, ids::named};
+use crate::{clock::Millis, core::state::Cause, ids::named};
 
 const NUMBERS: &str = "trackingNumbers";
 
@@ -135,7 +135,7 @@ fn offender<'a>(place: usize, number: &'a str, found: Option<&Candidate>) -> Opt
         Some(Candidate { manifest: Some(manifest), .. }) => {
             Refusal::already_manifested(&named("man", *manifest))
         }
-        Some(Candidate { parcel, .. }) if parcel.state.can_become(State::ManifestSubmitted) => {
+        Some(Candidate { parcel, .. }) if can_be_added(parcel.state) => {
             return None;
         }
         Some(Candidate { parcel, .. }) => {
@@ -148,6 +148,10 @@ fn offender<'a>(place: usize, number: &'a str, found: Option<&Candidate>) -> Opt
         status: found.map(|candidate| candidate.parcel.state.into()),
         error: refusal.to_item(),
     })
+}
+
+fn can_be_added(state: State) -> bool {
+    state.can_become_by(Cause::Manifest, State::ManifestSubmitted)
 }
 
 fn moved(parcel: &ParcelRow, now: Millis) -> Op {

@@ -10,6 +10,20 @@ pub fn order() -> Value {
     serde_json::from_str(ORDER).unwrap_or_default()
 }
 
+/// A manifest of that order's parcel.
+pub fn manifest() -> Value {
+    json!({
+        "idempotencyKey": "man-2026-01-10-A",
+        "awbNumber": "176-12345675",
+        "trackingNumbers": ["SB-SUCCESS-0001"],
+        "flightNumber": "EK213",
+        "departureDate": "2026-01-11",
+        "originAirport": "MIA",
+        "destinationAirport": "UIO",
+        "reference": "PO-77",
+    })
+}
+
 /// A carrier's request about that order's parcel.
 pub fn carrier_events() -> Value {
     json!({ "events": [{

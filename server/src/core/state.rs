@@ -110,14 +110,6 @@ impl State {
         self as u8
     }
 
-    /// The state that a status on the wire names.
-    pub fn of(status: &ParcelStatus) -> Option<Self> {
-        TRANSITIONS
-            .iter()
-            .map(|(state, _)| *state)
-            .find(|state| ParcelStatus::from(*state) == *status)
-    }
-
     /// The state stored under a number.
     pub fn of_number(number: u8) -> Option<Self> {
         TRANSITIONS.iter().map(|(state, _)| *state).find(|state| state.number() == number)

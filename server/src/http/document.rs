@@ -3,8 +3,9 @@
 
 use parcelo::{
     Auth, BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder,
-    ErrorCode, ErrorEnvelope, Health, Idempotency, LabelMetadata, Language, Meta, Method,
-    Operation, OrderRequest, ReprintRequest, TrackingRecord, VoidRequest, VoidedOrders, header,
+    ErrorCode, ErrorEnvelope, Health, Idempotency, LabelMetadata, Language, Manifest,
+    ManifestRequest, Meta, Method, Operation, OrderRequest, PageMeta, ParcelSummary,
+    ReprintRequest, SandboxReset, TrackingRecord, VoidRequest, VoidedOrders, header,
 };
 use utoipa::{
     ToSchema,
@@ -188,12 +189,17 @@ fn components() -> utoipa::openapi::Components {
     add::<CreatedOrder>(&mut schemas);
     add::<VoidRequest>(&mut schemas);
     add::<VoidedOrders>(&mut schemas);
+    add::<ManifestRequest>(&mut schemas);
+    add::<Manifest>(&mut schemas);
     add::<BatchTrackingRequest>(&mut schemas);
     add::<BatchTracking>(&mut schemas);
     add::<LabelMetadata>(&mut schemas);
     add::<ReprintRequest>(&mut schemas);
     add::<TrackingRecord>(&mut schemas);
     add::<Health>(&mut schemas);
+    add::<ParcelSummary>(&mut schemas);
+    add::<PageMeta>(&mut schemas);
+    add::<SandboxReset>(&mut schemas);
     add::<CarrierEvents>(&mut schemas);
     add::<CarrierResults>(&mut schemas);
     add::<Meta>(&mut schemas);

@@ -2,21 +2,24 @@
 //! method, path, key and idempotency are in the table of operations.
 
 use parcelo::{
-    BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder, ErrorCode,
+    BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CountryCode, CreatedOrder,
+    ErrorCode,
     ErrorCode::{
         AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
-        LabelNotReprintable, LabelVoided, ParcelDuplicateTracking, ParcelNotFound,
-        ParcelNotVoidable, ValidationFailed, VoidFailed,
+        LabelNotReprintable, LabelVoided, ManifestAlreadySubmitted, ManifestNotFound,
+        ManifestParcelsRejected, ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable,
+        SandboxOnly, ValidationFailed, VoidFailed,
     },
-    Health, LabelFormat, LabelMetadata, Meta, Operation, OrderRequest, ReprintRequest,
-    TrackingRecord, VoidRequest, VoidedOrders,
+    Health, LabelFormat, LabelMetadata, Manifest, ManifestRequest, Meta, Operation, OrderRequest,
+    PageMeta, ParcelStatus, ParcelSummary, ReprintRequest, SandboxReset, TrackingRecord,
+    VoidRequest, VoidedOrders,
 };
 use serde_json::{Value, json};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         RefOr,
-        schema::{ObjectBuilder, Ref, Schema, SchemaType, Type},
+        schema::{AllOfBuilder, ArrayBuilder, ObjectBuilder, Ref, Schema, SchemaType, Type},
     },
 };
 
@@ -50,7 +53,8 @@ pub(super) struct Answer {
 
 /// Every operation that is served.
 pub(super) fn pages() -> Vec<Page> {
-    [orders(), tracking(), labels(), account(), carriers()].into_iter().flatten().collect()
+    let all = [orders(), manifests(), tracking(), labels(), account(), carriers()];
+    all.into_iter().flatten().collect()
 }
 
 fn orders() -> Vec<Page> {
@@ -91,6 +95,35 @@ fn orders() -> Vec<Page> {
                 IdempotencyConflict,
                 IdempotencyInProgress,
             ],
+        },
+    ]
+}
+
+fn manifests() -> Vec<Page> {
+    vec![
+        Page {
+            operation: Operation::SubmitManifest,
+            summary: "Submit a manifest under an air waybill",
+            query: &[],
+            request: Some((name::<ManifestRequest>(), sample::manifest())),
+            answers: vec![
+                data_as("201", "The manifest was submitted.", name::<Manifest>()),
+                data("It had been submitted before.", name::<Manifest>()),
+            ],
+            refusals: &[
+                ManifestParcelsRejected,
+                ManifestAlreadySubmitted,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+            ],
+        },
+        Page {
+            operation: Operation::GetManifest,
+            summary: "Read a manifest",
+            query: &[],
+            request: None,
+            answers: vec![data("The manifest as it was submitted.", name::<Manifest>())],
+            refusals: &[ManifestNotFound],
         },
     ]
 }
@@ -179,14 +212,75 @@ fn carriers() -> Vec<Page> {
 }
 
 fn account() -> Vec<Page> {
-    vec![Page {
-        operation: Operation::Health,
-        summary: "Check the API key",
-        query: &[],
-        request: None,
-        answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
-        refusals: &[],
-    }]
+    vec![
+        Page {
+            operation: Operation::Health,
+            summary: "Check the API key",
+            query: &[],
+            request: None,
+            answers: vec![one("200", "Which key this is, and what it may do.", name::<Health>())],
+            refusals: &[],
+        },
+        Page {
+            operation: Operation::ListParcels,
+            summary: "List parcels, newest first",
+            query: LIST,
+            request: None,
+            answers: vec![list("A page of the list.", name::<ParcelSummary>())],
+            refusals: &[ValidationFailed],
+        },
+        Page {
+            operation: Operation::ResetSandbox,
+            summary: "Delete all data of the caller's sandbox",
+            query: &[],
+            request: None,
+            answers: vec![data("How much was deleted.", name::<SandboxReset>())],
+            refusals: &[SandboxOnly],
+        },
+    ]
+}
+
+const LIST: &[Query] = &[
+    Query { name: "page", about: "The page, from 1; 1 when absent.", schema: || whole(u32::MAX) },
+    Query { name: "limit", about: "Parcels on a page; 20 when absent.", schema: || whole(100) },
+    Query {
+        name: "status",
+        about: "Only parcels in this status.",
+        schema: || <ParcelStatus as PartialSchema>::schema(),
+    },
+    Query {
+        name: "country",
+        about: "Only parcels to this country.",
+        schema: || <CountryCode as PartialSchema>::schema(),
+    },
+    Query {
+        name: "externalOrderId",
+        about: "Only parcels with exactly this id in the caller's system.",
+        schema: || {
+            let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
+            text.min_length(Some(1)).max_length(Some(100)).into()
+        },
+    },
+    Query {
+        name: "createdFrom",
+        about: "Only parcels created then or later: a time, or a date, which begins in UTC.",
+        schema: moment,
+    },
+    Query {
+        name: "createdTo",
+        about: "Only parcels created before: a time, or a date, which begins in UTC.",
+        schema: moment,
+    },
+];
+
+fn whole(most: u32) -> RefOr<Schema> {
+    let number = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
+    number.minimum(Some(1)).maximum(Some(most)).into()
+}
+
+fn moment() -> RefOr<Schema> {
+    let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
+    text.pattern(Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$")).into()
 }
 
 /// The name of a type of the vocabulary in the document.
@@ -200,15 +294,37 @@ fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
 
 /// An answer in the envelope.
 fn data(about: &'static str, schema: String) -> Answer {
+    data_as("200", about, schema)
+}
+
+fn data_as(status: &'static str, about: &'static str, schema: String) -> Answer {
+    let meta = Ref::from_schema_name(name::<Meta>());
+    enveloped(status, about, (Ref::from_schema_name(schema).into(), meta.into()))
+}
+
+/// A page of a list in the envelope: paging stands beside the request's id.
+fn list(about: &'static str, schema: String) -> Answer {
+    let items = ArrayBuilder::new().items(Ref::from_schema_name(schema));
+    let meta = AllOfBuilder::new()
+        .item(Ref::from_schema_name(name::<PageMeta>()))
+        .item(Ref::from_schema_name(name::<Meta>()));
+    enveloped("200", about, (items.into(), meta.into()))
+}
+
+fn enveloped(
+    status: &'static str,
+    about: &'static str,
+    (data, meta): (RefOr<Schema>, RefOr<Schema>),
+) -> Answer {
     let truth = ObjectBuilder::new().schema_type(SchemaType::from(Type::Boolean));
     let envelope = ObjectBuilder::new()
         .property("success", truth)
-        .property("data", Ref::from_schema_name(schema))
-        .property("meta", Ref::from_schema_name(name::<Meta>()))
+        .property("data", data)
+        .property("meta", meta)
         .required("success")
         .required("data")
         .required("meta");
-    Answer { status: "200", about, contents: vec![(JSON, envelope.into())] }
+    Answer { status, about, contents: vec![(JSON, envelope.into())] }
 }
 
 fn files(status: &'static str, about: &'static str) -> Answer {

@@ -95,7 +95,7 @@ impl Service {
             Commit::Committed => Ok(Some(answer)),
             Commit::VersionConflict | Commit::DuplicateAwb => Ok(None),
             Commit::IdempotencyTaken(record) => taken(record, &asked.said, now).map(Some),
-            Commit::Busy => Err(Refusal::in_progress()),
+            Commit::Busy if asked.key.is_some() => Err(Refusal::in_progress()),
             outcome => Err(failed(&outcome)),
         }
     }

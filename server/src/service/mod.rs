@@ -120,3 +120,6 @@ impl From<StoreError> for Refusal {
         Self::unavailable()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,66 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
         | Op::Reprint { .. } => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parcelo::{Environment, Language, rules::check_list};
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        core::{Countries, sample},
+        ids::Ids,
+        mock::MockServer,
+        service::{Caller, KeyIssuer, Keyed, NewKeyRequest},
+        store::Store,
+    };
+
+    const START: Millis = Millis(1_768_057_500_000);
+
+    /// A service whose clock moves and takes no step, with the caller of one key.
+    async fn service() -> (Service, Arc<ManualClock>, Caller) {
+        let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
+        let settings = MockServer::start().await.api().service.settings().clone();
+        let store = Store::memory([1; 32]).unwrap();
+        let request = NewKeyRequest {
+            account: "default".to_owned(),
+            environment: Environment::Sandbox,
+            name: "Test".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
+        let issuer = KeyIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
+        let (_, key) = issuer.issue(request, START).await.unwrap();
+        let service = Service::new(store, clock.clone(), ids, settings);
+        (service, clock, Caller { key: Arc::new(key) })
+    }
+
+    #[tokio::test]
+    async fn what_is_due_is_done_before_a_list_or_a_manifest_is_decided() {
+        let list = async |service: &Service, caller: &Caller| {
+            let query = check_list([("status".into(), "CUSTOMS_CLEARANCE".into())]).unwrap();
+            service.list_parcels(caller, &query, Language::En).await.unwrap().1.total
+        };
+        let submit = async |service: &Service, caller: &Caller| {
+            let (body, request_id) = (&sample::manifest(), "req_1");
+            let request = Keyed { body, header_key: None, request_id };
+            service.submit_manifest(caller, request).await
+        };
+        for is_list_first in [true, false] {
+            let (service, clock, caller) = service().await;
+            service.create_order(&caller, &sample::order(), None).await.unwrap();
+            assert_eq!(list(&service, &caller).await, 0);
+            clock.set(START.plus(5 * Millis::MINUTE));
+            if is_list_first {
+                assert_eq!(list(&service, &caller).await, 1);
+            }
+            let refused = submit(&service, &caller).await.unwrap_err();
+            assert_eq!(refused.code, parcelo::ErrorCode::ManifestParcelsRejected);
+            assert_eq!(list(&service, &caller).await, 1);
+        }
+    }
+}

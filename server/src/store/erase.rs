@@ -70,8 +70,10 @@ fn purge(db: &Connection, before: i64) -> rusqlite::Result<Deleted> {
 /// Deletes the parcels that `which` selects, and whatever hangs on them.
 fn parcels(db: &Connection, which: &str, value: i64) -> rusqlite::Result<Deleted> {
     let events = delete(db, &format!("DELETE FROM events WHERE parcel IN ({which})"), value)?;
+    for table in ["manifest_parcels", "carrier_events", "carrier_exceptions"] {
+        delete(db, &format!("DELETE FROM {table} WHERE parcel IN ({which})"), value)?;
+    }
     for sql in [
-        format!("DELETE FROM manifest_parcels WHERE parcel IN ({which})"),
         format!(
             "UPDATE parcel_counts SET total = total - gone.parcels FROM (SELECT tenant, \
              count(*) AS parcels FROM parcels WHERE id IN ({which}) GROUP BY tenant) AS gone \

@@ -128,7 +128,10 @@ impl<'a> Filter<'a> {
             from: query.created_from.map_or(i64::MIN, millis),
             to: query.created_to.map_or(i64::MAX, millis),
             // A status that no state has is no parcel's.
-            state: query.status.as_ref().map(|status| State::of(status).map_or(0, State::number)),
+            state: query
+                .status
+                .as_ref()
+                .map(|status| State::of_status(status).map_or(0, State::number)),
             country: query.country.map(|country| country.as_str()),
             order_id: query.external_order_id.as_deref(),
         }

@@ -294,6 +294,19 @@ async fn refused_events_are_kept_for_people_to_look_at() {
 }
 
 #[tokio::test]
+async fn a_sandbox_that_is_reset_forgets_what_carriers_sent_about_it() {
+    let (server, api, carrier, _) = start().await;
+    server.clock().advance(minutes(60)).await;
+    let events = [scan("e1", "IN_TRANSIT", "08:30"), scan("e2", "VOIDED", "08:40")];
+    assert_eq!(carrier.told(&events).await, ["APPLIED", "ILLEGAL_TRANSITION"]);
+    assert_eq!(send(api.request("POST", Operation::ResetSandbox.path())).await.status, 200);
+    assert_eq!(carrier.told(&events).await, ["PARCEL_NOT_FOUND", "PARCEL_NOT_FOUND"]);
+    api.created(&numbered("order-0001", NUMBER)).await;
+    let now = scan("e1", "IN_TRANSIT", "09:00");
+    assert_eq!(carrier.told(&[now]).await, ["APPLIED"], "a new parcel under the same number");
+}
+
+#[tokio::test]
 async fn one_to_a_hundred_events_fit_in_a_request() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;

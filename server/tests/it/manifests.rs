@@ -6,7 +6,10 @@ use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, numbered, order, send, with};
+use crate::{
+    api::{Answer, Api, numbered, order, send, with},
+    running::{House, Running},
+};
 
 const SUBMIT: &str = Operation::SubmitManifest.path();
 const AWB: &str = "176-12345675";
@@ -18,6 +21,14 @@ async fn start() -> (MockServer, Api) {
     (server, api)
 }
 
+/// A server on a file: there decisions overlap, and commits come one after the other.
+fn on_a_file() -> (House, Running, Api) {
+    let house = House::new();
+    let running = house.start(&["--sandbox-rate-limit", "1000000"]);
+    let api = running.api(&house.new_key("sandbox").1);
+    (house, running, api)
+}
+
 async fn post(api: &Api, body: &Value) -> Answer {
     let request = api.request("POST", SUBMIT).header("content-type", "application/json");
     send(request.body(body.to_string())).await
@@ -26,6 +37,12 @@ async fn post(api: &Api, body: &Value) -> Answer {
 async fn submit<N: AsRef<str>>(api: &Api, awb: &str, numbers: &[N]) -> Answer {
     let numbers: Vec<_> = numbers.iter().map(AsRef::as_ref).collect();
     post(api, &json!({ "awbNumber": awb, "trackingNumbers": numbers })).await
+}
+
+/// A valid air waybill for each number below a million.
+fn awb(number: usize) -> String {
+    let serial = 1_000_000 + number;
+    format!("176-{serial}{}", serial % 7)
 }
 
 /// Creates parcels and answers with their numbers.
@@ -250,12 +267,13 @@ async fn a_key_replays_conflicts_and_is_remembered_for_a_resubmission_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
+    let (_house, _running, api) = on_a_file();
     for round in 0..10 {
-        let (_server, api) = start().await;
-        let numbers = parcels(&api, 0..19).await;
-        // Number 9 is in both; either way round it is place 9 of the one and 0 of the other.
+        let numbers = parcels(&api, round * 19..round * 19 + 19).await;
         let (one, other) = (&numbers[..10], &numbers[9..]);
-        let answers = tokio::join!(submit(&api, AWB, one), submit(&api, OTHER_AWB, other));
+        let (first, second) = (awb(2 * round), awb(2 * round + 1));
+        let answers = tokio::join!(submit(&api, &first, one), submit(&api, &second, other));
+        // The parcel in both is the last of the one and the first of the other.
         let (winner, loser, place) = match (answers.0.status, answers.1.status) {
             (201, 409) => (one, &answers.1, 0),
             (409, 201) => (other, &answers.0, 9),
@@ -275,7 +293,7 @@ async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_identical_submissions_one_submits_and_all_get_its_manifest() {
-    let (_server, api) = start().await;
+    let (_house, _running, api) = on_a_file();
     let numbers = parcels(&api, 0..5).await;
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..32 {
@@ -290,11 +308,12 @@ async fn of_many_identical_submissions_one_submits_and_all_get_its_manifest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_sets_for_one_air_waybill_one_gets_it() {
+    let (_house, _running, api) = on_a_file();
     for round in 0..10 {
-        let (_server, api) = start().await;
-        let numbers = parcels(&api, 0..4).await;
+        let numbers = parcels(&api, round * 4..round * 4 + 4).await;
+        let awb = awb(round);
         let answers =
-            tokio::join!(submit(&api, AWB, &numbers[..2]), submit(&api, AWB, &numbers[2..]));
+            tokio::join!(submit(&api, &awb, &numbers[..2]), submit(&api, &awb, &numbers[2..]));
         let loser = match (answers.0.status, answers.1.status) {
             (201, 409) => &answers.1,
             (409, 201) => &answers.0,

@@ -127,3 +127,26 @@ async fn the_sandbox_keeps_data_for_30_days() {
     let again = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     assert_eq!(again.status, 201, "the number is free: {}", again.text());
 }
+
+#[tokio::test]
+async fn what_carriers_reported_goes_along() {
+    let (server, api, _) = start().await;
+    let carrier = server.carrier_key();
+    let push = async |status: &str| {
+        let event = json!({ "eventId": format!("scan-{status}"), "trackingNumber": "SB-PARCEL-0001",
+            "status": status, "occurredAt": "2026-01-05T08:00:00Z", "location": "Hub" });
+        let request = api.request("POST", Operation::PushCarrierEvents.path());
+        let request = request.header("X-Carrier-Key", carrier.secret());
+        let request = request.header("content-type", "application/json");
+        let answer = send(request.body(json!({ "events": [event] }).to_string())).await;
+        answer.json()["data"]["results"][0]["outcome"].clone()
+    };
+    for _ in 0..2 {
+        api.created(&numbered("order-0001", "SB-PARCEL-0001")).await;
+        assert_eq!(push("PICKED_UP").await, "APPLIED");
+        assert_eq!(push("PICKED_UP").await, "DUPLICATE");
+        assert_eq!(push("DELIVERED").await, "REJECTED");
+        let deleted = reset(&api).await.json()["data"]["deleted"].clone();
+        assert_eq!(deleted["trackingEvents"], 3);
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use parcelo::{ErrorCode, FaultCode, Language, Operation, ParcelStatus, WarningCode};
+use parcelo_server::core::state::TRANSITIONS;
 
 use super::{
     assert_none,
@@ -48,6 +49,27 @@ fn the_reference_has_every_status_fault_and_warning() {
         .filter(|word| !text.contains(word.as_str()))
         .collect();
     assert_none("docs/api.md lacks", &missing);
+}
+
+#[test]
+fn the_reference_has_the_transitions_that_the_core_allows() {
+    let text = read("docs/api.md");
+    let table = text.split("\n| from | to |\n|---|---|\n").nth(1).unwrap();
+    let mut told = Vec::new();
+    for line in table.lines().take_while(|line| line.starts_with('|')) {
+        let [from, to] = [1, 2].map(|cell| line.split('|').nth(cell).unwrap().trim());
+        let (from, to) = (from.split(", "), to.split(", ").filter(|to| *to != "final"));
+        let pairs = from.flat_map(|from| to.clone().map(move |to| (from, to)));
+        told.extend(pairs.map(|(from, to)| format!("{from} > {to}")));
+    }
+    let status = |state| ParcelStatus::from(state);
+    let allowed = TRANSITIONS.iter().flat_map(|(from, next)| {
+        next.iter().map(|to| format!("{} > {}", status(*from), status(*to)))
+    });
+    let mut allowed: Vec<_> = ["(none) > ORDERED".to_owned()].into_iter().chain(allowed).collect();
+    told.sort();
+    allowed.sort();
+    assert_eq!(told, allowed, "the table of transitions in docs/api.md");
 }
 
 #[test]

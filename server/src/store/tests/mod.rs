@@ -3,3 +3,4 @@
 mod carriers;
 pub(super) mod conformance;
 mod durability;
+mod erasure;

@@ -1,0 +1,115 @@
+//! What the service promises carriers, on a clock that nobody but the test moves.
+
+use std::sync::Arc;
+
+use parcelo::{CarrierOutcome, Environment, ParcelStatus, TrackingNumber, rules::Destinations};
+use serde_json::json;
+
+use super::{Carrier, KeyIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
+use crate::{
+    clock::{Clock, ManualClock, Millis},
+    core::{
+        CarrierKeyRecord, CarrierNumber, Countries, Secrets, Site,
+        limit::{Admission, Quota},
+        sample,
+    },
+    ids::Ids,
+    store::Store,
+};
+
+fn service(clock: &Arc<ManualClock>) -> Service {
+    let site =
+        |environment| Site { environment, base_url: String::new(), labels_host: String::new() };
+    let settings = Settings {
+        production: site(Environment::Production),
+        sandbox: site(Environment::Sandbox),
+        destinations: Destinations::All,
+        limits: Limits { production: 3, ..Limits::default() },
+        secrets: Secrets::derive(&[1; 32]),
+        trusted_proxies: Vec::new(),
+    };
+    let store = Store::memory([1; 32]).unwrap();
+    let clock: Arc<dyn Clock> = clock.clone();
+    Service::new(store, clock, Arc::new(Ids::seeded(1)), settings)
+}
+
+fn carrier(row: i64, environment: Environment) -> Carrier {
+    Carrier {
+        key: Arc::new(CarrierKeyRecord {
+            row,
+            id: format!("car_{row}"),
+            carrier: CarrierNumber(1),
+            environment,
+            name: "Andes Cargo".to_owned(),
+            last4: "wXyZ".to_owned(),
+            created_at: Millis(0),
+            revoked_at: None,
+        }),
+    }
+}
+
+#[test]
+fn a_carrier_key_has_ten_times_the_limit_of_its_environment() {
+    let service = service(&Arc::new(ManualClock::at(Millis(0))));
+    let one = carrier(1, Environment::Production);
+    for left in (0..30).rev() {
+        let quota = Quota { limit: 30, remaining: left, reset: 1 };
+        assert_eq!(service.admit_carrier(&one, Millis(0)), Admission::Granted(quota));
+    }
+    let empty = Quota { limit: 30, remaining: 0, reset: 1 };
+    assert_eq!(service.admit_carrier(&one, Millis(999)), Admission::Refused(empty));
+    for (row, environment, limit) in
+        [(2, Environment::Production, 30), (3, Environment::Sandbox, 1_000)]
+    {
+        let quota = Quota { limit, remaining: limit - 1, reset: 1 };
+        let admission = service.admit_carrier(&carrier(row, environment), Millis(0));
+        assert_eq!(admission, Admission::Granted(quota));
+    }
+    assert!(matches!(service.admit_carrier(&one, Millis(1_000)), Admission::Granted(_)));
+}
+
+/// An order for `SB-SUCCESS-0001`, created at the clock's moment.
+async fn with_order(service: &Service) {
+    let request = NewKeyRequest {
+        account: "default".to_owned(),
+        environment: Environment::Sandbox,
+        name: "Test".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
+    };
+    let issuer = KeyIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
+    let (key, _) = issuer.issue(request, service.now()).await.unwrap();
+    let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
+    let caller = service.authenticate(visitor).unwrap();
+    service.create_order(&caller, &sample::order(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn steps_that_nobody_has_taken_yet_are_taken_before_a_scan_is_judged() {
+    let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
+    let service = service(&clock);
+    with_order(&service).await;
+    clock.set(clock.now().plus(17 * Millis::MINUTE));
+    let body = json!({ "events": [{
+        "eventId": "scan-0001", "trackingNumber": "SB-SUCCESS-0001", "status": "DELIVERED",
+        "occurredAt": "2026-01-05T08:16:00Z", "location": "Quito, EC"
+    }] });
+    let carrier = carrier(1, Environment::Sandbox);
+    let told = service.push_carrier_events(&carrier, &body).await.unwrap();
+    assert_eq!(told.results[0].outcome, CarrierOutcome::Applied);
+    let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
+    let parcel = service.store.parcel(Environment::Sandbox, &number).unwrap().unwrap();
+    let events = service.store.events(&parcel).unwrap();
+    let told: Vec<_> =
+        events.iter().map(|event| ParcelStatus::from(event.state).to_string()).collect();
+    let expected = [
+        "ORDERED",
+        "LABEL_GENERATED",
+        "CUSTOMS_CLEARANCE",
+        "IN_TRANSIT",
+        "OUT_FOR_DELIVERY",
+        "DELIVERED",
+    ];
+    assert_eq!(told, expected);
+}

@@ -1,0 +1,147 @@
+//! Lists and manifests have their indexes; what is deleted is gone whole, and its ids with it.
+
+use parcelo::{Awb, Deleted, rules::check_list};
+use ulid::Ulid;
+
+use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
+use crate::{
+    clock::Millis,
+    core::{Changes, Event, Op, ParcelKey, State, Tenant, manifest::NewManifest},
+    store::{Commit, Store, connection},
+};
+
+fn moved(parcel: ParcelKey) -> Op {
+    let event = Event {
+        sequence: 3,
+        state: State::InTransit,
+        at: NOW,
+        location: "Quito, EC".to_owned(),
+        description: None,
+    };
+    Op::Move { parcel, event }
+}
+
+async fn commit(store: &Store, changes: Changes) {
+    assert_eq!(store.commit(changes).await, Commit::Committed);
+}
+
+fn total(store: &Store, tenant: Tenant) -> u64 {
+    store.list(tenant, &check_list([]).unwrap()).unwrap().1
+}
+
+fn manifest(tenant: Tenant, parcels: Vec<ParcelKey>, id: u128) -> Op {
+    Op::InsertManifest(Box::new(NewManifest {
+        id: Ulid::from_parts(1, id),
+        tenant,
+        awb: Awb::parse("176-12345675").unwrap(),
+        submitted_at: NOW,
+        document: b"{}".to_vec(),
+        parcels,
+    }))
+}
+
+#[tokio::test]
+async fn a_decision_on_a_deleted_parcel_never_meets_another_one() {
+    let store = Store::memory(SECRET).unwrap();
+    commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
+    let old = row(&store, "SB-FIRST-0001").unwrap();
+    store.reset(sandbox(1)).await.unwrap();
+    commit(&store, create(sandbox(2), "SB-SECOND-0001", 2)).await;
+    let new = row(&store, "SB-SECOND-0001").unwrap();
+    assert_eq!(new.version, old.version);
+    let expect = vec![(old.key, old.version)];
+    let stale = Changes { expect, ops: vec![moved(old.key)], ..nothing() };
+    assert_eq!(store.commit(stale).await, Commit::VersionConflict);
+    assert_eq!(row(&store, "SB-SECOND-0001"), Some(new));
+}
+
+#[tokio::test]
+async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production() {
+    let store = Store::memory(SECRET).unwrap();
+    let production = Tenant { environment: parcelo::Environment::Production, ..sandbox(1) };
+    commit(&store, create(production, "EC-PERMANENT-1", 9_000)).await;
+    for number in 0..1_100 {
+        commit(&store, create(sandbox(1), &format!("SB-ONE-{number:06}"), number)).await;
+    }
+    for number in 1_100..2_100 {
+        commit(&store, create(sandbox(2), &format!("SB-TWO-{number:06}"), number)).await;
+    }
+    let parcel = row(&store, "SB-TWO-001500").unwrap().key;
+    let ops = vec![manifest(sandbox(2), vec![parcel], 1), moved(parcel)];
+    commit(&store, Changes { ops, ..nothing() }).await;
+    assert_eq!(store.purge(NOW.plus(-1)).await.unwrap(), Deleted::default());
+    let expected = Deleted {
+        parcels: 2_100,
+        labels: 2_100,
+        manifests: 1,
+        tracking_events: 4_201,
+        idempotency_keys: 2_100,
+        webhook_deliveries: 0,
+    };
+    assert_eq!(store.purge(NOW).await.unwrap(), expected);
+    let left = [production, sandbox(1), sandbox(2)].map(|tenant| total(&store, tenant));
+    assert_eq!(left, [1, 0, 0]);
+    assert_eq!(store.reset(production).await.unwrap(), Deleted::default());
+    assert_eq!(total(&store, production), 1);
+    assert_eq!(store.purge(Millis(i64::MAX)).await.unwrap(), Deleted::default());
+}
+
+#[tokio::test]
+async fn a_tenant_has_one_manifest_under_an_air_waybill() {
+    let store = Store::memory(SECRET).unwrap();
+    commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
+    let parcel = row(&store, "SB-FIRST-0001").unwrap();
+    commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![], 1)], ..nothing() }).await;
+    let ops = vec![moved(parcel.key), manifest(sandbox(1), vec![parcel.key], 2)];
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::DuplicateAwb);
+    assert_eq!(row(&store, "SB-FIRST-0001"), Some(parcel), "nothing of it is kept");
+}
+
+#[test]
+fn lists_and_deletions_have_their_indexes() {
+    let mut db = connection::memory().unwrap();
+    connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
+    let list = "SELECT id FROM parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
+    let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
+    let order_id = "json_extract(order_json, '$.externalOrderId') = 'x'";
+    let sandboxes = "tenant IN (SELECT tenant FROM parcel_counts WHERE tenant % 2 = 1)";
+    let reads = [
+        (format!("{list} AND (3 IS NULL OR state = 3) {newest}"), "COVERING INDEX parcels_list"),
+        (format!("{list} AND (NULL IS NULL OR country = NULL)"), "COVERING INDEX parcels_list"),
+        (format!("{list} AND {order_id} {newest}"), "parcels_external"),
+        (
+            format!(
+                "SELECT id FROM parcels WHERE {sandboxes} AND created_at <= 9 ORDER BY tenant, created_at, id"
+            ),
+            "COVERING INDEX parcels_list",
+        ),
+        (
+            format!(
+                "DELETE FROM idempotency WHERE {sandboxes} AND tenant % 2 = 1 AND first_seen <= 9"
+            ),
+            "idempotency_sandbox",
+        ),
+        (
+            "DELETE FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1".to_owned(),
+            "idempotency_sandbox",
+        ),
+        (
+            "DELETE FROM manifests WHERE tenant % 2 = 1 AND submitted_at <= 9".to_owned(),
+            "manifests_sandbox",
+        ),
+        (
+            "SELECT document FROM manifests WHERE tenant = 3 AND awb = 'x'".to_owned(),
+            "manifests_awb",
+        ),
+        (
+            "SELECT document FROM manifests WHERE public_id = x'00' AND tenant = 3".to_owned(),
+            "public_id",
+        ),
+    ];
+    for (sql, index) in reads {
+        let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let lines = plan.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        let plan = lines.collect::<Result<Vec<_>, _>>().unwrap().join("; ");
+        assert!(plan.contains(index) && !plan.contains("TEMP"), "{sql}: {plan}");
+    }
+}
