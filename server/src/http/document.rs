@@ -28,6 +28,10 @@ use super::{
 const KEY: &str = "apiKey";
 const CARRIER_KEY: &str = "carrierKey";
 
+const ABOUT: &str = "Parcel orders with labels, from their creation to their delivery. A key for the \
+    sandbox (`pk_test_…`) works on the sandbox's address, a live key (`pk_live_…`) on production's. \
+    Every refusal has a code, an English and a Spanish text, and the id of its request.";
+
 /// GET /openapi.json.
 pub(super) async fn get() -> axum::response::Response {
     answer::ok(&document())
@@ -44,17 +48,14 @@ fn document() -> OpenApi {
         };
         paths = paths.path(page.operation.path(), PathItem::new(method, operation));
     }
-    let info = InfoBuilder::new()
-        .title("Parcelo")
-        .version("1")
-        .description(Some("Creates parcel orders with labels and tracks them."))
-        .build();
+    let info = InfoBuilder::new().title("Parcelo").version("1").description(Some(ABOUT)).build();
     OpenApiBuilder::new().info(info).paths(paths).components(Some(components())).build()
 }
 
 fn describe(page: &Page) -> utoipa::openapi::path::Operation {
     let mut operation = OperationBuilder::new()
         .operation_id(Some(page.operation.name()))
+        .tag(group_of(page.operation.path()))
         .summary(Some(page.summary))
         .description(Some(about_headers(page.operation)))
         .parameters(Some(parameters(page)))
@@ -71,6 +72,12 @@ fn describe(page: &Page) -> utoipa::openapi::path::Operation {
         Auth::Public => return operation.build(),
     };
     operation.security(SecurityRequirement::new::<_, [&str; 0], _>(key, [])).build()
+}
+
+/// What an operation is about: the first word of its path that is no version.
+fn group_of(path: &str) -> &str {
+    let path = path.strip_prefix("/api/v1").unwrap_or(path);
+    path.split('/').nth(1).unwrap_or_default()
 }
 
 /// Headers are told in words: as parameters they would promise that no other header is accepted.

@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod carriers;
+mod docs;
 mod document;
 mod gate;
 mod health;
@@ -70,6 +71,9 @@ pub fn router(api: Api) -> Router {
         .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
         .route(&files, get(labels::linked))
         .route(DOCUMENT, get(document::get))
+        .route("/docs", get(docs::moved))
+        .route(docs::PAGE, get(docs::page))
+        .route("/docs/{file}", get(docs::file))
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready));
     gated(routes, api)

@@ -43,3 +43,31 @@ async fn every_reference_leads_to_a_schema_and_every_path_to_an_operation() {
         assert!(item[method].is_object(), "{path}");
     }
 }
+
+/// What a page's text loads: the values of its `src` and `href`.
+fn loaded(html: &str) -> Vec<String> {
+    let values = html.split(" src=\"").skip(1).chain(html.split(" href=\"").skip(1));
+    values.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_page_over_the_document_loads_its_own_files_only() {
+    let server = MockServer::start().await;
+    let api = Api::new(server.url());
+    // The client has followed `/docs` to the page.
+    let page = api.get("/docs").await;
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html"));
+    let policy = page.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+    let files = loaded(&page.text());
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        let name = file.strip_prefix("./").unwrap_or(&file);
+        let answer = api.get(&format!("/docs/{name}")).await;
+        assert_eq!((answer.status, answer.bytes.is_empty()), (200, false), "{file}");
+    }
+    let start = api.get("/docs/swagger-initializer.js").await.text();
+    assert!(start.contains("\"../openapi.json\""), "{start}");
+    assert!(start.contains("\"validatorUrl\": \"none\""), "{start}");
+    assert_eq!(api.get("/docs/no.js").await.refusal(), (404, "NOT_FOUND".to_owned()));
+}

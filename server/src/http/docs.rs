@@ -1,0 +1,51 @@
+//! The API's documentation for people: Swagger UI over [the document](super::document), with all its
+//! files from this server.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::Path,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use parcelo::ErrorCode;
+use utoipa_swagger_ui::{Config, serve};
+
+use super::Refused;
+
+/// The page's address; its files are beside it.
+pub(super) const PAGE: &str = "/docs/";
+
+/// The page may load its own files and call its own server, nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                      img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+
+/// GET /docs: where the page is, relative, for a proxy may have put a folder before it.
+pub(super) async fn moved() -> Response {
+    (axum::http::StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, "docs/")]).into_response()
+}
+
+/// GET /docs/.
+pub(super) async fn page() -> Response {
+    file(Path("index.html".to_owned())).await
+}
+
+/// GET /docs/{file}.
+pub(super) async fn file(Path(name): Path<String>) -> Response {
+    // Without this the page would send the document's address to a validator elsewhere.
+    let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
+    match serve(&name, Arc::new(config)) {
+        Ok(Some(file)) => (
+            [
+                (header::CONTENT_TYPE, file.content_type.as_str()),
+                (header::CONTENT_SECURITY_POLICY, POLICY),
+                (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+                (header::REFERRER_POLICY, "no-referrer"),
+            ],
+            file.bytes.into_owned(),
+        )
+            .into_response(),
+        Ok(None) | Err(_) => Refused::from(ErrorCode::NotFound).into_response(),
+    }
+}
