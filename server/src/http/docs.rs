@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::{
     extract::Path,
     http::header,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use parcelo::ErrorCode;
 use utoipa_swagger_ui::{Config, serve};
@@ -23,7 +23,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 
 /// GET /docs: where the page is, relative, for a proxy may have put a folder before it.
 pub(super) async fn moved() -> Response {
-    (axum::http::StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, "docs/")]).into_response()
+    Redirect::permanent("docs/").into_response()
 }
 
 /// GET /docs/.

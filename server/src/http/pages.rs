@@ -153,7 +153,32 @@ fn tracking() -> Vec<Page> {
             answers: vec![data("A result for each number.", name::<BatchTracking>())],
             refusals: &[],
         },
+        Page {
+            operation: Operation::PublicTracking,
+            summary: "Track one parcel without a key",
+            query: &[
+                Query {
+                    name: "format",
+                    about: "`json` for the record; browsers get a page otherwise.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+                Query {
+                    name: "lang",
+                    about: "`en` or `es`; `Accept-Language` counts when absent.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+            ],
+            request: None,
+            answers: vec![public_tracking()],
+            refusals: &[ParcelNotFound],
+        },
     ]
+}
+
+fn public_tracking() -> Answer {
+    let record = one("200", "What everybody may know.", name::<TrackingRecord>());
+    let page = ("text/html", <String as PartialSchema>::schema());
+    Answer { contents: record.contents.into_iter().chain([page]).collect(), ..record }
 }
 
 fn labels() -> Vec<Page> {

@@ -144,16 +144,12 @@ impl Mood {
             ParcelStatus::Ordered
             | ParcelStatus::LabelGenerated
             | ParcelStatus::ManifestSubmitted => Self::Start,
-            ParcelStatus::PickedUp
-            | ParcelStatus::CustomsClearance
-            | ParcelStatus::InTransit
-            | ParcelStatus::OutForDelivery => Self::Moving,
             ParcelStatus::CustomsHold | ParcelStatus::DeliveryAttempted => Self::Waiting,
             ParcelStatus::ReturnToSender => Self::Returning,
             ParcelStatus::Delivered => Self::Done,
             ParcelStatus::DeliveryFailed => Self::Failed,
             ParcelStatus::Voided => Self::Over,
-            // One that is newer than this page.
+            // On its way, or in a status that is newer than this page.
             _ => Self::Moving,
         }
     }
@@ -179,9 +175,7 @@ impl Mood {
             Self::Waiting => "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 7v5l3.5 2",
             Self::Returning => "M9 5 4 10l5 5M4 10h10a5 5 0 0 1 0 10h-4",
             Self::Done => "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM8 12.3l2.7 2.7L16 9.5",
-            Self::Failed | Self::Over => {
-                "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM9 9l6 6M15 9l-6 6"
-            }
+            Self::Failed | Self::Over => "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM9 9l6 6M15 9l-6 6",
         }
     }
 }
@@ -213,8 +207,8 @@ impl Arrival {
         let promised = record.estimated_delivery;
         match record.status {
             ParcelStatus::Delivered => {
-                let history = record.history.iter().flatten();
-                let last = history.filter(|entry| entry.status == ParcelStatus::Delivered).last()?;
+                let mut history = record.history.iter().flatten();
+                let last = history.rfind(|entry| entry.status == ParcelStatus::Delivered)?;
                 let date = local(last, *promised.offset()).date_naive();
                 let date = Day::new(date, language);
                 Some(Self { label: words.delivered_on, hint: None, date })
@@ -258,4 +252,72 @@ fn entries(history: &[HistoryEntry], offset: FixedOffset, language: Language) ->
 
 fn local(entry: &HistoryEntry, offset: FixedOffset) -> DateTime<FixedOffset> {
     entry.timestamp.with_timezone(&offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(status: &ParcelStatus, language: Language) -> TrackingRecord {
+        let entry = |status: &ParcelStatus, at: &str| HistoryEntry {
+            status: status.clone(),
+            status_name: status.name(language).to_owned(),
+            timestamp: at.parse().unwrap(),
+            location: "Quito <b>, EC".to_owned(),
+            description: None,
+            sequence: None,
+        };
+        let history = vec![
+            entry(&ParcelStatus::Ordered, "2026-01-10T03:00:00Z"),
+            entry(status, "2026-01-12T15:20:00Z"),
+        ];
+        TrackingRecord {
+            tracking_number: TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap(),
+            status: status.clone(),
+            status_name: status.name(language).to_owned(),
+            estimated_delivery: "2026-01-20T23:59:59-05:00".parse().unwrap(),
+            history: Some(history),
+        }
+    }
+
+    #[test]
+    fn every_status_has_a_page_in_both_languages_with_its_times_at_the_destination() {
+        for status in
+            ParcelStatus::KNOWN.iter().chain([&ParcelStatus::Unknown("TELEPORTED".to_owned())])
+        {
+            for language in [Language::En, Language::Es] {
+                let frame = Frame::new(language, Environment::Production);
+                let page = render(&ParcelPage::new(frame, &record(status, language))).unwrap();
+                assert!(
+                    page.contains(&format!("<h1 id=\"now\">{}</h1>", status.name(language))),
+                    "{status}"
+                );
+                // The day before in UTC's eyes, and ten in the morning rather than three in the afternoon.
+                assert!(
+                    page.contains("datetime=\"2026-01-09\"") && page.contains(">10:20<"),
+                    "{status}"
+                );
+                assert!(page.contains("Quito &#60;b&#62;, EC"), "{status}: {page}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_promise_is_shown_while_it_holds_and_the_day_once_it_is_kept() {
+        let words = words(Language::En);
+        let day = |status: &ParcelStatus| {
+            let arrival = Arrival::of(&record(status, Language::En), Language::En, words);
+            arrival.map(|arrival| (arrival.label, arrival.date.machine))
+        };
+        let promised = Some((words.estimated_delivery, "2026-01-20".to_owned()));
+        assert_eq!(day(&ParcelStatus::InTransit), promised);
+        assert_eq!(day(&ParcelStatus::CustomsHold), promised);
+        let kept = Some((words.delivered_on, "2026-01-12".to_owned()));
+        assert_eq!(day(&ParcelStatus::Delivered), kept);
+        for status in
+            [ParcelStatus::Voided, ParcelStatus::ReturnToSender, ParcelStatus::DeliveryFailed]
+        {
+            assert_eq!(day(&status), None, "{status}");
+        }
+    }
 }
