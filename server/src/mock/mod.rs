@@ -21,7 +21,7 @@ pub use key::KeyBuilder;
 
 pub use crate::service::Fired;
 use crate::{
-    core::{Secrets, Site},
+    core::{Secrets, Site, legacy::Era},
     http::{Api, Listener, Stop, router},
     ids::Ids,
     service::{Limits, Service, Settings},
@@ -144,6 +144,7 @@ impl Builder {
             limits: Limits { enforced: clock.runs(), ..Limits::default() },
             secrets: Secrets::derive(&store.secret()),
             trusted_proxies: Vec::new(),
+            legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));

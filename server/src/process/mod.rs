@@ -3,6 +3,7 @@
 mod args;
 mod carriers;
 mod keys;
+mod legacy;
 mod print;
 mod serve;
 
@@ -85,6 +86,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Serve(options) => serve::serve(options).await,
         Command::Keys(command) => keys::run(command).await,
         Command::Carriers(command) => carriers::run(command).await,
+        Command::Legacy(options) => legacy::list(&options),
     }
 }
 

@@ -7,7 +7,7 @@ use parcelo::{ApiKey, CarrierKey, header};
 use tracing_subscriber::EnvFilter;
 
 use super::Failure;
-use crate::core::{CarrierKeyRecord, keys::KeyRecord, sample};
+use crate::core::{CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample};
 
 /// Logs go to stderr: text for people at a terminal, JSON for machines.
 pub(super) fn log() {
@@ -84,5 +84,14 @@ pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) {
         let (environment, last4) = (record.environment, &record.last4);
         let prefix = CarrierKey::prefix(environment);
         println!("{}  {prefix}…{last4}  {state:<8}{environment:<11}{}", record.id, record.name);
+    }
+}
+
+pub(super) fn legacy_uses(uses: &[Uses]) {
+    if uses.is_empty() {
+        eprintln!("No key has used the legacy API.");
+    }
+    for Uses { key_id, name, day, requests } in uses {
+        println!("{day}  {requests:>8}  {key_id}  {name}");
     }
 }

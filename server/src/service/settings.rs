@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
 
-use crate::core::{Secrets, Site};
+use crate::core::{Secrets, Site, legacy::Era};
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct Settings {
     pub secrets: Secrets,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Since when, and how long, the legacy API is served.
+    pub legacy: Era,
 }
 
 impl Settings {

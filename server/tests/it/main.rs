@@ -15,6 +15,7 @@ mod carrier;
 mod document;
 mod kill;
 mod labels;
+mod legacy;
 mod limits;
 mod manifests;
 mod orders;

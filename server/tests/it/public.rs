@@ -168,15 +168,13 @@ fn marked() -> (Value, Vec<String>) {
         "/externalOrderId",
         "/customerReference",
         "/sender/fullName",
-        "/sender/company",
+        "/sender/companyName",
         "/sender/address/line1",
         "/sender/address/line2",
         "/sender/address/zipCode",
         "/receiver/fullName",
-        "/receiver/company",
-        "/receiver/deliveryInstructions",
+        "/receiver/address/deliveryInstructions",
         "/receiver/address/line1",
-        "/receiver/address/line2",
         "/customsInfo/description",
     ];
     for (place, field) in fields.into_iter().enumerate() {
