@@ -123,3 +123,6 @@ fn labels_path(api: &Api) -> String {
 fn json(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(http::header::CONTENT_TYPE, "application/json")], body).into_response()
 }
+
+#[cfg(test)]
+mod tests;

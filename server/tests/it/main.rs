@@ -13,6 +13,7 @@ mod access;
 mod api;
 mod carrier;
 mod document;
+mod isolation;
 mod kill;
 mod labels;
 mod legacy;
