@@ -18,12 +18,17 @@ struct Wall {
 const WALLS: &[Wall] = &[
     Wall {
         folder: "sdk/src/model",
-        modules: &["rules", "client"],
+        modules: &["rules", "client", "webhook"],
         words: &["reqwest", "tokio", "SystemTime", "Instant"],
     },
     Wall {
         folder: "sdk/src/rules",
-        modules: &["client"],
+        modules: &["client", "webhook"],
+        words: &["reqwest", "tokio", "getrandom", "SystemTime", "Instant"],
+    },
+    Wall {
+        folder: "sdk/src/webhook",
+        modules: &["rules", "client"],
         words: &["reqwest", "tokio", "getrandom", "SystemTime", "Instant"],
     },
     Wall {
