@@ -143,6 +143,7 @@ impl Builder {
             destinations: Destinations::All,
             limits: Limits { enforced: clock.runs(), ..Limits::default() },
             secrets: Secrets::derive(&store.secret()),
+            webhooks_allow_private: false,
             trusted_proxies: Vec::new(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();

@@ -101,6 +101,9 @@ pub(super) struct Serve {
     /// Countries that parcels may go to; all of them when absent.
     #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = country)]
     pub(super) countries: Vec<CountryCode>,
+    /// Let webhooks go to private addresses, and by http in production too.
+    #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
+    pub(super) webhooks_allow_private: bool,
     /// Proxies whose X-Forwarded-For header is believed.
     #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = network)]
     pub(super) trusted_proxies: Vec<IpNet>,

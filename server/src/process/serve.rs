@@ -147,6 +147,7 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
         sandbox: site(Environment::Sandbox, sandbox)?,
         destinations: options.destinations(),
         limits: options.limits.into(),
+        webhooks_allow_private: options.webhooks_allow_private,
         trusted_proxies: options.trusted_proxies.clone(),
         secrets,
     })

@@ -6,6 +6,8 @@
 mod callers;
 mod carriers;
 mod changes;
+mod deliveries;
+mod endpoints;
 mod keys;
 mod limiter;
 mod lists;
@@ -30,6 +32,8 @@ use crate::{
 };
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
+pub use deliveries::Delivery;
+pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
