@@ -6,6 +6,7 @@ mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+mod inbox;
 mod key;
 
 use std::{
@@ -17,6 +18,7 @@ use std::{
 use parcelo::{Environment, rules::Destinations};
 
 pub use clock::{Clock, ClockControl};
+pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
 pub use key::KeyBuilder;
 
 pub use crate::service::Fired;
@@ -26,6 +28,7 @@ use crate::{
     ids::Ids,
     service::{Limits, Service, Settings},
     store::Store,
+    webhook::Dispatcher,
 };
 
 /// How often a clock that runs by itself looks for steps that have fallen due.
@@ -47,6 +50,7 @@ const TICK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct MockServer {
     service: Arc<Service>,
+    dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
     clock: Arc<clock::MovableClock>,
     url: String,
@@ -86,6 +90,11 @@ impl MockServer {
     /// A new API key: for every country unless said otherwise.
     pub fn key(&self) -> KeyBuilder<'_> {
         KeyBuilder::new(self)
+    }
+
+    /// A receiver of this server's webhooks, to be set up.
+    pub fn webhook_inbox(&self) -> InboxBuilder<'_> {
+        InboxBuilder::new(self)
     }
 
     /// The clock, to be moved.
@@ -148,7 +157,9 @@ impl Builder {
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
-        MockServer { service, ids, clock, url, stop: Stop::default() }
+        // One message at a time: the inbox gets them in the same order in every run.
+        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
+        MockServer { service, dispatcher, ids, clock, url, stop: Stop::default() }
     }
 }
 

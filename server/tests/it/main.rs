@@ -25,3 +25,4 @@ mod reset;
 mod running;
 mod tracking;
 mod void;
+mod webhooks;
