@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, rules::Destinations};
 use url::Url;
 
+use super::webhook_args::Webhooks;
 use crate::{core::access, service::Limits};
 
 /// The Parcelo server: creates parcel orders with labels and tracks them.
@@ -34,6 +35,9 @@ pub(super) enum Command {
     /// Make, list and revoke carrier keys; works while a server runs on the same database.
     #[command(subcommand)]
     Carriers(Carriers),
+    /// Set, test and watch webhooks; works while a server runs on the same database.
+    #[command(subcommand)]
+    Webhooks(Webhooks),
 }
 
 #[derive(Debug, Clone, ClapArgs)]
@@ -302,7 +306,7 @@ fn network(text: &str) -> Result<IpNet, String> {
     access::network(text).ok_or_else(|| "an address or a network such as 10.0.0.0/8".to_owned())
 }
 
-fn name(text: &str) -> Result<String, String> {
+pub(super) fn name(text: &str) -> Result<String, String> {
     let length = text.trim().chars().count();
     if (1..=100).contains(&length) {
         Ok(text.trim().to_owned())
