@@ -4,6 +4,8 @@
 
 mod resolver;
 mod send;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

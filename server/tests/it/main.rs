@@ -12,6 +12,7 @@
 mod access;
 mod api;
 mod carrier;
+mod deliveries;
 mod document;
 mod kill;
 mod labels;

@@ -87,6 +87,11 @@ impl House {
         self.admin(&[], "carriers", arguments)
     }
 
+    /// The same for webhooks.
+    pub(crate) fn webhooks(&self, arguments: &[&str]) -> Value {
+        self.admin(&[], "webhooks", arguments)
+    }
+
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
         let mut process = Command::new(BINARY);
         process.env_clear().envs(variables.iter().copied()).arg(command).args(arguments);

@@ -156,7 +156,7 @@ async fn events_of_a_parcel_keep_their_order_until_the_third_failure() {
 }
 
 #[tokio::test]
-async fn a_parcel_whose_event_is_never_taken_goes_on_after_its_third_failure() {
+async fn an_event_that_is_given_up_holds_up_no_other_parcel() {
     let (server, api) = start().await;
     let inbox = server.webhook_inbox().reply([200, 500, 500, 500]).start().await;
     api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
