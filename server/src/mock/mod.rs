@@ -93,6 +93,27 @@ impl MockServer {
     }
 
     /// A receiver of this server's webhooks, to be set up.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # use parcelo::ParcelStatus;
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// let inbox = server.webhook_inbox().reply([503, 503, 200]).start().await;
+    /// let client = server.client(&server.key().issue());
+    /// client.orders().create(&order).await?; // a parcel of the journey SB-SUCCESS-
+    /// server.clock().advance(Duration::from_secs(25 * 60)).await;
+    /// let arrived = inbox.wait_for(|e| e.new_status == ParcelStatus::Delivered).await?;
+    /// assert_eq!(arrived.sequence, Some(6));
+    /// assert_eq!(inbox.deliveries().len(), 5 + 2); // two were refused, and came again
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
     pub fn webhook_inbox(&self) -> InboxBuilder<'_> {
         InboxBuilder::new(self)
     }

@@ -14,7 +14,7 @@ use crate::{
     clock::{Clock, Millis, SystemClock},
     core::{
         Tenant,
-        webhooks::{Endpoint, Kinds, Logged, LoggedAttempt, OLD_SECRET, Reach},
+        webhooks::{DisabledBy, Endpoint, Kinds, Logged, LoggedAttempt, OLD_SECRET, Reach},
     },
     ids::{Ids, named},
     service::{EndpointError, EndpointRequest, Endpoints},
@@ -133,7 +133,7 @@ fn shown(which: &WebhookArgs, endpoint: &Endpoint) -> Value {
         "account": which.account,
         "events": endpoint.kinds.to_wire(),
         "enabled": endpoint.disabled.is_none(),
-        "disabledBy": endpoint.disabled.map(|by| by.code()),
+        "disabledBy": endpoint.disabled.map(DisabledBy::code),
         "createdAt": time::to_text(endpoint.created_at.to_utc()),
         "oldSecretUntil": old_until,
     })

@@ -125,12 +125,14 @@ impl Application<'_> {
     }
 
     fn move_to(&mut self, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
-        let mover = outbox::mover(self.db, parcel)?;
-        let moved = move_to(self.db, parcel, event)?;
-        if moved {
-            self.told |= outbox::moved(self.db, mover, (parcel, event), self.now)?;
+        let before = outbox::mover(self.db, parcel)?;
+        if !move_to(self.db, parcel, event)? {
+            return Ok(false);
         }
-        Ok(moved)
+        if let Some(before) = before {
+            self.told |= outbox::moved(self.db, &before, (parcel, event), self.now)?;
+        }
+        Ok(true)
     }
 
     fn insert_manifest(&mut self, manifest: &NewManifest) -> rusqlite::Result<bool> {

@@ -86,11 +86,11 @@ pub(super) fn mover(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Opti
 /// Writes down what a parcel's move tells; says whether anything.
 pub(super) fn moved(
     db: &Connection,
-    mover: Option<Mover>,
+    mover: &Mover,
     (parcel, event): (ParcelKey, &Event),
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    let Some(Mover { listener, id, state }) = mover else { return Ok(false) };
+    let Mover { listener, id, state } = *mover;
     let subject = Subject { parcel: Some(parcel.0), manifest: None };
     let told = webhooks::of_move(listener.kinds, id, state, event);
     tell_all(db, listener, (subject, &told), now)

@@ -105,7 +105,7 @@ fn reason(fault: &reqwest::Error) -> Undelivered {
     let mut causes = std::iter::successors(fault.source(), |cause: &&(dyn StdError + 'static)| {
         (*cause).source()
     });
-    if causes.any(|cause| cause.is::<NotAllowed>()) {
+    if causes.any(<dyn StdError>::is::<NotAllowed>) {
         Undelivered::NotAllowed
     } else if fault.is_connect() {
         Undelivered::NotConnected

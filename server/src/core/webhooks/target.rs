@@ -120,8 +120,10 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let inside = Ipv4Addr::from((u32::from(e) << 16) | u32::from(f));
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, _, _] | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(inside),
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] => false,
-        [0x3fff, 0..=0xfff, ..] | [0x2620, 0x4f, 0x8000, ..] => false,
+        [0x2001, 0..=0x1ff | 0xdb8, ..]
+        | [0x2002, ..]
+        | [0x2620, 0x4f, 0x8000, ..]
+        | [0x3fff, 0..=0xfff, ..] => false,
         [0x2000..=0x3fff, ..] => true,
         _ => false,
     }
