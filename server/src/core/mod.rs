@@ -13,6 +13,7 @@ pub mod history;
 pub mod idempotency;
 pub mod keys;
 pub mod labels;
+pub mod legacy;
 pub mod limit;
 pub mod list;
 pub mod manifest;

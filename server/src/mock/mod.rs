@@ -23,7 +23,7 @@ pub use key::KeyBuilder;
 
 pub use crate::service::Fired;
 use crate::{
-    core::{Secrets, Site},
+    core::{Secrets, Site, legacy::Era},
     http::{Api, Listener, Stop, router},
     ids::Ids,
     service::{Limits, Service, Settings},
@@ -175,6 +175,7 @@ impl Builder {
             secrets: Secrets::derive(&store.secret()),
             webhooks_allow_private: false,
             trusted_proxies: Vec::new(),
+            legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));

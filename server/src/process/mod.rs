@@ -3,6 +3,7 @@
 mod args;
 mod carriers;
 mod keys;
+mod legacy;
 mod print;
 mod serve;
 mod webhook_args;
@@ -92,6 +93,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Keys(command) => keys::run(command).await,
         Command::Carriers(command) => carriers::run(command).await,
         Command::Webhooks(command) => webhooks::run(command).await,
+        Command::Legacy(options) => legacy::list(&options),
     }
 }
 

@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 use crate::{
-    core::{CarrierKeyRecord, keys::KeyRecord, sample, webhooks::Logged},
+    core::{CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample, webhooks::Logged},
     ids::named,
 };
 
@@ -124,5 +124,14 @@ pub(super) fn deliveries(logged: &[Logged]) {
                 attempt.number, attempt.millis
             );
         }
+    }
+}
+
+pub(super) fn legacy_uses(uses: &[Uses]) {
+    if uses.is_empty() {
+        eprintln!("No key has used the legacy API.");
+    }
+    for Uses { key_id, name, day, requests } in uses {
+        println!("{day}  {requests:>8}  {key_id}  {name}");
     }
 }

@@ -85,6 +85,8 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     if let Err(error) = webhooks.await {
         tracing::error!(%error, "the sender of webhooks failed");
     }
+    // A failure is logged where it happened; what was counted in the last minute is lost then.
+    let _ = service.keep_legacy_uses().await;
     store.clone().close().await;
     let stats = store.stats();
     tracing::info!(commits = stats.commits, changes = stats.changes, "stopped");
@@ -154,6 +156,7 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
         limits: options.limits.into(),
         webhooks_allow_private: options.webhooks_allow_private,
         trusted_proxies: options.trusted_proxies.clone(),
+        legacy: options.legacy(),
         secrets,
     })
 }
@@ -254,6 +257,8 @@ async fn work(service: &Service) -> Failure {
 }
 
 async fn purge(service: &Service, now: Millis) {
+    // A failure is logged where it happened, and the next tick tries again.
+    let _ = service.keep_legacy_uses().await;
     if let Err(error) = service.store().purge_records(now).await {
         tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
     }

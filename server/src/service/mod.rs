@@ -9,6 +9,7 @@ mod changes;
 mod deliveries;
 mod endpoints;
 mod keys;
+mod legacy;
 mod limiter;
 mod lists;
 mod manifests;
@@ -51,6 +52,7 @@ pub struct Service {
     limiter: limiter::Limiter,
     callers: callers::Cache,
     turns: turns::Turns,
+    legacy_uses: legacy::Uses,
 }
 
 /// The answer to a write.
@@ -67,8 +69,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns }
+        let (limiter, callers, turns, legacy_uses) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses }
     }
 
     /// The present moment.

@@ -75,6 +75,19 @@ impl Service {
         Ok(history::record(parcel, events.as_deref(), language))
     }
 
+    /// What anybody may know about any account's parcel (docs/api.md, Track without a key).
+    pub async fn track_publicly(
+        &self,
+        environment: parcelo::Environment,
+        number: &str,
+        language: Language,
+    ) -> Result<TrackingRecord, Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        let found = self.store.parcel(environment, &number)?;
+        let parcel = self.up_to_date(found.ok_or(ErrorCode::ParcelNotFound)?).await?;
+        Ok(history::public_record(&parcel, &self.store.events(&parcel)?, language))
+    }
+
     /// The label of one of the caller's parcels (spec: GET labels download).
     pub fn label(
         &self,

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
 
-use crate::core::{Secrets, Site};
+use crate::core::{Secrets, Site, legacy::Era};
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Settings {
     pub webhooks_allow_private: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Since when, and how long, the legacy API is served.
+    pub legacy: Era,
 }
 
 impl Settings {

@@ -21,6 +21,7 @@ fn service(clock: &Arc<ManualClock>) -> Service {
     let site =
         |environment| Site { environment, base_url: String::new(), labels_host: String::new() };
     let settings = Settings {
+        legacy: crate::core::legacy::Era::default(),
         production: site(Environment::Production),
         sandbox: site(Environment::Sandbox),
         destinations: Destinations::All,

@@ -14,6 +14,7 @@ mod erase;
 mod error;
 mod group;
 mod keys;
+mod legacy;
 mod lists;
 mod manifests;
 mod outbox;
