@@ -25,6 +25,7 @@ pub mod site;
 pub mod state;
 pub mod tenant;
 pub mod void;
+pub mod webhooks;
 
 pub use carrier::{CarrierException, CarrierNumber, Report, Scan, SeenEvent};
 pub use carrier_keys::{CarrierKeyRecord, NewCarrierKey};

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, rules::Destinations};
 use url::Url;
 
+use super::webhook_args::Webhooks;
 use crate::{
     clock::Millis,
     core::{access, legacy::Era},
@@ -38,6 +39,9 @@ pub(super) enum Command {
     /// Make, list and revoke carrier keys; works while a server runs on the same database.
     #[command(subcommand)]
     Carriers(Carriers),
+    /// Set, test and watch webhooks; works while a server runs on the same database.
+    #[command(subcommand)]
+    Webhooks(Webhooks),
     /// Show which keys still use the legacy API, by day.
     Legacy(ListKeys),
 }
@@ -107,6 +111,9 @@ pub(super) struct Serve {
     /// Countries that parcels may go to; all of them when absent.
     #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = country)]
     pub(super) countries: Vec<CountryCode>,
+    /// Let webhooks go to private addresses, and by http in production too.
+    #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
+    pub(super) webhooks_allow_private: bool,
     /// Proxies whose X-Forwarded-For header is believed.
     #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = network)]
     pub(super) trusted_proxies: Vec<IpNet>,
@@ -322,7 +329,7 @@ fn day(text: &str) -> Result<Millis, String> {
     Ok(date.and_time(chrono::NaiveTime::MIN).and_utc().into())
 }
 
-fn name(text: &str) -> Result<String, String> {
+pub(super) fn name(text: &str) -> Result<String, String> {
     let length = text.trim().chars().count();
     if (1..=100).contains(&length) {
         Ok(text.trim().to_owned())

@@ -6,6 +6,8 @@
 mod callers;
 mod carriers;
 mod changes;
+mod deliveries;
+mod endpoints;
 mod keys;
 mod legacy;
 mod limiter;
@@ -31,6 +33,8 @@ use crate::{
 };
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
+pub use deliveries::Delivery;
+pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;

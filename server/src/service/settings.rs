@@ -18,6 +18,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What keys are hashed and label links are signed with.
     pub secrets: Secrets,
+    /// Whether webhooks may be sent to private addresses, and by http in production too.
+    pub webhooks_allow_private: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Since when, and how long, the legacy API is served.

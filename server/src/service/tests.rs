@@ -27,6 +27,7 @@ fn service(clock: &Arc<ManualClock>) -> Service {
         destinations: Destinations::All,
         limits: Limits { production: 3, ..Limits::default() },
         secrets: Secrets::derive(&[1; 32]),
+        webhooks_allow_private: false,
         trusted_proxies: Vec::new(),
     };
     let store = Store::memory([1; 32]).unwrap();

@@ -12,6 +12,7 @@
 mod access;
 mod api;
 mod carrier;
+mod deliveries;
 mod document;
 mod isolation;
 mod kill;
@@ -29,3 +30,4 @@ mod reset;
 mod running;
 mod tracking;
 mod void;
+mod webhooks;

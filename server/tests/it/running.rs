@@ -87,6 +87,11 @@ impl House {
         self.admin(&[], "carriers", arguments)
     }
 
+    /// The same for webhooks.
+    pub(crate) fn webhooks(&self, arguments: &[&str]) -> Value {
+        self.admin(&[], "webhooks", arguments)
+    }
+
     /// The same for who uses the legacy API.
     pub(crate) fn legacy(&self) -> Value {
         self.admin(&[], "legacy", &[])
