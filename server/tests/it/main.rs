@@ -25,6 +25,7 @@ mod parcels;
 mod pictures;
 mod process;
 mod public;
+mod races;
 mod reprint;
 mod reset;
 mod running;
