@@ -23,6 +23,7 @@ use utoipa::{
     },
 };
 
+use super::legacy_pages;
 use crate::core::sample;
 
 pub(super) const JSON: &str = "application/json";
@@ -53,7 +54,8 @@ pub(super) struct Answer {
 
 /// Every operation that is served.
 pub(super) fn pages() -> Vec<Page> {
-    let all = [orders(), manifests(), tracking(), labels(), account(), carriers()];
+    let all =
+        [orders(), manifests(), tracking(), labels(), account(), carriers(), legacy_pages::pages()];
     all.into_iter().flatten().collect()
 }
 
@@ -313,7 +315,7 @@ pub(super) fn name<T: ToSchema>() -> String {
     T::name().into_owned()
 }
 
-fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
+pub(super) fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
     Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
 }
 
@@ -352,7 +354,7 @@ fn enveloped(
     Answer { status, about, contents: vec![(JSON, envelope.into())] }
 }
 
-fn files(status: &'static str, about: &'static str) -> Answer {
+pub(super) fn files(status: &'static str, about: &'static str) -> Answer {
     let file = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).build();
     let contents = LabelFormat::ALL.map(|format| (format.content_type(), file().into()));
     Answer { status, about, contents: contents.into() }

@@ -90,8 +90,8 @@ impl<'a> ClockControl<'a> {
         self.0.clock.now().to_utc()
     }
 
-    /// Moves the clock ahead, stopping at everything that falls due on the way; answers with what
-    /// happened, in order. What the sandbox has kept for 30 days is deleted at the end.
+    /// Moves the clock ahead, stopping at everything that falls due on the way, webhooks included;
+    /// answers with what happened to parcels, in order. What the sandbox has kept for 30 days is deleted at the end.
     ///
     /// # Panics
     ///
@@ -100,10 +100,13 @@ impl<'a> ClockControl<'a> {
         let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         let target = self.0.clock.now().plus(millis);
         let mut fired = Vec::new();
+        // What is on its way belongs to the time before.
+        self.deliver().await;
         while let Some(due) = self.next_due(target) {
             self.0.clock.move_to(due);
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
             fired.extend(self.0.service.take_due_steps().await.expect("the store is there"));
+            self.deliver().await;
         }
         self.0.clock.move_to(target);
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
@@ -111,9 +114,17 @@ impl<'a> ClockControl<'a> {
         fired
     }
 
-    fn next_due(&self, target: Millis) -> Option<Millis> {
+    /// Sends every webhook that is due, and waits for the answers.
+    async fn deliver(&self) {
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let due = self.0.service.next_due().expect("the store is there");
-        due.filter(|due| *due <= target)
+        self.0.dispatcher.deliver_due().await.expect("the store is there");
+    }
+
+    fn next_due(&self, target: Millis) -> Option<Millis> {
+        let service = &self.0.service;
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        let due = [service.next_due(), service.next_delivery()]
+            .map(|due| due.expect("the store is there"));
+        due.into_iter().flatten().min().filter(|due| *due <= target)
     }
 }

@@ -6,6 +6,7 @@ mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+mod inbox;
 mod key;
 
 use std::{
@@ -17,15 +18,17 @@ use std::{
 use parcelo::{Environment, rules::Destinations};
 
 pub use clock::{Clock, ClockControl};
+pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
 pub use key::KeyBuilder;
 
 pub use crate::service::Fired;
 use crate::{
-    core::{Secrets, Site},
+    core::{Secrets, Site, legacy::Era},
     http::{Api, Listener, Stop, router},
     ids::Ids,
     service::{Limits, Service, Settings},
     store::Store,
+    webhook::Dispatcher,
 };
 
 /// How often a clock that runs by itself looks for steps that have fallen due.
@@ -47,6 +50,7 @@ const TICK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct MockServer {
     service: Arc<Service>,
+    dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
     clock: Arc<clock::MovableClock>,
     url: String,
@@ -86,6 +90,32 @@ impl MockServer {
     /// A new API key: for every country unless said otherwise.
     pub fn key(&self) -> KeyBuilder<'_> {
         KeyBuilder::new(self)
+    }
+
+    /// A receiver of this server's webhooks, to be set up.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # use parcelo::ParcelStatus;
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// let inbox = server.webhook_inbox().reply([503, 503, 200]).start().await;
+    /// let client = server.client(&server.key().issue());
+    /// client.orders().create(&order).await?; // a parcel of the journey SB-SUCCESS-
+    /// server.clock().advance(Duration::from_secs(25 * 60)).await;
+    /// let arrived = inbox.wait_for(|e| e.new_status == ParcelStatus::Delivered).await?;
+    /// assert_eq!(arrived.sequence, Some(6));
+    /// assert_eq!(inbox.deliveries().len(), 5 + 2); // two were refused, and came again
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
+    pub fn webhook_inbox(&self) -> InboxBuilder<'_> {
+        InboxBuilder::new(self)
     }
 
     /// The clock, to be moved.
@@ -143,11 +173,15 @@ impl Builder {
             destinations: Destinations::All,
             limits: Limits { enforced: clock.runs(), ..Limits::default() },
             secrets: Secrets::derive(&store.secret()),
+            webhooks_allow_private: false,
             trusted_proxies: Vec::new(),
+            legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
-        MockServer { service, ids, clock, url, stop: Stop::default() }
+        // One message at a time: the inbox gets them in the same order in every run.
+        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
+        MockServer { service, dispatcher, ids, clock, url, stop: Stop::default() }
     }
 }
 

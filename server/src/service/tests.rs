@@ -21,11 +21,13 @@ fn service(clock: &Arc<ManualClock>) -> Service {
     let site =
         |environment| Site { environment, base_url: String::new(), labels_host: String::new() };
     let settings = Settings {
+        legacy: crate::core::legacy::Era::default(),
         production: site(Environment::Production),
         sandbox: site(Environment::Sandbox),
         destinations: Destinations::All,
         limits: Limits { production: 3, ..Limits::default() },
         secrets: Secrets::derive(&[1; 32]),
+        webhooks_allow_private: false,
         trusted_proxies: Vec::new(),
     };
     let store = Store::memory([1; 32]).unwrap();

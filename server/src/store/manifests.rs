@@ -50,8 +50,14 @@ impl Store {
     }
 }
 
-/// Keeps the manifest with its parcels; false when the air waybill has one.
-pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<bool> {
+/// The manifest in a row.
+pub(super) fn document_of(db: &Connection, row: i64) -> rusqlite::Result<Option<Manifest>> {
+    let mut find = db.prepare_cached("SELECT document FROM manifests WHERE id = ?1")?;
+    find.query_row([row], document).optional()
+}
+
+/// Keeps the manifest with its parcels, and answers its row; none when the air waybill has one.
+pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<Option<i64>> {
     let mut insert = db.prepare_cached(
         "INSERT INTO manifests (tenant, awb, public_id, submitted_at, document) \
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
@@ -64,7 +70,7 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
         manifest.document,
     ])?;
     if inserted == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     let row = db.last_insert_rowid();
     let mut insert =
@@ -72,7 +78,7 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
     for parcel in &manifest.parcels {
         insert.execute([parcel.0, row])?;
     }
-    Ok(true)
+    Ok(Some(row))
 }
 
 fn candidate(db: &Connection, tenant: Tenant, number: &str) -> rusqlite::Result<Option<Candidate>> {

@@ -12,9 +12,12 @@
 mod access;
 mod api;
 mod carrier;
+mod deliveries;
 mod document;
+mod isolation;
 mod kill;
 mod labels;
+mod legacy;
 mod limits;
 mod manifests;
 mod orders;
@@ -27,3 +30,4 @@ mod reset;
 mod running;
 mod tracking;
 mod void;
+mod webhooks;

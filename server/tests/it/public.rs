@@ -185,8 +185,8 @@ fn marked() -> (Value, Vec<String>) {
         "/sender/address/line2",
         "/sender/address/zipCode",
         "/receiver/fullName",
-        "/receiver/address/line1",
         "/receiver/address/deliveryInstructions",
+        "/receiver/address/line1",
         "/customsInfo/description",
     ];
     for (place, field) in fields.into_iter().enumerate() {
