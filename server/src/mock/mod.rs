@@ -6,7 +6,11 @@ mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+mod exchange;
+mod faults;
 mod key;
+mod line;
+mod plan;
 
 use std::{
     net::SocketAddr,
@@ -14,15 +18,17 @@ use std::{
     time::Duration,
 };
 
+use axum::Router;
 use parcelo::{Environment, rules::Destinations};
 
 pub use clock::{Clock, ClockControl};
+pub use faults::{Fault, Faults};
 pub use key::KeyBuilder;
 
 pub use crate::service::Fired;
 use crate::{
     core::{Secrets, Site},
-    http::{Api, Listener, Stop, router},
+    http::{Api, Listener, Stop},
     ids::Ids,
     service::{Limits, Service, Settings},
     store::Store,
@@ -49,6 +55,7 @@ pub struct MockServer {
     service: Arc<Service>,
     ids: Arc<Ids>,
     clock: Arc<clock::MovableClock>,
+    desk: Arc<exchange::Desk>,
     url: String,
     stop: Stop,
 }
@@ -76,6 +83,11 @@ impl MockServer {
     pub(crate) fn api(&self) -> Api {
         let ready = Arc::new(AtomicBool::new(true));
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
+    }
+
+    /// The service as its carriers serve it.
+    fn routes(&self) -> Router {
+        exchange::routes(self.api(), Arc::clone(&self.desk))
     }
 
     /// The address of its API.
@@ -120,7 +132,8 @@ impl Builder {
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.on(url);
-        drop(Listener::start(socket, router(server.api()), server.stop.clone()));
+        let stop = server.stop.clone();
+        drop(Listener::start_on::<line::BreakableLine>(socket, server.routes(), stop));
         if server.clock.runs() {
             tokio::spawn(tick(Arc::clone(&server.service), server.stop.clone()));
         }
@@ -146,8 +159,9 @@ impl Builder {
             trusted_proxies: Vec::new(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
+        let desk = Arc::new(exchange::Desk::new(self.seed, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
-        MockServer { service, ids, clock, url, stop: Stop::default() }
+        MockServer { service, ids, clock, desk, url, stop: Stop::default() }
     }
 }
 

@@ -13,6 +13,7 @@ mod access;
 mod api;
 mod carrier;
 mod document;
+mod faults;
 mod kill;
 mod labels;
 mod limits;
