@@ -10,7 +10,11 @@ mod exchange;
 mod faults;
 mod key;
 mod line;
+mod log;
 mod plan;
+mod record;
+mod requests;
+mod spoil;
 
 use std::{
     net::SocketAddr,
@@ -24,6 +28,8 @@ use parcelo::{Environment, rules::Destinations};
 pub use clock::{Clock, ClockControl};
 pub use faults::{Fault, Faults};
 pub use key::KeyBuilder;
+pub use log::{Body, Recorded};
+pub use requests::Requests;
 
 pub use crate::service::Fired;
 use crate::{
@@ -36,6 +42,8 @@ use crate::{
 
 /// How often a clock that runs by itself looks for steps that have fallen due.
 const TICK: Duration = Duration::from_millis(500);
+/// How many requests are remembered.
+const LOG: usize = 10_000;
 
 /// The service, embedded: the sandbox, on `127.0.0.1` and a free port.
 ///
@@ -65,13 +73,14 @@ pub struct MockServer {
 pub struct Builder {
     clock: Clock,
     seed: u64,
+    log: usize,
 }
 
 impl MockServer {
     /// A server to be set up: its clock is frozen at 2026-01-05 08:00 UTC and its seed is 0
     /// unless said otherwise.
     pub fn builder() -> Builder {
-        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0 }
+        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0, log: LOG }
     }
 
     /// Starts a server as [`MockServer::builder`] sets it up.
@@ -119,6 +128,12 @@ impl Builder {
         Self { seed, ..self }
     }
 
+    /// Sets how many requests are remembered, the newest; 0 is none. 10,000 unless set.
+    #[must_use]
+    pub fn request_log(self, most: usize) -> Self {
+        Self { log: most, ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Panics
@@ -159,7 +174,7 @@ impl Builder {
             trusted_proxies: Vec::new(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
-        let desk = Arc::new(exchange::Desk::new(self.seed, clock.clone()));
+        let desk = Arc::new(exchange::Desk::new(self.seed, self.log, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         MockServer { service, ids, clock, desk, url, stop: Stop::default() }
     }

@@ -90,6 +90,11 @@ pub(super) struct Hit {
 }
 
 impl Hit {
+    /// Whether nothing is done, and nothing answered.
+    pub(super) fn is_cut_before(&self) -> bool {
+        matches!(self.end, Some((Moment::Before, End::Cut(_))))
+    }
+
     /// How the connection ends, if it does.
     pub(super) fn cut(&self) -> Option<Cut> {
         match self.end {

@@ -22,6 +22,7 @@ mod orders;
 mod parcels;
 mod process;
 mod reprint;
+mod requests;
 mod reset;
 mod running;
 mod tracking;
