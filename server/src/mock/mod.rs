@@ -8,6 +8,8 @@ mod client;
 mod clock;
 mod exchange;
 mod faults;
+#[cfg(feature = "sdk")]
+mod in_memory;
 mod key;
 mod line;
 mod log;

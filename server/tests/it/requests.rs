@@ -67,7 +67,7 @@ async fn a_count_that_is_wrong_fails_and_tells_what_came() {
 async fn waiting_ends_with_the_request_that_was_waited_for() {
     let server = MockServer::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
-    let (waited, _) = tokio::join!(server.requests().of(CREATE).wait_for(2, SECOND * 20), async {
+    let (waited, ()) = tokio::join!(server.requests().of(CREATE).wait_for(2, SECOND * 20), async {
         api.created(&order("order-0001")).await;
         api.get(Operation::Health.path()).await;
         api.created(&order("order-0002")).await;
