@@ -23,7 +23,7 @@ use parcelo::{ErrorCode, header as names};
 
 use super::{
     log::Log,
-    plan::{Asked, End, Hit, Moment, Plans},
+    plan::{Asked, End, Hit, Moment, Plans, Spoilt},
     record::{Entry, Seen},
     spoil::spoil,
 };
@@ -41,9 +41,9 @@ pub(super) struct Desk {
     clock: Arc<dyn Clock>,
 }
 
-/// On a request: its carrier waits, so nothing else must.
+/// On a request: what takes time is left to its carrier.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WaitsItself;
+pub(super) struct CarrierWaits;
 
 /// On a request: what is answered in the operation's place, or after it.
 #[derive(Debug, Clone)]
@@ -74,8 +74,8 @@ async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -
     let hit = desk.hit(&seen);
     let (mut entry, mut request) = Entry::begin(&desk.log, seen, desk.clock.now(), request);
     entry.met(&hit.faults);
-    let waits_itself = request.extensions().get::<WaitsItself>().is_some();
-    let pause = |time: Duration| if waits_itself { Duration::ZERO } else { time };
+    let carrier_waits = request.extensions().get::<CarrierWaits>().is_some();
+    let pause = |time: Duration| if carrier_waits { Duration::ZERO } else { time };
     rest(pause(hit.before)).await;
     if let Some(stand_in) = StandIn::of(&hit) {
         request.extensions_mut().insert(stand_in);
@@ -86,17 +86,16 @@ async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -
         entry.answered(head.status.as_u16(), &body);
     }
     rest(pause(hit.after)).await;
-    head.extensions.insert(hit.clone());
-    match hit.end {
-        Some((_, End::Spoilt(spoilt))) => spoil(head, &body, spoilt),
-        Some((_, End::Error(_) | End::RateLimited(_) | End::Cut(_))) | None => {
-            Response::from_parts(head, Body::from(body))
-        }
+    let spoilt = hit.spoilt().filter(|spoilt| !carrier_waits || *spoilt == Spoilt::Malformed);
+    head.extensions.insert(hit);
+    match spoilt {
+        Some(spoilt) => spoil(head, &body, spoilt),
+        None => Response::from_parts(head, Body::from(body)),
     }
 }
 
 /// The service's bodies are whole in memory and do not fail.
-async fn whole(response: Response) -> (Parts, Bytes) {
+pub(super) async fn whole(response: Response) -> (Parts, Bytes) {
     let (head, body) = response.into_parts();
     (head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
 }

@@ -16,6 +16,8 @@ mod log;
 mod plan;
 mod record;
 mod requests;
+#[cfg(feature = "wiremock")]
+mod responder;
 mod spoil;
 
 use std::{
@@ -32,6 +34,8 @@ pub use faults::{Fault, Faults};
 pub use key::KeyBuilder;
 pub use log::{Body, Recorded};
 pub use requests::Requests;
+#[cfg(feature = "wiremock")]
+pub use responder::Responder;
 
 pub use crate::service::Fired;
 use crate::{

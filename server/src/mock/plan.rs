@@ -95,6 +95,14 @@ impl Hit {
         matches!(self.end, Some((Moment::Before, End::Cut(_))))
     }
 
+    /// What becomes of the body, if anything.
+    pub(super) fn spoilt(&self) -> Option<Spoilt> {
+        match self.end {
+            Some((_, End::Spoilt(spoilt))) => Some(spoilt),
+            Some((_, End::Error(_) | End::RateLimited(_) | End::Cut(_))) | None => None,
+        }
+    }
+
     /// How the connection ends, if it does.
     pub(super) fn cut(&self) -> Option<Cut> {
         match self.end {
