@@ -8,11 +8,11 @@ mod client;
 mod clock;
 mod inbox;
 mod key;
+mod pace;
 
 use std::{
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
 };
 
 use parcelo::{Environment, rules::Destinations};
@@ -30,9 +30,6 @@ use crate::{
     store::Store,
     webhook::Dispatcher,
 };
-
-/// How often a clock that runs by itself looks for steps that have fallen due.
-const TICK: Duration = Duration::from_millis(500);
 
 /// The service, embedded: the sandbox, on `127.0.0.1` and a free port.
 ///
@@ -52,7 +49,7 @@ pub struct MockServer {
     service: Arc<Service>,
     dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
-    clock: Arc<clock::MovableClock>,
+    clock: Arc<pace::MovableClock>,
     url: String,
     stop: Stop,
 }
@@ -151,15 +148,14 @@ impl Builder {
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.on(url);
         drop(Listener::start(socket, router(server.api()), server.stop.clone()));
-        if server.clock.runs() {
-            tokio::spawn(tick(Arc::clone(&server.service), server.stop.clone()));
-        }
+        let (service, clock) = (Arc::clone(&server.service), Arc::clone(&server.clock));
+        tokio::spawn(tick(service, clock, server.stop.clone()));
         server
     }
 
     fn on(self, url: String) -> MockServer {
         let ids = Arc::new(Ids::seeded(self.seed));
-        let clock = Arc::new(clock::MovableClock::from(&self.clock));
+        let clock = Arc::new(pace::MovableClock::from(&self.clock));
         let site = |environment| Site {
             environment,
             base_url: url.clone(),
@@ -191,16 +187,18 @@ impl Drop for MockServer {
     }
 }
 
-async fn tick(service: Arc<Service>, stop: Stop) {
-    let mut ticks = tokio::time::interval(TICK);
+/// Does what falls due while the clock runs.
+async fn tick(service: Arc<Service>, clock: Arc<pace::MovableClock>, stop: Stop) {
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
-                // A failure is logged where it happened, and the next tick tries again.
-                let _ = service.take_due_steps().await;
-                let _ = service.purge_sandboxes().await;
-            }
+            () = clock.beat() => {}
             () = stop.told() => return,
+        }
+        let _turn = clock.turn().await;
+        if clock.runs() {
+            // A failure is logged where it happened, and the next tick tries again.
+            let _ = service.take_due_steps().await;
+            let _ = service.purge_sandboxes().await;
         }
     }
 }
