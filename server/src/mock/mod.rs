@@ -14,6 +14,7 @@ mod inbox;
 mod key;
 mod line;
 mod log;
+mod pace;
 mod plan;
 mod record;
 mod requests;
@@ -24,7 +25,6 @@ mod spoil;
 use std::{
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
 };
 
 use axum::Router;
@@ -49,8 +49,6 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// How often a clock that runs by itself looks for steps that have fallen due.
-const TICK: Duration = Duration::from_millis(500);
 /// How many requests are remembered.
 const LOG: usize = 10_000;
 
@@ -72,7 +70,7 @@ pub struct MockServer {
     service: Arc<Service>,
     dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
-    clock: Arc<clock::MovableClock>,
+    clock: Arc<pace::MovableClock>,
     desk: Arc<exchange::Desk>,
     url: String,
     stop: Stop,
@@ -185,15 +183,14 @@ impl Builder {
         let server = self.on(url);
         let stop = server.stop.clone();
         drop(Listener::start_on::<line::BreakableLine>(socket, server.routes(), stop));
-        if server.clock.runs() {
-            tokio::spawn(tick(Arc::clone(&server.service), server.stop.clone()));
-        }
+        let (service, clock) = (Arc::clone(&server.service), Arc::clone(&server.clock));
+        tokio::spawn(tick(service, clock, server.stop.clone()));
         server
     }
 
     fn on(self, url: String) -> MockServer {
         let ids = Arc::new(Ids::seeded(self.seed));
-        let clock = Arc::new(clock::MovableClock::from(&self.clock));
+        let clock = Arc::new(pace::MovableClock::from(&self.clock));
         let site = |environment| Site {
             environment,
             base_url: url.clone(),
@@ -226,16 +223,18 @@ impl Drop for MockServer {
     }
 }
 
-async fn tick(service: Arc<Service>, stop: Stop) {
-    let mut ticks = tokio::time::interval(TICK);
+/// Does what falls due while the clock runs.
+async fn tick(service: Arc<Service>, clock: Arc<pace::MovableClock>, stop: Stop) {
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
-                // A failure is logged where it happened, and the next tick tries again.
-                let _ = service.take_due_steps().await;
-                let _ = service.purge_sandboxes().await;
-            }
+            () = clock.beat() => {}
             () = stop.told() => return,
+        }
+        let _turn = clock.turn().await;
+        if clock.runs() {
+            // A failure is logged where it happened, and the next tick tries again.
+            let _ = service.take_due_steps().await;
+            let _ = service.purge_sandboxes().await;
         }
     }
 }

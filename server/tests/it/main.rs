@@ -12,6 +12,7 @@
 mod access;
 mod api;
 mod carrier;
+mod clock;
 mod deliveries;
 mod document;
 mod faults;
