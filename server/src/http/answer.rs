@@ -65,6 +65,11 @@ pub(super) fn http_date(at: Millis) -> String {
     at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
+/// The same for routes without a gate, whose requests have no ids.
+pub(crate) async fn written(response: Response) -> Response {
+    with_body(response, "req_none")
+}
+
 /// The headers that every response carries.
 pub(super) fn sign(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
@@ -96,6 +101,6 @@ pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
 }
 
 /// A JSON answer to a read.
-pub(super) fn ok(answer: &impl Serialize) -> Response {
+pub(crate) fn ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
 }

@@ -17,7 +17,7 @@ use crate::core::Refusal;
 const MOST: usize = 256 * 1024;
 
 /// The JSON object in a request's body.
-pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
+pub(crate) async fn json_object(request: Request) -> Result<Value, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = read(&parts.headers, body).await?;
     if !is_json(&parts.headers) {
@@ -77,7 +77,7 @@ pub(super) fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// A query parameter; the last one counts when it is given twice.
-pub(super) fn query(query: Option<&str>, name: &str) -> Option<String> {
+pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
 }

@@ -35,8 +35,8 @@ use parcelo::{Environment, ErrorCode, Method, Operation};
 use url::Url;
 
 use crate::service::Service;
-pub(crate) use answer::Refused;
-pub(crate) use body::ignore;
+pub(crate) use answer::{Refused, ok as answer_ok, written};
+pub(crate) use body::{ignore, json_object, query};
 pub use gate::Peer;
 pub(crate) use listen::Line;
 pub use listen::{Listener, Stop};

@@ -6,6 +6,7 @@ mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+mod control;
 mod exchange;
 mod faults;
 #[cfg(feature = "sdk")]
@@ -82,13 +83,14 @@ pub struct Builder {
     clock: Clock,
     seed: u64,
     log: usize,
+    limits: Option<bool>,
 }
 
 impl MockServer {
     /// A server to be set up: its clock is frozen at 2026-01-05 08:00 UTC and its seed is 0
     /// unless said otherwise.
     pub fn builder() -> Builder {
-        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0, log: LOG }
+        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0, log: LOG, limits: None }
     }
 
     /// Starts a server as [`MockServer::builder`] sets it up.
@@ -105,6 +107,12 @@ impl MockServer {
     /// The service as its carriers serve it.
     fn routes(&self) -> Router {
         exchange::routes(self.api(), Arc::clone(&self.desk))
+    }
+
+    fn run(&self, socket: tokio::net::TcpListener, routes: Router) {
+        drop(Listener::start_on::<line::BreakableLine>(socket, routes, self.stop.clone()));
+        let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
+        tokio::spawn(tick(service, clock, self.stop.clone()));
     }
 
     /// The address of its API.
@@ -168,6 +176,25 @@ impl Builder {
         Self { log: most, ..self }
     }
 
+    /// Sets whether keys and addresses are held to the service's limits of requests a second; unless
+    /// set, they are where the clock runs. A limit of a key's own always holds.
+    #[must_use]
+    pub fn rate_limits(self, enforced: bool) -> Self {
+        Self { limits: Some(enforced), ..self }
+    }
+
+    /// Starts the server on an address of the caller's choice, with controls under `/__mock/` for
+    /// programs in any language. It stops with the process.
+    ///
+    /// Errors when the address cannot be listened on.
+    pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
+        let socket = tokio::net::TcpListener::bind(address).await?;
+        let server = Arc::new(self.on(format!("http://{}", socket.local_addr()?)));
+        let routes = server.routes().merge(control::routes(Arc::clone(&server)));
+        server.run(socket, routes);
+        Ok(server)
+    }
+
     /// Starts the server.
     ///
     /// # Panics
@@ -181,10 +208,8 @@ impl Builder {
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.on(url);
-        let stop = server.stop.clone();
-        drop(Listener::start_on::<line::BreakableLine>(socket, server.routes(), stop));
-        let (service, clock) = (Arc::clone(&server.service), Arc::clone(&server.clock));
-        tokio::spawn(tick(service, clock, server.stop.clone()));
+        let routes = server.routes();
+        server.run(socket, routes);
         server
     }
 
@@ -202,7 +227,7 @@ impl Builder {
             production: site(Environment::Production),
             sandbox: site(Environment::Sandbox),
             destinations: Destinations::All,
-            limits: Limits { enforced: clock.runs(), ..Limits::default() },
+            limits: Limits { enforced: self.limits.unwrap_or(clock.runs()), ..Limits::default() },
             secrets: Secrets::derive(&store.secret()),
             webhooks_allow_private: false,
             trusted_proxies: Vec::new(),

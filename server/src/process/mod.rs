@@ -4,6 +4,7 @@ mod args;
 mod carriers;
 mod keys;
 mod legacy;
+mod mock;
 mod print;
 mod serve;
 mod webhook_args;
@@ -38,6 +39,12 @@ pub enum Failure {
         /// What the system says.
         source: io::Error,
     },
+    /// The command of `--exec` cannot be started.
+    #[error("the command of --exec cannot be started: {0}")]
+    Exec(io::Error),
+    /// The command of `--exec` failed; its exit code is the process's.
+    #[error("the command of --exec ended with exit code {0}")]
+    ExecFailed(u8),
     /// The ready file cannot be written.
     #[error("the ready file {} cannot be written: {source}", path.display())]
     ReadyFile {
@@ -93,6 +100,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Keys(command) => keys::run(command).await,
         Command::Carriers(command) => carriers::run(command).await,
         Command::Webhooks(command) => webhooks::run(command).await,
+        Command::Mock(options) => mock::run(*options).await,
         Command::Legacy(options) => legacy::list(&options),
     }
 }
@@ -117,5 +125,8 @@ fn secrets(store: &Store) -> Result<Secrets, Failure> {
 /// Tells people what went wrong.
 pub fn fail(failure: &Failure) -> ExitCode {
     print::failure(failure);
-    ExitCode::FAILURE
+    match failure {
+        Failure::ExecFailed(code) => ExitCode::from(*code),
+        _ => ExitCode::FAILURE,
+    }
 }

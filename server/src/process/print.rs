@@ -135,3 +135,9 @@ pub(super) fn legacy_uses(uses: &[Uses]) {
         println!("{day}  {requests:>8}  {key_id}  {name}");
     }
 }
+
+/// Where the mock server is, in the form that a shell takes; a suite's own output comes after it.
+pub(super) fn mock(url: &str, key: &ApiKey) {
+    println!("PARCELO_BASE_URL={url}");
+    println!("PARCELO_API_KEY={}", key.secret());
+}

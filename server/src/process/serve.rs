@@ -225,9 +225,14 @@ fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result
     let mut content: serde_json::Map<_, _> =
         addresses.iter().map(|(what, url)| ((*what).to_owned(), json!(url))).collect();
     content.insert("pid".to_owned(), json!(std::process::id()));
+    write_whole(path, &json!(content).to_string())
+}
+
+/// Writes a ready file.
+pub(super) fn write_whole(path: &Path, content: &str) -> Result<(), Failure> {
     let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
     let draft = path.with_extension("tmp");
-    std::fs::write(&draft, json!(content).to_string()).map_err(failed)?;
+    std::fs::write(&draft, content).map_err(failed)?;
     std::fs::rename(&draft, path).map_err(failed)
 }
 

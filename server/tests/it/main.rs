@@ -22,6 +22,7 @@ mod labels;
 mod legacy;
 mod limits;
 mod manifests;
+mod mock;
 mod orders;
 mod parcels;
 mod pictures;

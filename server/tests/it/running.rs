@@ -158,7 +158,7 @@ impl Drop for Running {
 }
 
 /// The ready file's content; the process is watched meanwhile, so that a failed start fails at once.
-fn wait_for(ready_file: &Path, child: &mut Child) -> Value {
+pub(crate) fn wait_for(ready_file: &Path, child: &mut Child) -> Value {
     loop {
         if let Ok(content) = fs::read(ready_file) {
             return serde_json::from_slice(&content).unwrap();

@@ -1,0 +1,187 @@
+//! `parcelo-server mock`: the mock server as a process, its controls, and the suite that it runs.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, numbered, order, send},
+    running::{BINARY, wait_for},
+};
+
+struct Mock {
+    child: std::process::Child,
+    ready: Value,
+    _folder: tempfile::TempDir,
+}
+
+impl Mock {
+    fn start(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ready_file = folder.path().join("ready.json");
+        let mut command = Command::new(BINARY);
+        command.env_clear().arg("mock").args(arguments).arg("--ready-file").arg(&ready_file);
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        let ready = wait_for(&ready_file, &mut child);
+        Self { child, ready, _folder: folder }
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.ready[name].as_str().unwrap()
+    }
+
+    fn api(&self) -> Api {
+        Api::new(self.text("sandbox")).key(self.text("apiKey"))
+    }
+
+    async fn control(&self, method: &str, name: &str, body: &Value) -> Answer {
+        let request = Api::new(self.text("sandbox")).request(method, &format!("/__mock/{name}"));
+        send(request.header("content-type", "application/json").body(body.to_string())).await
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_suite_in_any_language_moves_the_clock_and_sees_what_happened() {
+    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z", "--seed", "7"]);
+    assert_eq!(mock.ready["pid"], mock.child.id());
+    let api = mock.api();
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let moved = mock.control("POST", "clock", &json!({ "advance": "PT10M" })).await.json();
+    assert_eq!(
+        moved,
+        json!({ "now": "2026-01-05T08:10:00.000Z", "fired": [
+            { "at": "2026-01-05T08:05:00.000Z", "trackingNumber": "SB-SUCCESS-0001", "status": "CUSTOMS_CLEARANCE" },
+            { "at": "2026-01-05T08:10:00.000Z", "trackingNumber": "SB-SUCCESS-0001", "status": "IN_TRANSIT" },
+        ] })
+    );
+    let set = mock
+        .control("POST", "clock", &json!({ "set": "2026-01-05T08:15:00Z", "mode": "frozen" }))
+        .await
+        .json();
+    assert_eq!(
+        (&set["now"], &set["fired"][0]["status"]),
+        (&json!("2026-01-05T08:15:00.000Z"), &json!("OUT_FOR_DELIVERY"))
+    );
+    assert_eq!(mock.control("GET", "clock", &json!({})).await.json()["now"], set["now"]);
+}
+
+#[tokio::test]
+async fn faults_are_planned_met_and_forgotten_and_requests_are_told() {
+    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let plan = json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "error", "code": "SERVICE_UNAVAILABLE" });
+    let unused = mock.control("POST", "faults", &plan).await.json();
+    assert_eq!(unused["unused"].as_array().unwrap().len(), 1);
+    let api = mock.api();
+    assert_eq!(
+        api.create(&order("order-0001")).await.refusal(),
+        (503, "SERVICE_UNAVAILABLE".to_owned())
+    );
+    assert_eq!(api.create(&order("order-0001")).await.status, 200, "it had been committed");
+    assert_eq!(mock.control("GET", "faults", &json!({})).await.json()["unused"], json!([]));
+    mock.control("POST", "faults", &json!({ "fault": "close" })).await;
+    assert_eq!(
+        mock.control("DELETE", "faults", &json!({})).await.json()["unused"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(api.get("/api/v1/health").await.status, 200, "the plan is forgotten");
+    let requests = mock.control("GET", "requests?operation=CreateOrder", &json!({})).await.json();
+    assert_eq!(
+        (&requests["count"], &requests["requests"][0]["idempotencyKey"]),
+        (&json!(2), &json!("order-0001"))
+    );
+    assert!(!requests.to_string().contains(mock.text("apiKey")), "{requests}");
+}
+
+#[tokio::test]
+async fn keys_are_made_and_webhooks_received() {
+    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let made = mock.control("POST", "keys", &json!({ "allowedCountries": ["MX"] })).await.json();
+    let mexican = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
+    assert_eq!(mexican.create(&order("order-0001")).await.refusal().0, 403);
+    let listening = mock.control("POST", "webhooks", &json!({ "reply": [503] })).await;
+    assert_eq!(listening.status, 200, "{}", listening.text());
+    mock.api().created(&numbered("order-0002", "SB-FAIL-0001")).await;
+    mock.control("POST", "clock", &json!({ "advance": 301 })).await;
+    let seen = mock.control("GET", "webhooks", &json!({})).await.json();
+    let deliveries = seen["deliveries"].as_array().unwrap();
+    let statuses: Vec<_> = deliveries
+        .iter()
+        .map(|one| (one["status"].as_u64().unwrap(), one["verified"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(statuses, [(503, true), (200, true), (200, true)], "{seen}");
+    assert_eq!(deliveries[2]["body"]["data"]["newStatus"], "IN_TRANSIT");
+}
+
+#[tokio::test]
+async fn a_control_that_is_not_understood_says_why() {
+    let mock = Mock::start(&[]);
+    let table = [
+        ("clock", json!({ "advance": "soon" }), "PT5M"),
+        ("clock", json!({ "set": "noon" }), "2026-01-05T08:00:00Z"),
+        ("clock", json!({ "speed": 2 }), "speed"),
+        ("clock", json!({ "mode": "fast" }), "frozen"),
+        ("faults", json!({ "fault": "explode" }), "truncatedBody"),
+        ("faults", json!({ "fault": "error", "code": "NO_SUCH" }), "SERVICE_UNAVAILABLE"),
+        ("faults", json!({ "operation": "Fly", "fault": "close" }), "CreateOrder"),
+        ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
+        ("keys", json!({ "allowedCountries": ["Ecuador"] }), "country"),
+        ("webhooks", json!({ "reply": ["no"] }), "reply"),
+    ];
+    for (name, body, hint) in table {
+        let answer = mock.control("POST", name, &body).await;
+        assert_eq!(answer.status, 400, "{name} {body}");
+        assert!(answer.text().contains(hint), "{name} {body}: {}", answer.text());
+    }
+    assert_eq!(mock.control("GET", "nothing", &json!({})).await.status, 404);
+    assert_eq!(mock.control("PUT", "clock", &json!({})).await.status, 405);
+}
+
+#[test]
+fn exec_runs_a_suite_with_address_and_key_and_ends_with_its_exit_code() {
+    let run = |command: &str| {
+        let mut mock = Command::new(BINARY);
+        let output = mock.args(["mock", "--exec", command]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, said) = run("echo \"seen $PARCELO_BASE_URL $PARCELO_API_KEY\"");
+    let line = said.lines().find(|line| line.starts_with("seen ")).unwrap();
+    assert!(line.starts_with("seen http://127.0.0.1:") && line.contains(" pk_test_"), "{said}");
+    assert_eq!(code, Some(0));
+    assert_eq!(run("exit 7").0, Some(7));
+    assert_eq!(run("kill -9 $$").0, Some(137));
+    assert_eq!(run("no-such-command-anywhere").0, Some(127));
+}
+
+#[test]
+fn wrong_arguments_say_what_would_be_right() {
+    for (arguments, hint) in [
+        (["--clock", "frozen=noon"], "2026-01-05T08:00:00Z"),
+        (["--clock", "stopped"], "ticking=TIME"),
+        (["--listen", "somewhere"], "socket address"),
+    ] {
+        let output = Command::new(BINARY).arg("mock").args(arguments).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(told.contains(hint), "{arguments:?}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_for_real_has_no_controls() {
+    let house = crate::running::House::new();
+    let running = house.start(&[]);
+    for listener in ["production", "sandbox", "admin"] {
+        let answer = Api::new(running.url(listener)).get("/__mock/clock").await;
+        assert_eq!(answer.status, 404, "{listener}");
+    }
+}
