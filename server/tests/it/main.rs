@@ -12,8 +12,10 @@
 mod access;
 mod api;
 mod carrier;
+mod clock;
 mod deliveries;
 mod document;
+mod faults;
 mod isolation;
 mod kill;
 mod labels;
@@ -27,6 +29,7 @@ mod process;
 mod public;
 mod races;
 mod reprint;
+mod requests;
 mod reset;
 mod running;
 mod tracking;
