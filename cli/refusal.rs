@@ -35,6 +35,9 @@ fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
             let hint = perhaps(&told(ContextKind::SuggestedSubcommand));
             Failure::usage(texts::BAD_COMMAND.with(&[("value", &command)]), hint)
         }
+        ErrorKind::UnknownArgument if !option.starts_with('-') => {
+            Failure::usage(texts::ONE_TOO_MANY.with(&[("value", &option)]), texts::SEE_HELP)
+        }
         ErrorKind::UnknownArgument => {
             let hint = perhaps(&told(ContextKind::SuggestedArg));
             Failure::usage(texts::BAD_OPTION.with(&[("value", &option)]), hint)

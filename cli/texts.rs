@@ -131,6 +131,7 @@ texts! {
     // What is wrong with the command line.
     NO_COMMAND = "No command was given.", "Falta el comando.";
     BAD_COMMAND = "There is no command {value}.", "No existe el comando {value}.";
+    ONE_TOO_MANY = "{value} is one word too many.", "Sobra {value}.";
     BAD_OPTION = "There is no option {value} here.", "Aquí no existe la opción {value}.";
     BAD_VALUE = "{value} is no value for {option}; use one of: {values}.", "{value} no es un valor para {option}; use uno de: {values}.";
     NO_VALUE = "{option} needs a value.", "{option} necesita un valor.";

@@ -55,12 +55,15 @@ fn the_version_is_the_package_s() {
 #[test]
 fn the_language_is_the_flag_s_or_the_locale_s() {
     let desk = Desk::new("", "");
-    let table: [(&str, Variables, &str); 5] = [
+    let table: [(&str, Variables, &str); 8] = [
         ("track short", &[], "what to do:"),
         ("track short", &[("LANG", "es_EC.UTF-8")], "qué hacer:"),
         ("track short --lang es", &[], "qué hacer:"),
         ("track short --lang en", &[("LC_ALL", "es_MX")], "what to do:"),
         ("trak --lang es", &[], "No existe el comando trak."),
+        ("health --fast --lang es", &[], "Aquí no existe la opción --fast."),
+        ("order create a.json b.json --lang es", &[], "Sobra b.json."),
+        ("order create a.json b.json", &[], "b.json is one word too many."),
     ];
     for (line, variables, expected) in table {
         let ran = desk.run_with(line, variables, "");

@@ -24,7 +24,7 @@ pub struct CarrierEvent {
     pub tracking_number: String,
     /// The status that the scan shows.
     pub status: ParcelStatus,
-    /// When, with an offset; at most 5 minutes ahead.
+    /// When, with an offset; not before 1970, at most 5 minutes ahead.
     pub occurred_at: DateTime<FixedOffset>,
     /// Where.
     pub location: String,

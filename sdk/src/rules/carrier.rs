@@ -81,7 +81,12 @@ fn status(code: &str) -> Result<ParcelStatus, Wrong> {
 
 fn moment(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, Wrong> {
     let moment = DateTime::parse_from_rfc3339(text).map_err(|_| faults::moment())?;
-    if moment.to_utc() - now > AHEAD { Err(faults::too_far_ahead()) } else { Ok(moment) }
+    match moment.to_utc() {
+        utc if utc - now > AHEAD => Err(faults::too_far_ahead()),
+        // A time before the year 0 of UTC cannot even be written in an answer.
+        utc if utc < DateTime::UNIX_EPOCH => Err(faults::too_long_ago()),
+        _ => Ok(moment),
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +164,8 @@ mod tests {
             ("occurredAt", json!(1_768_057_500), "INVALID_FORMAT"),
             ("occurredAt", json!("2026-01-10T15:05:00.001Z"), "OUT_OF_RANGE"),
             ("occurredAt", json!("2026-01-10T15:00:00-01:00"), "OUT_OF_RANGE"),
+            ("occurredAt", json!("0000-01-01T00:00:00+05:00"), "OUT_OF_RANGE"),
+            ("occurredAt", json!("1970-01-01T00:00:00+00:01"), "OUT_OF_RANGE"),
             ("location", json!(null), "REQUIRED"),
             ("location", json!("x".repeat(256)), "TOO_LONG"),
             ("location", json!("Miami\u{0}"), "INVALID_FORMAT"),
@@ -174,10 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn five_minutes_ahead_are_fine() {
-        for time in
-            ["2026-01-10T15:05:00Z", "2026-01-10T10:05:00.000-05:00", "1999-12-31T23:59:59+14:00"]
-        {
+    fn from_1970_to_five_minutes_ahead_is_fine() {
+        for time in [
+            "2026-01-10T15:05:00Z",
+            "2026-01-10T10:05:00.000-05:00",
+            "1999-12-31T23:59:59+14:00",
+            "1970-01-01T00:00:00Z",
+        ] {
             let mut ahead = scan(0);
             ahead["occurredAt"] = json!(time);
             assert_eq!(faults_of(&json!({"events": [ahead]})), [""; 0], "{time}");

@@ -137,9 +137,25 @@ fn fields(faults: &[FieldFault], language: Language) -> Value {
     let mut fields = Map::new();
     for fault in faults {
         let text = language.pick(&fault.message, &fault.message_es);
-        fields.entry(name_of(&fault.field)).or_insert_with(|| json!(text));
+        fields.entry(name_of(&fault.field)).or_insert_with(|| json!(in_legacy_words(text)));
     }
     Value::Object(fields)
+}
+
+/// A text with the fields that it names in their legacy spelling.
+fn in_legacy_words(text: &str) -> String {
+    FIELDS.iter().fold(text.to_owned(), |text, (legacy, path)| match unmistakable(path) {
+        Some(name) => text.replace(name, legacy),
+        None => text,
+    })
+}
+
+/// The last name of a path, when it is nothing but this field's: in camelCase, so no word of a
+/// sentence, and not also another field's.
+fn unmistakable(path: &str) -> Option<&str> {
+    let name = path.rsplit('.').next()?;
+    let bearers = FIELDS.iter().filter(|(_, other)| other.ends_with(name)).count();
+    (bearers == 1 && name.contains(char::is_uppercase)).then_some(name)
 }
 
 /// A created order.
@@ -237,6 +253,41 @@ mod tests {
             assert!(faults.len() > 8);
             let Value::Object(fields) = fields(&faults, Language::Es) else { panic!() };
             assert!(fields.keys().all(|name| !name.contains('.')), "{country}: {fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_fault_s_text_names_legacy_fields_only() {
+        let destinations = rules::Destinations::All;
+        let context = rules::OrderContext {
+            environment: Some(Environment::Sandbox),
+            destinations: &destinations,
+            header_key: Some("legacy-0001"),
+        };
+        let table = [
+            ("weight_kg", json!(null), json!(null), "weight_kg or weight_lb."),
+            ("weight_lb", json!(9), json!("cedula"), "weight_lb and weight_kg are more than"),
+            ("receiver_document", json!("1"), json!("cedula"), "use receiver_document_type ruc"),
+            (
+                "receiver_document_type",
+                json!("dni"),
+                json!("dni"),
+                "leave receiver_document_type out",
+            ),
+        ];
+        for (field, value, kind, says) in table {
+            let mut body = body();
+            body["receiver_country"] = json!(if kind == "dni" { "CO" } else { "EC" });
+            body["receiver_document_type"] = kind;
+            if value.is_null() {
+                body["weight_lb"] = Value::Null;
+            }
+            body[field] = value;
+            let faults = rules::check_order(&order(&body), &context).unwrap_err().faults;
+            let english = fields(&faults, Language::En);
+            assert!(english[field].as_str().is_some_and(|text| text.contains(says)), "{english}");
+            let spanish = fields(&faults, Language::Es).to_string();
+            assert!(["weightKg", "weightLbs", "idType"].iter().all(|name| !spanish.contains(name)));
         }
     }
 

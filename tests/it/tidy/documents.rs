@@ -36,6 +36,19 @@ fn the_reference_has_every_operation() {
 }
 
 #[test]
+fn the_reference_s_contents_have_every_section() {
+    let text = read("docs/api.md");
+    let contents = text.split("\n## ").next().unwrap();
+    let missing: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(|section| format!("(#{})", section.to_lowercase().replace(',', "").replace(' ', "-")))
+        .filter(|link| !contents.contains(link.as_str()))
+        .collect();
+    assert_none("the contents of docs/api.md lack", &missing);
+}
+
+#[test]
 fn the_reference_has_every_status_fault_and_warning() {
     let text = read("docs/api.md");
     let statuses = ParcelStatus::KNOWN.iter().map(|status| {

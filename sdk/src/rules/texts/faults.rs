@@ -324,6 +324,14 @@ pub(crate) fn too_far_ahead() -> Wrong {
     )
 }
 
+pub(crate) fn too_long_ago() -> Wrong {
+    Wrong::new(
+        FaultCode::OutOfRange,
+        "This is before 1970: check the clock.",
+        "Es anterior a 1970: revise el reloj.",
+    )
+}
+
 // Lists.
 
 pub(crate) fn day_or_moment() -> Wrong {
