@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod conformance;
 mod labels;
 mod operations;
 mod retries;
