@@ -13,3 +13,4 @@ mod operations;
 mod retries;
 mod script;
 mod socket;
+mod sweep;
