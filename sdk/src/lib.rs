@@ -42,6 +42,7 @@
 //!   function that the server runs.
 //! - [`client`] (feature `client`, on by default) sends: it repeats what is safe to repeat, waits
 //!   as long as the server asks, and says whether a failed call may have been carried out.
+//! - [`webhook`] (feature `webhooks`, on by default) tells whether a message is from Parcelo.
 //!
 //! Without default features there is no HTTP client and no runtime, and the crate compiles to
 //! wasm32.
@@ -56,6 +57,8 @@
 pub mod client;
 pub mod model;
 pub mod rules;
+#[cfg(feature = "webhooks")]
+pub mod webhook;
 
 #[cfg(feature = "client")]
 pub use client::*;
@@ -64,3 +67,5 @@ pub use rules::{OrderBuilder, Rejected};
 pub use rust_decimal::Decimal;
 #[cfg(feature = "client")]
 pub use url::Url;
+#[cfg(feature = "webhooks")]
+pub use webhook::{Webhook, WebhookError};

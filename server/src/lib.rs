@@ -20,6 +20,7 @@
 //! - [`store`] keeps what was decided, whole or not at all;
 //! - [`service`] loads, lets the core decide, and commits;
 //! - [`label`] draws labels;
+//! - [`webhook`] sends what the outbox holds;
 //! - [`http`] is the shell of the API, [`process`] that of the command, [`mock`] that of tests;
 //! - [`clock`] and [`ids`] are the only places that read time and randomness.
 
@@ -32,3 +33,4 @@ pub mod mock;
 pub mod process;
 pub mod service;
 pub mod store;
+pub mod webhook;

@@ -1,9 +1,12 @@
 //! Webhook events (spec: Events; api: 9).
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde_json::Value;
 
-use super::{Environment, ParcelStatus, TrackingNumber, macros::wire_enum, time};
+use super::{
+    CountryCode, Environment, Manifest, ParcelStatus, TrackingNumber, macros::wire_enum, time,
+};
 
 wire_enum! {
     /// What a webhook tells.
@@ -16,30 +19,52 @@ wire_enum! {
         ParcelVoided = "parcel.voided",
         /// A manifest was submitted; sent when asked for.
         ManifestSubmitted = "manifest.submitted",
-        /// A test from the dashboard.
+        /// A test, sent when somebody asks for one.
         WebhookTest = "webhook.test",
     }
 }
 
-/// A change of status, as a webhook carries it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct StatusChangedEvent {
-    /// The event's id, `evt_…`; the same on every retry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+/// What the body of a webhook says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WebhookEvent {
+    /// The event's id, `evt_…`; the same on every attempt.
     pub id: Option<String>,
-    /// `parcel.status_changed`.
-    pub event: EventKind,
-    /// Where the parcel belongs.
+    /// Where it happened.
     pub environment: Environment,
     /// When it happened.
-    #[serde(with = "time")]
     pub timestamp: DateTime<Utc>,
     /// What happened.
-    pub data: StatusChange,
+    pub data: EventData,
 }
 
-/// What changed.
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum EventData {
+    /// A parcel's status changed.
+    StatusChanged(StatusChange),
+    /// An order was created.
+    ParcelCreated(ParcelCreated),
+    /// An order was voided.
+    ParcelVoided(ParcelVoided),
+    /// A manifest was submitted.
+    ManifestSubmitted(Box<Manifest>),
+    /// Nothing: somebody tests the way here.
+    Test,
+    /// A kind that this version does not know.
+    Unknown(UnknownEvent),
+}
+
+/// A kind of event that this version does not know, as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnknownEvent {
+    /// Its kind.
+    pub kind: String,
+    /// Its data.
+    pub data: Value,
+}
+
+/// A change of a parcel's status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -61,4 +86,111 @@ pub struct StatusChange {
     /// The order's id in the caller's system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_order_id: Option<String>,
+}
+
+/// A created order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ParcelCreated {
+    /// The parcel's id, `par_…`.
+    pub id: String,
+    /// The parcel.
+    pub tracking_number: TrackingNumber,
+    /// Where it stands.
+    pub status: ParcelStatus,
+    /// Where it goes.
+    pub country: CountryCode,
+    /// The order's id in the caller's system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_order_id: Option<String>,
+}
+
+/// A voided order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ParcelVoided {
+    /// The parcel.
+    pub tracking_number: TrackingNumber,
+    /// The status before.
+    pub previous_status: ParcelStatus,
+    /// Why, when a reason was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The order's id in the caller's system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_order_id: Option<String>,
+}
+
+impl EventData {
+    /// The kind.
+    pub fn kind(&self) -> EventKind {
+        match self {
+            Self::StatusChanged(_) => EventKind::ParcelStatusChanged,
+            Self::ParcelCreated(_) => EventKind::ParcelCreated,
+            Self::ParcelVoided(_) => EventKind::ParcelVoided,
+            Self::ManifestSubmitted(_) => EventKind::ManifestSubmitted,
+            Self::Test => EventKind::WebhookTest,
+            Self::Unknown(event) => EventKind::Unknown(event.kind.clone()),
+        }
+    }
+
+    fn read(kind: &EventKind, data: Value) -> serde_json::Result<Self> {
+        Ok(match kind {
+            EventKind::ParcelStatusChanged => Self::StatusChanged(serde_json::from_value(data)?),
+            EventKind::ParcelCreated => Self::ParcelCreated(serde_json::from_value(data)?),
+            EventKind::ParcelVoided => Self::ParcelVoided(serde_json::from_value(data)?),
+            EventKind::ManifestSubmitted => Self::ManifestSubmitted(serde_json::from_value(data)?),
+            EventKind::WebhookTest => Self::Test,
+            EventKind::Unknown(kind) => Self::Unknown(UnknownEvent { kind: kind.clone(), data }),
+        })
+    }
+}
+
+impl Serialize for EventData {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::StatusChanged(change) => change.serialize(serializer),
+            Self::ParcelCreated(created) => created.serialize(serializer),
+            Self::ParcelVoided(voided) => voided.serialize(serializer),
+            Self::ManifestSubmitted(manifest) => manifest.serialize(serializer),
+            Self::Test => serde_json::Map::new().serialize(serializer),
+            Self::Unknown(event) => event.data.serialize(serializer),
+        }
+    }
+}
+
+/// The body's members, in the order of the documentation.
+#[derive(Serialize, Deserialize)]
+struct Wire<D> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    event: EventKind,
+    environment: Environment,
+    #[serde(with = "time")]
+    timestamp: DateTime<Utc>,
+    data: D,
+}
+
+impl Serialize for WebhookEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let wire = Wire {
+            id: self.id.clone(),
+            event: self.data.kind(),
+            environment: self.environment,
+            timestamp: self.timestamp,
+            data: &self.data,
+        };
+        wire.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for WebhookEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Wire { id, event, environment, timestamp, data } =
+            Wire::<Value>::deserialize(deserializer)?;
+        let data = EventData::read(&event, data).map_err(D::Error::custom)?;
+        Ok(Self { id, environment, timestamp, data })
+    }
 }

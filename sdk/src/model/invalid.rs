@@ -29,6 +29,9 @@ pub enum InvalidValue {
         "an air waybill is 3 digits, a hyphen and 8 digits, the last of them the check digit, such as 176-12345675"
     )]
     Awb,
+    /// Not a webhook secret.
+    #[error("a webhook secret is whsec_ and base64 of 24-64 bytes; check that it is whole")]
+    WebhookSecret,
     /// Not a label format.
     #[error("a label format is PDF, ZPL or PNG")]
     LabelFormat,

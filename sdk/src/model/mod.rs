@@ -48,7 +48,9 @@ pub use error_body::{
     WarningCode,
 };
 pub use error_code::ErrorCode;
-pub use event::{EventKind, StatusChange, StatusChangedEvent};
+pub use event::{
+    EventData, EventKind, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent,
+};
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use idempotency_key::IdempotencyKey;
 pub use invalid::InvalidValue;

@@ -120,6 +120,14 @@ operations! {
     ResetSandbox: Post "/api/v1/sandbox/reset", ApiKey, None;
     /// Tell what a carrier has scanned.
     PushCarrierEvents: Post "/carrier/v1/events", CarrierKey, None;
+    /// Create an order in the legacy spelling.
+    LegacyCreateOrder: Post "/api/orders", ApiKey, Optional;
+    /// Void an order in the legacy spelling.
+    LegacyCancelOrder: Post "/api/orders/{tracking_number}/cancel", ApiKey, Optional;
+    /// Track up to 20 parcels in the legacy spelling.
+    LegacyTracking: Get "/api/tracking", ApiKey, Reads;
+    /// Download a label file by its name.
+    LegacyLabel: Get "/api/labels/{file}", ApiKey, Reads;
 }
 
 impl Operation {
@@ -139,6 +147,17 @@ impl Operation {
             }
             _ => path.to_owned(),
         }
+    }
+
+    /// True for the operations of the legacy API, which new programs leave alone.
+    pub const fn is_legacy(self) -> bool {
+        matches!(
+            self,
+            Self::LegacyCreateOrder
+                | Self::LegacyCancelOrder
+                | Self::LegacyTracking
+                | Self::LegacyLabel
+        )
     }
 
     /// True when sending it twice is as good as once: it reads, or its key tells the two apart.

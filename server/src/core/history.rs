@@ -31,6 +31,16 @@ pub fn record(parcel: &ParcelRow, events: Option<&[Event]>, language: Language) 
     }
 }
 
+/// The record as anybody may see it: of an event only what happened, when, and in which city.
+pub fn public_record(parcel: &ParcelRow, events: &[Event], language: Language) -> TrackingRecord {
+    let mut record = record(parcel, Some(events), language);
+    for entry in record.history.iter_mut().flatten() {
+        entry.description = None;
+        entry.sequence = None;
+    }
+    record
+}
+
 fn entry(event: &Event, language: Language) -> HistoryEntry {
     let status = ParcelStatus::from(event.state);
     HistoryEntry {

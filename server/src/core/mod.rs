@@ -13,6 +13,7 @@ pub mod history;
 pub mod idempotency;
 pub mod keys;
 pub mod labels;
+pub mod legacy;
 pub mod limit;
 pub mod list;
 pub mod manifest;
@@ -24,6 +25,7 @@ pub mod site;
 pub mod state;
 pub mod tenant;
 pub mod void;
+pub mod webhooks;
 
 pub use carrier::{CarrierException, CarrierNumber, Report, Scan, SeenEvent};
 pub use carrier_keys::{CarrierKeyRecord, NewCarrierKey};

@@ -102,6 +102,12 @@ impl Refusal {
         Self { values, ..ErrorCode::ParcelAlreadyManifested.into() }
     }
 
+    /// The faults of a request that breaks rules.
+    pub fn faults(&self) -> Vec<FieldFault> {
+        let errors = self.details.as_ref().and_then(|details| details.get("errors"));
+        errors.and_then(|errors| serde_json::from_value(errors.clone()).ok()).unwrap_or_default()
+    }
+
     /// The same refusal with more to say.
     #[must_use]
     pub fn with_details(self, details: Value) -> Self {
@@ -151,7 +157,8 @@ impl Refusal {
         ErrorEnvelope { success: false, error }
     }
 
-    fn text(&self, language: Language) -> String {
+    /// What the caller is told, in one language.
+    pub fn text(&self, language: Language) -> String {
         let values: Vec<_> =
             self.values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let text = self.code.text(language, &values);

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{gate::RequestId, json};
 use crate::{
+    clock::Millis,
     core::{Refusal, limit::Quota, to_body},
     service::Answer,
 };
@@ -31,7 +32,7 @@ impl IntoResponse for Refused {
     }
 }
 
-fn status_of(code: ErrorCode) -> StatusCode {
+pub(super) fn status_of(code: ErrorCode) -> StatusCode {
     StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
@@ -41,6 +42,11 @@ pub(super) fn with_body(response: Response, request_id: &str) -> Response {
         return response;
     };
     let body = to_body(&refusal.to_envelope(request_id));
+    with_said(&response, &refusal, body)
+}
+
+/// A refusal with the body that tells of it.
+pub(super) fn with_said(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
     let mut written = json(status_of(refusal.code), body);
     // What the router has said already, such as the methods that are allowed, stays.
     for (name, value) in response.headers() {
@@ -52,6 +58,11 @@ pub(super) fn with_body(response: Response, request_id: &str) -> Response {
         written.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     written
+}
+
+/// A moment as HTTP headers write it.
+pub(super) fn http_date(at: Millis) -> String {
+    at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 /// The headers that every response carries.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::{
     extract::Path,
     http::header,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use parcelo::ErrorCode;
 use utoipa_swagger_ui::{Config, serve};
@@ -23,7 +23,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 
 /// GET /docs: where the page is, relative, for a proxy may have put a folder before it.
 pub(super) async fn moved() -> Response {
-    (axum::http::StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, "docs/")]).into_response()
+    Redirect::permanent("docs/").into_response()
 }
 
 /// GET /docs/.
@@ -36,16 +36,22 @@ pub(super) async fn file(Path(name): Path<String>) -> Response {
     // Without this the page would send the document's address to a validator elsewhere.
     let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
     match serve(&name, Arc::new(config)) {
-        Ok(Some(file)) => (
-            [
-                (header::CONTENT_TYPE, file.content_type.as_str()),
-                (header::CONTENT_SECURITY_POLICY, POLICY),
-                (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-                (header::REFERRER_POLICY, "no-referrer"),
-            ],
-            file.bytes.into_owned(),
-        )
-            .into_response(),
+        Ok(Some(file)) => guarded(&file.content_type, file.bytes.into_owned()),
         Ok(None) | Err(_) => Refused::from(ErrorCode::NotFound).into_response(),
     }
+}
+
+/// A page of the documentation that is not Swagger UI's.
+pub(super) fn page_of(html: String) -> Response {
+    guarded("text/html; charset=utf-8", html.into_bytes())
+}
+
+fn guarded(content_type: &str, bytes: Vec<u8>) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    (headers, bytes).into_response()
 }

@@ -10,8 +10,9 @@ use parcelo::{
 use utoipa::{
     ToSchema,
     openapi::{
-        ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder,
-        PathItem, PathsBuilder, RefOr, Required, Response, ResponseBuilder, Responses,
+        ComponentsBuilder, ContentBuilder, Deprecated, HttpMethod, InfoBuilder, OpenApi,
+        OpenApiBuilder, PathItem, PathsBuilder, RefOr, Required, Response, ResponseBuilder,
+        Responses,
         header::HeaderBuilder,
         path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
         request_body::RequestBodyBuilder,
@@ -21,7 +22,7 @@ use utoipa::{
 };
 
 use super::{
-    answer,
+    answer, legacy_pages,
     pages::{JSON, Page, name, pages},
 };
 
@@ -55,7 +56,8 @@ fn document() -> OpenApi {
 fn describe(page: &Page) -> utoipa::openapi::path::Operation {
     let mut operation = OperationBuilder::new()
         .operation_id(Some(page.operation.name()))
-        .tag(group_of(page.operation.path()))
+        .tag(group_of(page.operation))
+        .deprecated(page.operation.is_legacy().then_some(Deprecated::True))
         .summary(Some(page.summary))
         .description(Some(about_headers(page.operation)))
         .parameters(Some(parameters(page)))
@@ -75,7 +77,11 @@ fn describe(page: &Page) -> utoipa::openapi::path::Operation {
 }
 
 /// What an operation is about: the first word of its path that is no version.
-fn group_of(path: &str) -> &str {
+fn group_of(operation: Operation) -> &'static str {
+    if operation.is_legacy() {
+        return "legacy";
+    }
+    let path = operation.path();
     let path = path.strip_prefix("/api/v1").unwrap_or(path);
     path.split('/').nth(1).unwrap_or_default()
 }
@@ -133,7 +139,9 @@ fn responses(page: &Page) -> Responses {
     codes.sort_by_key(|code| code.status());
     for same in codes.chunk_by(|one, other| one.status() == other.status()) {
         if let Some(code) = same.first() {
-            responses.responses.insert(code.status().to_string(), refusal(same).into());
+            responses
+                .responses
+                .insert(code.status().to_string(), refusal(same, page.operation).into());
         }
     }
     responses
@@ -167,9 +175,14 @@ fn refusals(page: &Page) -> Vec<ErrorCode> {
     codes
 }
 
-fn refusal(codes: &[ErrorCode]) -> Response {
+fn refusal(codes: &[ErrorCode], operation: Operation) -> Response {
     let told = codes.iter().map(|code| format!("`{code}`: {}", code.template(Language::En)));
-    let schema = Ref::from_schema_name(name::<ErrorEnvelope>());
+    let envelope = if operation.is_legacy() {
+        legacy_pages::REFUSED.to_owned()
+    } else {
+        name::<ErrorEnvelope>()
+    };
+    let schema = Ref::from_schema_name(envelope);
     let content = ContentBuilder::new().schema(Some(schema)).build();
     let about = told.collect::<Vec<_>>().join("\n\n");
     with_headers(ResponseBuilder::new().description(about).content(JSON, content))
@@ -191,7 +204,7 @@ fn with_headers(response: ResponseBuilder) -> Response {
 }
 
 fn components() -> utoipa::openapi::Components {
-    let mut schemas = Vec::new();
+    let mut schemas = legacy_pages::schemas();
     add::<OrderRequest>(&mut schemas);
     add::<CreatedOrder>(&mut schemas);
     add::<VoidRequest>(&mut schemas);

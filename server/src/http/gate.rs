@@ -12,7 +12,7 @@ use axum::{
 use futures_util::FutureExt;
 use parcelo::{ErrorCode, header as names};
 
-use super::{Api, Refused, answer, body::header_text, health};
+use super::{Api, Refused, answer, body::header_text, health, legacy, public};
 use crate::{
     clock::{Millis, stopwatch},
     core::{
@@ -51,23 +51,53 @@ impl Guest {
     }
 }
 
+/// How answers look, by what was asked for.
+enum Dress {
+    Plain,
+    Public(public::Visit),
+    Legacy,
+}
+
+impl Dress {
+    fn of(api: &Api, request: &Request) -> Self {
+        let path = request.uri().path();
+        if is_under(public::FOLDER, path) {
+            Self::Public(public::Visit::of(api.environment, request))
+        } else if legacy::has(path) {
+            Self::Legacy
+        } else {
+            Self::Plain
+        }
+    }
+}
+
 /// Lets a request in, or answers it here.
 pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let (now, begun) = (api.service.now(), stopwatch());
     let request_id = api.service.request_id(now);
     let (method, path) = (request.method().clone(), route_of(&request));
+    let dress = Dress::of(&api, &request);
     let (quota, entry) = admit(&api, &request, now);
     let response = match entry {
         Ok(guest) => {
             request.extensions_mut().insert(RequestId(request_id.clone()));
             guest.join(request.extensions_mut());
+            if let Dress::Public(visit) = &dress {
+                request.extensions_mut().insert(visit.clone());
+            }
             guarded(next.run(request)).await
         }
         Err(refusal) => Refused(refusal).into_response(),
     };
+    let response = match dress {
+        Dress::Public(visit) => visit.dress(response),
+        Dress::Legacy => legacy::dress(&api, response),
+        Dress::Plain => response,
+    };
     let mut response = answer::with_body(response, &request_id);
     answer::sign(response.headers_mut(), &request_id, quota);
-    let date = HeaderValue::from_str(&httpdate(now)).unwrap_or(HeaderValue::from_static(""));
+    let date =
+        HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(header::DATE, date);
     let status = response.status().as_u16();
     let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -94,6 +124,10 @@ fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Guest, Ref
     }
     let key = header_text(request.headers(), names::API_KEY);
     match api.service.authenticate(Visitor { environment: api.environment, key: key.as_deref() }) {
+        Ok(caller) if legacy::has(path) => {
+            let (quota, entry) = admit_caller(api, caller.clone(), client, now);
+            (quota, entry.and_then(|guest| legacy::check(api, &caller, now).map(|()| guest)))
+        }
         Ok(caller) => admit_caller(api, caller, client, now),
         Err(refusal) => turn_away(api, refusal, client, now),
     }
@@ -155,7 +189,8 @@ fn admit_stranger(
             Ok(Guest::Stranger),
         );
     }
-    let (quota, entry) = limited(api, Limited::Address(api.environment, client), now);
+    let who = if is_under(public::FOLDER, path) { Limited::Public } else { Limited::Address };
+    let (quota, entry) = limited(api, who(api.environment, client), now);
     (quota, entry.map(|()| Guest::Stranger))
 }
 
@@ -196,10 +231,6 @@ async fn guarded(handler: impl Future<Output = Response>) -> Response {
         }
         Err(_) => Refused(Refusal::unavailable()).into_response(),
     }
-}
-
-fn httpdate(now: Millis) -> String {
-    now.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
     })
 }
 
-fn response(file: LabelFile) -> Response {
+pub(super) fn response(file: LabelFile) -> Response {
     let LabelFile { number, format, bytes } = file;
     let headers = [
         (header::CONTENT_TYPE, format.content_type().to_owned()),

@@ -11,11 +11,14 @@ mod document;
 mod gate;
 mod health;
 mod labels;
+mod legacy;
+mod legacy_pages;
 mod listen;
 mod manifests;
 mod orders;
 mod pages;
 mod parcels;
+mod public;
 mod sandbox;
 mod tracking;
 
@@ -77,7 +80,13 @@ fn routes(api: &Api) -> Router<Api> {
         .merge(operation(Operation::ListParcels, get(parcels::list)))
         .merge(operation(Operation::ResetSandbox, post(sandbox::reset)))
         .merge(operation(Operation::Health, get(health::of_key)))
+        .merge(operation(Operation::PublicTracking, get(public::track)))
         .merge(operation(Operation::PushCarrierEvents, post(carriers::push)))
+        .merge(operation(Operation::LegacyCreateOrder, post(legacy::create)))
+        .merge(operation(Operation::LegacyCancelOrder, post(legacy::cancel)))
+        .merge(operation(Operation::LegacyTracking, get(legacy::track)))
+        .merge(operation(Operation::LegacyLabel, get(legacy::label)))
+        .route(legacy::MIGRATION, get(legacy::migration))
         .route(&files, get(labels::linked))
         .route(DOCUMENT, get(document::get))
         .route("/docs", get(docs::moved))
@@ -124,3 +133,6 @@ fn labels_path(api: &Api) -> String {
 fn json(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(http::header::CONTENT_TYPE, "application/json")], body).into_response()
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@ use utoipa::{
     },
 };
 
+use super::legacy_pages;
 use crate::core::sample;
 
 pub(super) const JSON: &str = "application/json";
@@ -53,7 +54,8 @@ pub(super) struct Answer {
 
 /// Every operation that is served.
 pub(super) fn pages() -> Vec<Page> {
-    let all = [orders(), manifests(), tracking(), labels(), account(), carriers()];
+    let all =
+        [orders(), manifests(), tracking(), labels(), account(), carriers(), legacy_pages::pages()];
     all.into_iter().flatten().collect()
 }
 
@@ -153,7 +155,32 @@ fn tracking() -> Vec<Page> {
             answers: vec![data("A result for each number.", name::<BatchTracking>())],
             refusals: &[],
         },
+        Page {
+            operation: Operation::PublicTracking,
+            summary: "Track one parcel without a key",
+            query: &[
+                Query {
+                    name: "format",
+                    about: "`json` for the record; browsers get a page otherwise.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+                Query {
+                    name: "lang",
+                    about: "`en` or `es`; `Accept-Language` counts when absent.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+            ],
+            request: None,
+            answers: vec![public_tracking()],
+            refusals: &[ParcelNotFound],
+        },
     ]
+}
+
+fn public_tracking() -> Answer {
+    let record = one("200", "What everybody may know.", name::<TrackingRecord>());
+    let page = ("text/html", <String as PartialSchema>::schema());
+    Answer { contents: record.contents.into_iter().chain([page]).collect(), ..record }
 }
 
 fn labels() -> Vec<Page> {
@@ -288,7 +315,7 @@ pub(super) fn name<T: ToSchema>() -> String {
     T::name().into_owned()
 }
 
-fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
+pub(super) fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
     Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
 }
 
@@ -327,7 +354,7 @@ fn enveloped(
     Answer { status, about, contents: vec![(JSON, envelope.into())] }
 }
 
-fn files(status: &'static str, about: &'static str) -> Answer {
+pub(super) fn files(status: &'static str, about: &'static str) -> Answer {
     let file = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).build();
     let contents = LabelFormat::ALL.map(|format| (format.content_type(), file().into()));
     Answer { status, about, contents: contents.into() }

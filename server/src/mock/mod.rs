@@ -11,9 +11,11 @@ mod exchange;
 mod faults;
 #[cfg(feature = "sdk")]
 mod in_memory;
+mod inbox;
 mod key;
 mod line;
 mod log;
+mod pace;
 mod plan;
 mod record;
 mod requests;
@@ -24,7 +26,6 @@ mod spoil;
 use std::{
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
 };
 
 use axum::Router;
@@ -32,6 +33,7 @@ use parcelo::{Environment, rules::Destinations};
 
 pub use clock::{Clock, ClockControl};
 pub use faults::{Fault, Faults};
+pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
 pub use key::KeyBuilder;
 pub use log::{Body, Recorded};
 pub use requests::Requests;
@@ -40,15 +42,14 @@ pub use responder::Responder;
 
 pub use crate::service::Fired;
 use crate::{
-    core::{Secrets, Site},
+    core::{Secrets, Site, legacy::Era},
     http::{Api, Listener, Stop},
     ids::Ids,
     service::{Limits, Service, Settings},
     store::Store,
+    webhook::Dispatcher,
 };
 
-/// How often a clock that runs by itself looks for steps that have fallen due.
-const TICK: Duration = Duration::from_millis(500);
 /// How many requests are remembered.
 const LOG: usize = 10_000;
 
@@ -68,8 +69,9 @@ const LOG: usize = 10_000;
 #[derive(Debug)]
 pub struct MockServer {
     service: Arc<Service>,
+    dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
-    clock: Arc<clock::MovableClock>,
+    clock: Arc<pace::MovableClock>,
     desk: Arc<exchange::Desk>,
     url: String,
     stop: Stop,
@@ -116,6 +118,32 @@ impl MockServer {
         KeyBuilder::new(self)
     }
 
+    /// A receiver of this server's webhooks, to be set up.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # use parcelo::ParcelStatus;
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// let inbox = server.webhook_inbox().reply([503, 503, 200]).start().await;
+    /// let client = server.client(&server.key().issue());
+    /// client.orders().create(&order).await?; // a parcel of the journey SB-SUCCESS-
+    /// server.clock().advance(Duration::from_secs(25 * 60)).await;
+    /// let arrived = inbox.wait_for(|e| e.new_status == ParcelStatus::Delivered).await?;
+    /// assert_eq!(arrived.sequence, Some(6));
+    /// assert_eq!(inbox.deliveries().len(), 5 + 2); // two were refused, and came again
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
+    pub fn webhook_inbox(&self) -> InboxBuilder<'_> {
+        InboxBuilder::new(self)
+    }
+
     /// The clock, to be moved.
     pub fn clock(&self) -> ClockControl<'_> {
         ClockControl::new(self)
@@ -156,15 +184,14 @@ impl Builder {
         let server = self.on(url);
         let stop = server.stop.clone();
         drop(Listener::start_on::<line::BreakableLine>(socket, server.routes(), stop));
-        if server.clock.runs() {
-            tokio::spawn(tick(Arc::clone(&server.service), server.stop.clone()));
-        }
+        let (service, clock) = (Arc::clone(&server.service), Arc::clone(&server.clock));
+        tokio::spawn(tick(service, clock, server.stop.clone()));
         server
     }
 
     fn on(self, url: String) -> MockServer {
         let ids = Arc::new(Ids::seeded(self.seed));
-        let clock = Arc::new(clock::MovableClock::from(&self.clock));
+        let clock = Arc::new(pace::MovableClock::from(&self.clock));
         let site = |environment| Site {
             environment,
             base_url: url.clone(),
@@ -178,12 +205,16 @@ impl Builder {
             destinations: Destinations::All,
             limits: Limits { enforced: clock.runs(), ..Limits::default() },
             secrets: Secrets::derive(&store.secret()),
+            webhooks_allow_private: false,
             trusted_proxies: Vec::new(),
+            legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let desk = Arc::new(exchange::Desk::new(self.seed, self.log, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
-        MockServer { service, ids, clock, desk, url, stop: Stop::default() }
+        // One message at a time: the inbox gets them in the same order in every run.
+        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
+        MockServer { service, dispatcher, ids, clock, desk, url, stop: Stop::default() }
     }
 }
 
@@ -193,16 +224,18 @@ impl Drop for MockServer {
     }
 }
 
-async fn tick(service: Arc<Service>, stop: Stop) {
-    let mut ticks = tokio::time::interval(TICK);
+/// Does what falls due while the clock runs.
+async fn tick(service: Arc<Service>, clock: Arc<pace::MovableClock>, stop: Stop) {
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
-                // A failure is logged where it happened, and the next tick tries again.
-                let _ = service.take_due_steps().await;
-                let _ = service.purge_sandboxes().await;
-            }
+            () = clock.beat() => {}
             () = stop.told() => return,
+        }
+        let _turn = clock.turn().await;
+        if clock.runs() {
+            // A failure is logged where it happened, and the next tick tries again.
+            let _ = service.take_due_steps().await;
+            let _ = service.purge_sandboxes().await;
         }
     }
 }

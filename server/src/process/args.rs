@@ -7,7 +7,12 @@ use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, rules::Destinations};
 use url::Url;
 
-use crate::{core::access, service::Limits};
+use super::webhook_args::Webhooks;
+use crate::{
+    clock::Millis,
+    core::{access, legacy::Era},
+    service::Limits,
+};
 
 /// The Parcelo server: creates parcel orders with labels and tracks them.
 #[derive(Debug, Parser)]
@@ -34,6 +39,11 @@ pub(super) enum Command {
     /// Make, list and revoke carrier keys; works while a server runs on the same database.
     #[command(subcommand)]
     Carriers(Carriers),
+    /// Set, test and watch webhooks; works while a server runs on the same database.
+    #[command(subcommand)]
+    Webhooks(Webhooks),
+    /// Show which keys still use the legacy API, by day.
+    Legacy(ListKeys),
 }
 
 #[derive(Debug, Clone, ClapArgs)]
@@ -101,12 +111,27 @@ pub(super) struct Serve {
     /// Countries that parcels may go to; all of them when absent.
     #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = country)]
     pub(super) countries: Vec<CountryCode>,
+    /// Let webhooks go to private addresses, and by http in production too.
+    #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
+    pub(super) webhooks_allow_private: bool,
     /// Proxies whose X-Forwarded-For header is believed.
     #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = network)]
     pub(super) trusted_proxies: Vec<IpNet>,
+    /// Since when the legacy API is deprecated: a date, which begins in UTC.
+    #[arg(long, env = "PARCELO_LEGACY_DEPRECATED", value_name = "DATE", value_parser = day)]
+    pub(super) legacy_deprecated: Option<Millis>,
+    /// From when on the legacy API is gone (410): a date, which begins in UTC; never when absent.
+    #[arg(long, env = "PARCELO_LEGACY_SUNSET", value_name = "DATE", value_parser = day)]
+    pub(super) legacy_sunset: Option<Millis>,
 }
 
 impl Serve {
+    pub(super) fn legacy(&self) -> Era {
+        let usual = Era::default();
+        let deprecated = self.legacy_deprecated.unwrap_or(usual.deprecated);
+        Era { deprecated, sunset: self.legacy_sunset.or(usual.sunset) }
+    }
+
     pub(super) fn destinations(&self) -> Destinations {
         if self.countries.is_empty() {
             Destinations::All
@@ -299,7 +324,12 @@ fn network(text: &str) -> Result<IpNet, String> {
     access::network(text).ok_or_else(|| "an address or a network such as 10.0.0.0/8".to_owned())
 }
 
-fn name(text: &str) -> Result<String, String> {
+fn day(text: &str) -> Result<Millis, String> {
+    let date = text.parse::<chrono::NaiveDate>().map_err(|_| "a date such as 2027-06-30")?;
+    Ok(date.and_time(chrono::NaiveTime::MIN).and_utc().into())
+}
+
+pub(super) fn name(text: &str) -> Result<String, String> {
     let length = text.trim().chars().count();
     if (1..=100).contains(&length) {
         Ok(text.trim().to_owned())

@@ -3,8 +3,11 @@
 mod args;
 mod carriers;
 mod keys;
+mod legacy;
 mod print;
 mod serve;
+mod webhook_args;
+mod webhooks;
 
 use std::{io, net::SocketAddr, path::PathBuf, process::ExitCode};
 
@@ -13,6 +16,7 @@ use args::Command;
 
 use crate::{
     core::Secrets,
+    service::EndpointError,
     store::{Store, StoreError},
 };
 
@@ -77,6 +81,9 @@ pub enum Failure {
     /// No carrier key has this id.
     #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
     NoSuchCarrierKey(String),
+    /// The webhook cannot be set up or used.
+    #[error(transparent)]
+    Webhook(#[from] EndpointError),
 }
 
 /// Does what the arguments say.
@@ -85,6 +92,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Serve(options) => serve::serve(options).await,
         Command::Keys(command) => keys::run(command).await,
         Command::Carriers(command) => carriers::run(command).await,
+        Command::Webhooks(command) => webhooks::run(command).await,
+        Command::Legacy(options) => legacy::list(&options),
     }
 }
 

@@ -3,11 +3,14 @@
 
 use std::io::{self, IsTerminal};
 
-use parcelo::{ApiKey, CarrierKey, header};
+use parcelo::{ApiKey, CarrierKey, header, model::time, webhook::Secret};
 use tracing_subscriber::EnvFilter;
 
 use super::Failure;
-use crate::core::{CarrierKeyRecord, keys::KeyRecord, sample};
+use crate::{
+    core::{CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample, webhooks::Logged},
+    ids::named,
+};
 
 /// Logs go to stderr: text for people at a terminal, JSON for machines.
 pub(super) fn log() {
@@ -84,5 +87,51 @@ pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) {
         let (environment, last4) = (record.environment, &record.last4);
         let prefix = CarrierKey::prefix(environment);
         println!("{}  {prefix}…{last4}  {state:<8}{environment:<11}{}", record.id, record.name);
+    }
+}
+
+pub(super) fn webhook_secret(secret: &Secret) {
+    println!("{}", secret.expose());
+    eprintln!(
+        "Verify webhooks with the secret above, and keep it where only the receiver reads it."
+    );
+}
+
+/// The members of an object, one a line.
+pub(super) fn members(value: &serde_json::Value) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        match value.as_str() {
+            Some(text) => println!("{name:<16}{text}"),
+            None => println!("{name:<16}{value}"),
+        }
+    }
+}
+
+pub(super) fn deliveries(logged: &[Logged]) {
+    if logged.is_empty() {
+        eprintln!("There are no events yet.");
+    }
+    for event in logged {
+        let (id, kind) = (named("evt", event.event), event.kind.to_wire());
+        let number = event.tracking_number.as_deref().unwrap_or("-");
+        println!("{id}  {:<9}  {kind}  {number}", event.standing.code());
+        for attempt in &event.attempts {
+            let at = time::to_text(attempt.at.to_utc());
+            let status = attempt.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
+            let error = attempt.error.as_deref().unwrap_or_default();
+            println!(
+                "    {:>2}  {at}  {status:>3}  {} ms  {error}",
+                attempt.number, attempt.millis
+            );
+        }
+    }
+}
+
+pub(super) fn legacy_uses(uses: &[Uses]) {
+    if uses.is_empty() {
+        eprintln!("No key has used the legacy API.");
+    }
+    for Uses { key_id, name, day, requests } in uses {
+        println!("{day}  {requests:>8}  {key_id}  {name}");
     }
 }

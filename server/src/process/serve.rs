@@ -25,11 +25,12 @@ use super::{
 };
 use crate::{
     clock::{Clock, Millis, SystemClock},
-    core::{Secrets, Site, keys::Countries},
+    core::{Secrets, Site, keys::Countries, webhooks::IN_FLIGHT},
     http::{Api, Listener, Stop, admin_router, router},
     ids::Ids,
     service::{KeyIssuer, NewKeyRequest, Service, Settings},
     store::Store,
+    webhook::Dispatcher,
 };
 
 /// How often due steps are looked for.
@@ -61,6 +62,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
     let listeners = listen(sockets, &service, &ready, &stop);
+    let webhooks = tokio::spawn(send_webhooks(Arc::clone(&service), stop.clone()));
     print::listening(&addresses);
     if is_new {
         greet(&service, &ids, &addresses).await?;
@@ -80,6 +82,11 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     for listener in listeners {
         listener.finish().await;
     }
+    if let Err(error) = webhooks.await {
+        tracing::error!(%error, "the sender of webhooks failed");
+    }
+    // A failure is logged where it happened; what was counted in the last minute is lost then.
+    let _ = service.keep_legacy_uses().await;
     store.clone().close().await;
     let stats = store.stats();
     tracing::info!(commits = stats.commits, changes = stats.changes, "stopped");
@@ -147,7 +154,9 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
         sandbox: site(Environment::Sandbox, sandbox)?,
         destinations: options.destinations(),
         limits: options.limits.into(),
+        webhooks_allow_private: options.webhooks_allow_private,
         trusted_proxies: options.trusted_proxies.clone(),
+        legacy: options.legacy(),
         secrets,
     })
 }
@@ -222,6 +231,14 @@ fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result
     std::fs::rename(&draft, path).map_err(failed)
 }
 
+/// Sends webhooks until it is time to stop; what a server before this one left on its way is sent
+/// again at once.
+async fn send_webhooks(service: Arc<Service>, stop: Stop) {
+    // A failure is logged where it happened; the leases end by themselves.
+    let _ = service.end_leases().await;
+    Dispatcher::new(service, IN_FLIGHT).run(stop.told()).await;
+}
+
 /// Takes due steps and purges until the database is lost.
 async fn work(service: &Service) -> Failure {
     let (mut ticks, mut purges) = (tokio::time::interval(TICK), tokio::time::interval(PURGE));
@@ -240,9 +257,12 @@ async fn work(service: &Service) -> Failure {
 }
 
 async fn purge(service: &Service, now: Millis) {
+    // A failure is logged where it happened, and the next tick tries again.
+    let _ = service.keep_legacy_uses().await;
     if let Err(error) = service.store().purge_records(now).await {
         tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
     }
     // A failure is logged where it happened, and the next tick tries again.
     let _ = service.purge_sandboxes().await;
+    let _ = service.purge_outbox().await;
 }

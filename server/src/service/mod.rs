@@ -6,7 +6,10 @@
 mod callers;
 mod carriers;
 mod changes;
+mod deliveries;
+mod endpoints;
 mod keys;
+mod legacy;
 mod limiter;
 mod lists;
 mod manifests;
@@ -30,6 +33,8 @@ use crate::{
 };
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
+pub use deliveries::Delivery;
+pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
@@ -47,6 +52,7 @@ pub struct Service {
     limiter: limiter::Limiter,
     callers: callers::Cache,
     turns: turns::Turns,
+    legacy_uses: legacy::Uses,
 }
 
 /// The answer to a write.
@@ -63,8 +69,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns }
+        let (limiter, callers, turns, legacy_uses) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses }
     }
 
     /// The present moment.
@@ -121,5 +127,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
+#[cfg(test)]
+mod journeys;
 #[cfg(test)]
 mod tests;

@@ -75,6 +75,19 @@ impl Service {
         Ok(history::record(parcel, events.as_deref(), language))
     }
 
+    /// What anybody may know about any account's parcel (docs/api.md, Track without a key).
+    pub async fn track_publicly(
+        &self,
+        environment: parcelo::Environment,
+        number: &str,
+        language: Language,
+    ) -> Result<TrackingRecord, Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        let found = self.store.parcel(environment, &number)?;
+        let parcel = self.up_to_date(found.ok_or(ErrorCode::ParcelNotFound)?).await?;
+        Ok(history::public_record(&parcel, &self.store.events(&parcel)?, language))
+    }
+
     /// The label of one of the caller's parcels (spec: GET labels download).
     pub fn label(
         &self,
@@ -152,6 +165,11 @@ impl Service {
             | State::ReturnToSender => {}
         }
         let environment = parcel.tenant.environment;
+        // One version of a label has the same bytes for ever: the first one never names the flight.
+        let awb = match parcel.reprinted_at {
+            Some(at) => self.store.awb_before(parcel.key, at)?,
+            None => None,
+        };
         let data = LabelData {
             order,
             tracking_number: &parcel.tracking_number,
@@ -159,7 +177,7 @@ impl Service {
             sandbox: environment == parcelo::Environment::Sandbox,
             created_on: parcel.created_at.to_utc().date_naive(),
             version: parcel.label_version,
-            awb: None,
+            awb: awb.as_deref(),
         };
         let bytes = label::draw(&data, format).map_err(|error| {
             tracing::error!(%error, "a label could not be drawn");

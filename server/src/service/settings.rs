@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
 
-use crate::core::{Secrets, Site};
+use crate::core::{Secrets, Site, legacy::Era};
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -18,8 +18,12 @@ pub struct Settings {
     pub limits: Limits,
     /// What keys are hashed and label links are signed with.
     pub secrets: Secrets,
+    /// Whether webhooks may be sent to private addresses, and by http in production too.
+    pub webhooks_allow_private: bool,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Since when, and how long, the legacy API is served.
+    pub legacy: Era,
 }
 
 impl Settings {

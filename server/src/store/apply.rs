@@ -3,12 +3,12 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, carriers, lists, manifests, parcels, records};
+use super::{Commit, carriers, lists, manifests, outbox, parcels, records};
 use crate::{
     clock::Millis,
     core::{
         Changes, Event, IdempotencyRecord, NewParcel, Op, ParcelKey, State, Step, Version,
-        idempotency::is_alive,
+        idempotency::is_alive, manifest::NewManifest,
     },
 };
 
@@ -36,28 +36,28 @@ impl Ready {
     }
 }
 
-/// Applies all of it, or says what forbids it.
-pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<Commit> {
+/// Applies all of it, or says what forbids it; and whether the outbox has something new.
+pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(Commit, bool)> {
     let changes = &ready.changes;
     #[cfg(test)]
     super::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.replay
         && let Some(taken) = keep_record(db, record, changes.now)?
     {
-        return Ok(Commit::IdempotencyTaken(taken));
+        return Ok((Commit::IdempotencyTaken(taken), false));
     }
     for (parcel, version) in &changes.expect {
         if version_of(db, *parcel)? != Some(*version) {
-            return Ok(Commit::VersionConflict);
+            return Ok((Commit::VersionConflict, false));
         }
     }
-    let mut orders = ready.orders.iter();
+    let mut work = Application { db, now: changes.now, orders: ready.orders.iter(), told: false };
     for op in &changes.ops {
-        if let Some(refusal) = apply_op(db, op, &mut orders)? {
-            return Ok(refusal);
+        if let Some(refusal) = work.apply(op)? {
+            return Ok((refusal, false));
         }
     }
-    Ok(Commit::Committed)
+    Ok((Commit::Committed, work.told))
 }
 
 /// Keeps the record, or answers the living one that is in its place.
@@ -84,34 +84,70 @@ fn version_of(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<Ver
     find.query_row([parcel.0], |row| row.get(0).map(Version)).optional()
 }
 
-fn apply_op<'a>(
-    db: &Connection,
-    op: &Op,
-    orders: &mut impl Iterator<Item = &'a String>,
-) -> rusqlite::Result<Option<Commit>> {
-    let (done, refusal) = match op {
-        Op::InsertParcel(parcel) => {
-            let order = orders.next().map_or("", String::as_str);
-            (insert_parcel(db, parcel, order)?, Commit::DuplicateTracking)
-        }
-        Op::Move { parcel, event } => (move_to(db, *parcel, event)?, Commit::VersionConflict),
-        Op::AddEvent { parcel, event } => (add(db, *parcel, event)?, Commit::VersionConflict),
-        Op::CarrierSeen(event) => (carriers::see(db, event)?, Commit::DuplicateCarrierEvent),
-        Op::Exception(exception) => {
-            carriers::log(db, exception)?;
-            return Ok(None);
-        }
-        Op::Schedule { parcel, step } => {
-            (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
-        }
-        Op::InsertManifest(manifest) => (manifests::insert(db, manifest)?, Commit::DuplicateAwb),
-        Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
-        Op::Reprint { parcel, at } => (reprint(db, *parcel, *at)?, Commit::VersionConflict),
-    };
-    Ok((!done).then_some(refusal))
+/// Operations on their way into the database.
+struct Application<'a> {
+    db: &'a Connection,
+    now: Millis,
+    /// Of the parcels that are still to be inserted.
+    orders: std::slice::Iter<'a, String>,
+    /// Whether the outbox has something new.
+    told: bool,
 }
 
-fn insert_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Result<bool> {
+impl Application<'_> {
+    /// Applies one operation, or says what forbids it.
+    fn apply(&mut self, op: &Op) -> rusqlite::Result<Option<Commit>> {
+        let db = self.db;
+        let (done, refusal) = match op {
+            Op::InsertParcel(parcel) => (self.insert_parcel(parcel)?, Commit::DuplicateTracking),
+            Op::Move { parcel, event } => (self.move_to(*parcel, event)?, Commit::VersionConflict),
+            Op::AddEvent { parcel, event } => (add(db, *parcel, event)?, Commit::VersionConflict),
+            Op::CarrierSeen(event) => (carriers::see(db, event)?, Commit::DuplicateCarrierEvent),
+            Op::Exception(exception) => {
+                carriers::log(db, exception)?;
+                return Ok(None);
+            }
+            Op::Schedule { parcel, step } => {
+                (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
+            }
+            Op::InsertManifest(manifest) => (self.insert_manifest(manifest)?, Commit::DuplicateAwb),
+            Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
+            Op::Reprint { parcel, at } => (reprint(db, *parcel, *at)?, Commit::VersionConflict),
+        };
+        Ok((!done).then_some(refusal))
+    }
+
+    fn insert_parcel(&mut self, parcel: &NewParcel) -> rusqlite::Result<bool> {
+        let order = self.orders.next().map_or("", String::as_str);
+        let Some(row) = insert_parcel(self.db, parcel, order)? else { return Ok(false) };
+        self.told |= outbox::created(self.db, parcel, row, self.now)?;
+        Ok(true)
+    }
+
+    fn move_to(&mut self, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+        let before = outbox::mover(self.db, parcel)?;
+        if !move_to(self.db, parcel, event)? {
+            return Ok(false);
+        }
+        if let Some(before) = before {
+            self.told |= outbox::moved(self.db, &before, (parcel, event), self.now)?;
+        }
+        Ok(true)
+    }
+
+    fn insert_manifest(&mut self, manifest: &NewManifest) -> rusqlite::Result<bool> {
+        let Some(row) = manifests::insert(self.db, manifest)? else { return Ok(false) };
+        self.told |= outbox::submitted(self.db, manifest, row, self.now)?;
+        Ok(true)
+    }
+}
+
+/// Inserts the parcel and answers its row; none when its number is taken.
+fn insert_parcel(
+    db: &Connection,
+    parcel: &NewParcel,
+    order: &str,
+) -> rusqlite::Result<Option<i64>> {
     let mut insert = db.prepare_cached(
         "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
          updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
@@ -135,10 +171,12 @@ fn insert_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::
         parcel.step.map(|step| step.due.0),
         order,
     ])?;
-    if inserted == 1 {
-        lists::count(db, parcel.tenant)?;
+    if inserted == 0 {
+        return Ok(None);
     }
-    Ok(inserted == 1)
+    let row = db.last_insert_rowid();
+    lists::count(db, parcel.tenant)?;
+    Ok(Some(row))
 }
 
 fn move_to(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {

@@ -7,13 +7,15 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use super::StoreError;
 
 const BUSY: Duration = Duration::from_secs(5);
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
+    include_str!("migrations/0004_legacy.sql"),
+    include_str!("migrations/0005_webhooks.sql"),
 ];
 
 /// A connection that writes to a file, durably.

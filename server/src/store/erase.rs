@@ -40,7 +40,12 @@ impl Store {
 }
 
 fn reset(db: &Connection, tenant: i64) -> rusqlite::Result<Deleted> {
+    let attempts = "DELETE FROM webhook_attempts \
+         WHERE outbox IN (SELECT id FROM outbox WHERE tenant = ?1 AND tenant % 2 = 1)";
+    delete(db, attempts, tenant)?;
+    let outbox = "DELETE FROM outbox WHERE tenant = ?1 AND tenant % 2 = 1";
     Ok(Deleted {
+        webhook_deliveries: delete(db, outbox, tenant)?,
         manifests: delete(db, "DELETE FROM manifests WHERE tenant = ?1", tenant)?,
         idempotency_keys: delete(
             db,
@@ -73,6 +78,10 @@ fn parcels(db: &Connection, which: &str, value: i64) -> rusqlite::Result<Deleted
     for table in ["manifest_parcels", "carrier_events", "carrier_exceptions"] {
         delete(db, &format!("DELETE FROM {table} WHERE parcel IN ({which})"), value)?;
     }
+    let outbox = format!("FROM outbox WHERE parcel IN ({which})");
+    let attempts = format!("DELETE FROM webhook_attempts WHERE outbox IN (SELECT id {outbox})");
+    delete(db, &attempts, value)?;
+    let webhook_deliveries = delete(db, &format!("DELETE {outbox}"), value)?;
     for sql in [
         format!(
             "UPDATE parcel_counts SET total = total - gone.parcels FROM (SELECT tenant, \
@@ -89,7 +98,13 @@ fn parcels(db: &Connection, which: &str, value: i64) -> rusqlite::Result<Deleted
     let parcels = delete(db, &format!("DELETE FROM parcels WHERE id IN ({which})"), value)?;
     // Each parcel has a label, and two events that its row implies.
     let tracking_events = events + 2 * parcels;
-    Ok(Deleted { parcels, labels: parcels, tracking_events, ..Deleted::default() })
+    Ok(Deleted {
+        parcels,
+        labels: parcels,
+        tracking_events,
+        webhook_deliveries,
+        ..Deleted::default()
+    })
 }
 
 fn delete(db: &Connection, sql: &str, value: i64) -> rusqlite::Result<u64> {

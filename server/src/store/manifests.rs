@@ -8,9 +8,12 @@ use super::{
     Store, StoreError,
     parcels::{self, damaged, select_parcels},
 };
-use crate::core::{
-    Tenant,
-    manifest::{Candidate, NewManifest},
+use crate::{
+    clock::Millis,
+    core::{
+        ParcelKey, Tenant,
+        manifest::{Candidate, NewManifest},
+    },
 };
 
 /// What a submission is decided on, all of one moment.
@@ -40,6 +43,15 @@ impl Store {
         })
     }
 
+    /// The air waybill under which a parcel had been put before a moment.
+    pub fn awb_before(&self, parcel: ParcelKey, at: Millis) -> Result<Option<String>, StoreError> {
+        self.read(|db| {
+            let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+                       WHERE p.parcel = ?1 AND m.submitted_at < ?2";
+            db.prepare_cached(sql)?.query_row([parcel.0, at.0], |row| row.get(0)).optional()
+        })
+    }
+
     /// One of the tenant's manifests.
     pub fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
         self.read(|db| {
@@ -50,8 +62,14 @@ impl Store {
     }
 }
 
-/// Keeps the manifest with its parcels; false when the air waybill has one.
-pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<bool> {
+/// The manifest in a row.
+pub(super) fn document_of(db: &Connection, row: i64) -> rusqlite::Result<Option<Manifest>> {
+    let mut find = db.prepare_cached("SELECT document FROM manifests WHERE id = ?1")?;
+    find.query_row([row], document).optional()
+}
+
+/// Keeps the manifest with its parcels, and answers its row; none when the air waybill has one.
+pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<Option<i64>> {
     let mut insert = db.prepare_cached(
         "INSERT INTO manifests (tenant, awb, public_id, submitted_at, document) \
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
@@ -64,7 +82,7 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
         manifest.document,
     ])?;
     if inserted == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     let row = db.last_insert_rowid();
     let mut insert =
@@ -72,7 +90,7 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
     for parcel in &manifest.parcels {
         insert.execute([parcel.0, row])?;
     }
-    Ok(true)
+    Ok(Some(row))
 }
 
 fn candidate(db: &Connection, tenant: Tenant, number: &str) -> rusqlite::Result<Option<Candidate>> {

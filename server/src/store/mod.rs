@@ -8,12 +8,16 @@
 mod apply;
 mod carriers;
 mod connection;
+mod deliveries;
+mod endpoints;
 mod erase;
 mod error;
 mod group;
 mod keys;
+mod legacy;
 mod lists;
 mod manifests;
+mod outbox;
 mod parcels;
 mod readers;
 mod records;
@@ -22,6 +26,8 @@ mod writer;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::held;
 
 use std::{
     fmt,
@@ -32,9 +38,9 @@ use std::{
 
 use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
-pub use self::error::StoreError;
+pub use self::{endpoints::Replay, error::StoreError};
 use self::{
     group::{Health, Work},
     readers::Readers,
@@ -60,6 +66,8 @@ struct Inner {
     file: PathBuf,
     secret: [u8; 32],
     health: Arc<Health>,
+    /// Told when something was put into the outbox.
+    wake: Arc<Notify>,
     mode: Mode,
 }
 
@@ -114,7 +122,8 @@ impl Store {
         let writer = Writer::start(db, lock, Arc::clone(&health))
             .map_err(|error| StoreError::open(path, error))?;
         let mode = Mode::File(writer, Readers::new(path.to_owned()));
-        Ok(Self(Arc::new(Inner { file: path.to_owned(), secret, health, mode })))
+        let (file, wake) = (path.to_owned(), Arc::default());
+        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
@@ -133,8 +142,8 @@ impl Store {
     fn inline(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
         let secret = connection::prepare(&mut db, file, secret)?;
         let mode = Mode::Inline(Mutex::new(db));
-        let health = Arc::default();
-        Ok(Self(Arc::new(Inner { file: file.to_owned(), secret, health, mode })))
+        let (health, wake, file) = (Arc::default(), Arc::default(), file.to_owned());
+        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
     }
 
     /// Whether the database has no account yet.
@@ -168,7 +177,7 @@ impl Store {
             tracing::error!("an order could not be written as JSON");
             return Commit::Broken;
         };
-        let (work, answer) = Mutation::new(ready);
+        let (work, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
         match self.send(work, answer).await {
             Ok(commit) => commit,
             Err(NotDone::Busy) => Commit::Busy,

@@ -1,7 +1,9 @@
 //! The two kinds of write: changes that the core decided, and plain calls (accounts, keys, purge).
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::{
     Commit, apply,
@@ -13,24 +15,33 @@ use super::{
 pub(super) struct Mutation {
     ready: apply::Ready,
     outcome: Commit,
+    /// Whether the outbox has something new, and who wants to know.
+    told: (bool, Arc<Notify>),
     caller: oneshot::Sender<Commit>,
 }
 
 impl Mutation {
-    pub(super) fn new(ready: apply::Ready) -> (Box<Self>, oneshot::Receiver<Commit>) {
+    pub(super) fn new(
+        ready: apply::Ready,
+        wake: Arc<Notify>,
+    ) -> (Box<Self>, oneshot::Receiver<Commit>) {
         let (caller, answer) = oneshot::channel();
-        (Box::new(Self { ready, outcome: Commit::Broken, caller }), answer)
+        let (outcome, told) = (Commit::Broken, (false, wake));
+        (Box::new(Self { ready, outcome, told, caller }), answer)
     }
 }
 
 impl Work for Mutation {
     fn apply(&mut self, db: &Connection) -> rusqlite::Result<Applied> {
-        self.outcome = apply::apply(db, &self.ready)?;
+        (self.outcome, self.told.0) = apply::apply(db, &self.ready)?;
         let done = matches!(self.outcome, Commit::Committed);
         Ok(if done { Applied::Keep } else { Applied::Undo })
     }
 
     fn answer(self: Box<Self>, fate: Fate) {
+        if fate == Fate::Settled(Applied::Keep) && self.told.0 {
+            self.told.1.notify_one();
+        }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match fate {
             Fate::Settled(_) => self.outcome,

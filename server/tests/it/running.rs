@@ -87,6 +87,16 @@ impl House {
         self.admin(&[], "carriers", arguments)
     }
 
+    /// The same for webhooks.
+    pub(crate) fn webhooks(&self, arguments: &[&str]) -> Value {
+        self.admin(&[], "webhooks", arguments)
+    }
+
+    /// The same for who uses the legacy API.
+    pub(crate) fn legacy(&self) -> Value {
+        self.admin(&[], "legacy", &[])
+    }
+
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
         let mut process = Command::new(BINARY);
         process.env_clear().envs(variables.iter().copied()).arg(command).args(arguments);

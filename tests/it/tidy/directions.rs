@@ -18,21 +18,27 @@ struct Wall {
 const WALLS: &[Wall] = &[
     Wall {
         folder: "sdk/src/model",
-        modules: &["rules", "client"],
+        modules: &["rules", "client", "webhook"],
         words: &["reqwest", "tokio", "SystemTime", "Instant"],
     },
     Wall {
         folder: "sdk/src/rules",
-        modules: &["client"],
+        modules: &["client", "webhook"],
+        words: &["reqwest", "tokio", "getrandom", "SystemTime", "Instant"],
+    },
+    Wall {
+        folder: "sdk/src/webhook",
+        modules: &["rules", "client"],
         words: &["reqwest", "tokio", "getrandom", "SystemTime", "Instant"],
     },
     Wall {
         folder: "server/src/core",
-        modules: &["store", "http", "service", "label", "mock", "process"],
+        modules: &["store", "http", "service", "label", "mock", "process", "webhook"],
         words: &[
             "rusqlite",
             "axum",
             "hyper",
+            "reqwest",
             "tokio",
             "fs",
             "Clock",
@@ -43,11 +49,12 @@ const WALLS: &[Wall] = &[
     },
     Wall {
         folder: "server/src/label",
-        modules: &["store", "http", "service", "mock", "process"],
+        modules: &["store", "http", "service", "mock", "process", "webhook"],
         words: &[
             "rusqlite",
             "axum",
             "hyper",
+            "reqwest",
             "tokio",
             "fs",
             "Clock",
@@ -58,15 +65,24 @@ const WALLS: &[Wall] = &[
     },
     Wall {
         folder: "server/src/store",
-        modules: &["http", "service", "label", "mock", "process"],
-        words: &["axum", "hyper"],
+        modules: &["http", "service", "label", "mock", "process", "webhook"],
+        words: &["axum", "hyper", "reqwest"],
     },
     Wall {
         folder: "server/src/service",
-        modules: &["http", "mock", "process"],
-        words: &["rusqlite", "axum", "hyper"],
+        modules: &["http", "mock", "process", "webhook"],
+        words: &["rusqlite", "axum", "hyper", "reqwest"],
     },
-    Wall { folder: "server/src/http", modules: &["mock", "process"], words: &["rusqlite"] },
+    Wall {
+        folder: "server/src/webhook",
+        modules: &["store", "http", "label", "mock", "process"],
+        words: &["rusqlite", "axum", "Clock", "SystemClock", "SystemTime", "Instant"],
+    },
+    Wall {
+        folder: "server/src/http",
+        modules: &["mock", "process", "webhook"],
+        words: &["rusqlite", "reqwest"],
+    },
 ];
 
 #[test]

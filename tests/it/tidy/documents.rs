@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use parcelo::{ErrorCode, FaultCode, Language, Operation, ParcelStatus, WarningCode};
+use parcelo::{ErrorCode, EventKind, FaultCode, Language, Operation, ParcelStatus, WarningCode};
 use parcelo_server::core::state::TRANSITIONS;
 
 use super::{
@@ -43,7 +43,9 @@ fn the_reference_has_every_status_fault_and_warning() {
     });
     let faults = FaultCode::KNOWN.iter().map(|fault| format!("`{fault}`"));
     let warnings = WarningCode::KNOWN.iter().map(|warning| format!("`{warning}`"));
+    let kinds = EventKind::KNOWN.iter().map(|kind| format!("| `{kind}` |"));
     let missing: Vec<_> = statuses
+        .chain(kinds)
         .chain(faults)
         .chain(warnings)
         .filter(|word| !text.contains(word.as_str()))

@@ -1,6 +1,6 @@
 //! What every store must do, run over each of them: a promise takes a way to open an empty store.
 
-use std::{collections::HashSet, future::Future};
+use std::{collections::HashSet, future::Future, sync::Arc};
 
 use futures_util::future::join_all;
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
@@ -424,7 +424,8 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit> {
-    let works = all.into_iter().map(|changes| Mutation::new(Ready::of(changes).unwrap()));
+    let works =
+        all.into_iter().map(|changes| Mutation::new(Ready::of(changes).unwrap(), Arc::default()));
     let (works, answers): (Vec<_>, Vec<_>) =
         works.map(|(work, answer)| (work as Box<dyn group::Work>, answer)).unzip();
     group::commit(db, &group::Health::default(), works);

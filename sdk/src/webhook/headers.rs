@@ -1,0 +1,35 @@
+//! Headers of any HTTP library, as bytes.
+
+use super::WebhookError;
+
+/// Where a message's headers are looked up. `http::HeaderMap` (axum, hyper, warp) and slices of
+/// names and values are headers; for others, implement it.
+pub trait Headers {
+    /// Every value of a header, whose name comes in lower case.
+    fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]>;
+}
+
+impl Headers for http::HeaderMap {
+    fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]> {
+        self.get_all(name).iter().map(http::HeaderValue::as_bytes).collect()
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
+    fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]> {
+        let named = self.iter().filter(|(given, _)| given.as_ref().eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.as_ref()).collect()
+    }
+}
+
+/// The one value of a header.
+pub(super) fn only<'h>(
+    headers: &'h (impl Headers + ?Sized),
+    name: &'static str,
+) -> Result<&'h [u8], WebhookError> {
+    match headers.values(name).as_slice() {
+        [] => Err(WebhookError::HeaderMissing(name)),
+        [value] => Ok(value),
+        [_, ..] => Err(WebhookError::HeaderRepeated(name)),
+    }
+}

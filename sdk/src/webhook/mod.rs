@@ -1,0 +1,49 @@
+//! Webhooks at the receiver: is this message from Parcelo, is it fresh, and what does it tell
+//! (Standard Webhooks 1.0; docs/api.md, Webhooks). Knows the vocabulary only; any HTTP server fits.
+//!
+//! ```
+//! use parcelo::webhook::{EventData, Secret, Webhook};
+//!
+//! # let secret = Secret::from_random(&[7; 32]).expose();
+//! let webhook = Webhook::new([secret.as_str()])?; // while a secret is replaced: the new and the old one
+//! # let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
+//! # let (now, seconds) = (chrono::Utc::now(), chrono::Utc::now().timestamp());
+//! # let signature = Secret::parse(&secret)?.sign("evt_1", seconds, body);
+//! # let seconds = seconds.to_string();
+//! # let headers = [("webhook-id", "evt_1"), ("webhook-timestamp", &seconds), ("webhook-signature", &signature)];
+//! let event = webhook.verify(&headers[..], body)?.event()?;
+//! match event.data {
+//!     EventData::StatusChanged(change) => println!("{}", change.new_status),
+//!     _ => {} // a kind you did not ask for, or one from the future
+//! }
+//! # Ok::<(), parcelo::webhook::WebhookError>(())
+//! ```
+//!
+//! Hand over the body as it came, byte for byte: parsed and written again it has another signature.
+//! A message is sent again until it is answered with 2xx, always under the same id: keep the id with
+//! what you did about it, and answer 2xx the second time without doing it again.
+
+mod clock;
+mod error;
+mod headers;
+mod replay;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use error::WebhookError;
+pub use headers::Headers;
+pub use secret::Secret;
+pub use verify::{Verified, Webhook};
+
+pub use crate::model::{
+    EventData, EventKind, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent,
+};
+
+/// The header with the event's id; the same on every attempt.
+pub const ID: &str = "webhook-id";
+/// The header with the time of this attempt, in Unix seconds.
+pub const TIMESTAMP: &str = "webhook-timestamp";
+/// The header with the signatures, one for each secret in force.
+pub const SIGNATURE: &str = "webhook-signature";

@@ -1,0 +1,69 @@
+//! Messages that were accepted, remembered for as long as a copy of one would still be fresh.
+//!
+//! A copy is told by its signature, not by its id: the service's own next attempt has the same id,
+//! and a receiver that failed the first time must be able to take it.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{Mutex, PoisonError},
+};
+
+/// The signatures of accepted messages, oldest first; memory is bounded by `most`.
+#[derive(Debug)]
+pub(super) struct ReplayGuard {
+    most: usize,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    order: VecDeque<(i64, [u8; 32])>,
+    tags: HashSet<[u8; 32]>,
+}
+
+impl ReplayGuard {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most: most.max(1), seen: Mutex::default() }
+    }
+
+    /// Whether the message is new; it is remembered until `forgotten_at`.
+    pub(super) fn is_new(&self, tag: [u8; 32], forgotten_at: i64, now: i64) -> bool {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.forget(|until, count| until < now || count > self.most);
+        if !seen.tags.insert(tag) {
+            return false;
+        }
+        seen.order.push_back((forgotten_at, tag));
+        seen.forget(|_, count| count > self.most);
+        true
+    }
+}
+
+impl Seen {
+    /// Forgets from the oldest on, as long as `is_over` says so.
+    fn forget(&mut self, is_over: impl Fn(i64, usize) -> bool) {
+        while let Some((until, tag)) = self.order.front()
+            && is_over(*until, self.order.len())
+        {
+            self.tags.remove(tag);
+            self.order.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_by_count_and_by_time() {
+        let guard = ReplayGuard::new(2);
+        assert!(guard.is_new([1; 32], 10, 0) && guard.is_new([2; 32], 10, 0));
+        assert!(!guard.is_new([1; 32], 10, 0) && !guard.is_new([2; 32], 10, 10));
+        assert!(guard.is_new([3; 32], 20, 0), "a third one pushes out the first");
+        assert!(guard.is_new([1; 32], 20, 0), "which is then forgotten");
+        assert!(guard.is_new([4; 32], 40, 21));
+        let seen = guard.seen.lock().unwrap();
+        assert_eq!((seen.order.len(), seen.tags.len()), (1, 1));
+    }
+}

@@ -1,0 +1,115 @@
+//! A webhook's secret, and the signature that it makes.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::model::InvalidValue;
+
+const PREFIX: &str = "whsec_";
+
+/// How long a secret may be, in bytes (Standard Webhooks: 24-64).
+const LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// The secret of a webhook: `whsec_` and 24-64 random bytes in base64; ours have 32.
+///
+/// It never shows itself: `Debug` prints `Secret(whsec_***)`, and it cannot be serialised.
+///
+/// ```
+/// # use parcelo::webhook::Secret;
+/// let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
+/// let signature = secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+/// assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+/// assert_eq!(format!("{secret:?}"), "Secret(whsec_***)");
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+#[derive(Clone)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// Reads a secret as the service shows it.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        let encoded = text.strip_prefix(PREFIX).ok_or(InvalidValue::WebhookSecret)?;
+        let bytes = STANDARD.decode(encoded).map_err(|_| InvalidValue::WebhookSecret)?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// The secret made of 32 random bytes.
+    pub fn from_random(random: &[u8; 32]) -> Self {
+        Self(random.to_vec())
+    }
+
+    /// The secret of 24-64 bytes that were kept.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidValue> {
+        if LENGTH.contains(&bytes.len()) {
+            Ok(Self(bytes.to_vec()))
+        } else {
+            Err(InvalidValue::WebhookSecret)
+        }
+    }
+
+    /// The bytes, for keeping them. Keep them out of logs.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The whole secret as text, for showing it once. Keep it out of logs.
+    pub fn expose(&self) -> String {
+        format!("{PREFIX}{}", STANDARD.encode(&self.0))
+    }
+
+    /// The signature of a message, as it stands in `webhook-signature`: `v1,` and base64. The
+    /// timestamp is in Unix seconds.
+    pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
+        let tag = self.tag(&[id.as_bytes(), timestamp.to_string().as_bytes(), body]);
+        format!("v1,{}", STANDARD.encode(tag))
+    }
+
+    /// HMAC-SHA256 of the parts with dots between them.
+    pub(super) fn tag(&self, [id, timestamp, body]: &[&[u8]; 3]) -> [u8; 32] {
+        #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length");
+        for part in [id, b".".as_slice(), timestamp, b".".as_slice(), body] {
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Secret({PREFIX}***)")
+    }
+}
+
+impl std::str::FromStr for Secret {
+    type Err = InvalidValue;
+
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<&str> for Secret {
+    type Error = InvalidValue;
+
+    fn try_from(text: &str) -> Result<Self, InvalidValue> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<String> for Secret {
+    type Error = InvalidValue;
+
+    fn try_from(text: String) -> Result<Self, InvalidValue> {
+        Self::parse(&text)
+    }
+}
+
+impl TryFrom<&String> for Secret {
+    type Error = InvalidValue;
+
+    fn try_from(text: &String) -> Result<Self, InvalidValue> {
+        Self::parse(text)
+    }
+}

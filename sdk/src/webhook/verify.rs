@@ -1,0 +1,175 @@
+//! Is this message from Parcelo, and is it fresh?
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use chrono::{DateTime, Utc};
+use subtle::{Choice, ConstantTimeEq};
+
+use super::{
+    Headers, ID, SIGNATURE, Secret, TIMESTAMP, WebhookError, clock, headers::only,
+    replay::ReplayGuard,
+};
+use crate::model::WebhookEvent;
+
+/// How far a timestamp may lie from now, in seconds, both ways.
+const TOLERANCE: u64 = 5 * 60;
+
+/// More signatures than any rotation makes; what stands behind them is not looked at.
+const MOST_SIGNATURES: usize = 16;
+
+/// No id is longer.
+const LONGEST_ID: usize = 256;
+
+/// Verifies messages with one or more secrets.
+#[derive(Debug)]
+pub struct Webhook {
+    secrets: Vec<Secret>,
+    tolerance: u64,
+    guard: Option<ReplayGuard>,
+}
+
+impl Webhook {
+    /// Verifies with these secrets; a message signed with any of them is believed.
+    pub fn new<S>(secrets: impl IntoIterator<Item = S>) -> Result<Self, WebhookError>
+    where
+        S: TryInto<Secret>,
+        WebhookError: From<S::Error>,
+    {
+        let secrets: Vec<Secret> = secrets
+            .into_iter()
+            .map(|secret| Ok(secret.try_into()?))
+            .collect::<Result<_, WebhookError>>()?;
+        if secrets.is_empty() {
+            return Err(WebhookError::NoSecret);
+        }
+        Ok(Self { secrets, tolerance: TOLERANCE, guard: None })
+    }
+
+    /// Refuses a copy of an accepted message ([`WebhookError::Replayed`]), and remembers at most
+    /// so many for that. A new attempt of the service is no copy: it has a new timestamp.
+    #[must_use]
+    pub fn refuse_copies(mut self, remembered: usize) -> Self {
+        self.guard = Some(ReplayGuard::new(remembered));
+        self
+    }
+
+    /// Verifies a message by this machine's clock: sent at most 5 minutes ago, and not in the
+    /// future by more. The body must be as it came, byte for byte.
+    pub fn verify<'b>(
+        &self,
+        headers: &(impl Headers + ?Sized),
+        body: &'b (impl AsRef<[u8]> + ?Sized),
+    ) -> Result<Verified<'b>, WebhookError> {
+        self.verify_at(headers, body, clock::now())
+    }
+
+    /// As [`verify`](Self::verify), by another clock.
+    pub fn verify_at<'b>(
+        &self,
+        headers: &(impl Headers + ?Sized),
+        body: &'b (impl AsRef<[u8]> + ?Sized),
+        now: DateTime<Utc>,
+    ) -> Result<Verified<'b>, WebhookError> {
+        let (body, now) = (body.as_ref(), now.timestamp());
+        let id = read_id(only(headers, ID)?)?;
+        let sent = only(headers, TIMESTAMP)?;
+        let timestamp = read_timestamp(sent)?;
+        let signatures = only(headers, SIGNATURE)?;
+        self.check_age(timestamp, now)?;
+        let tag = self.check_signatures(signatures, &[id.as_bytes(), sent, body])?;
+        if let Some(guard) = &self.guard {
+            let tolerance = i64::try_from(self.tolerance).unwrap_or(i64::MAX);
+            if !guard.is_new(tag, timestamp.saturating_add(tolerance), now) {
+                return Err(WebhookError::Replayed);
+            }
+        }
+        Ok(Verified { id, timestamp, body })
+    }
+
+    fn check_age(&self, timestamp: i64, now: i64) -> Result<(), WebhookError> {
+        let seconds = now.abs_diff(timestamp);
+        match seconds > self.tolerance {
+            false => Ok(()),
+            true if timestamp < now => Err(WebhookError::TooOld { seconds }),
+            true => Err(WebhookError::TooNew { seconds }),
+        }
+    }
+
+    /// The first secret's tag of the message, if one of the signatures is by one of the secrets.
+    /// All are compared in full, so that time tells nothing.
+    fn check_signatures(
+        &self,
+        signatures: &[u8],
+        message: &[&[u8]; 3],
+    ) -> Result<[u8; 32], WebhookError> {
+        let given: Vec<Vec<u8>> = signatures
+            .split(|byte| *byte == b' ')
+            .take(MOST_SIGNATURES)
+            .filter_map(|signature| signature.strip_prefix(b"v1,"))
+            .filter_map(|encoded| STANDARD.decode(encoded).ok())
+            .collect();
+        let tags: Vec<_> = self.secrets.iter().map(|secret| secret.tag(message)).collect();
+        let mut fits = Choice::from(0);
+        for tag in &tags {
+            for signature in &given {
+                fits |= signature.as_slice().ct_eq(tag.as_slice());
+            }
+        }
+        match tags.first() {
+            Some(first) if bool::from(fits) => Ok(*first),
+            Some(_) | None => Err(WebhookError::Signature),
+        }
+    }
+}
+
+/// An id is visible ASCII without dots: a dot would let part of it pass for the timestamp.
+fn read_id(bytes: &[u8]) -> Result<String, WebhookError> {
+    let fits = (1..=LONGEST_ID).contains(&bytes.len())
+        && bytes.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'.');
+    match std::str::from_utf8(bytes) {
+        Ok(id) if fits => Ok(id.to_owned()),
+        Ok(_) | Err(_) => Err(WebhookError::HeaderMalformed(ID)),
+    }
+}
+
+/// Unix seconds in plain digits, without a sign and without zeros in front.
+fn read_timestamp(bytes: &[u8]) -> Result<i64, WebhookError> {
+    let plain =
+        bytes.iter().all(u8::is_ascii_digit) && (bytes.len() == 1 || !bytes.starts_with(b"0"));
+    let seconds = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+    seconds.filter(|_| plain).ok_or(WebhookError::HeaderMalformed(TIMESTAMP))
+}
+
+/// A message that is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified<'b> {
+    id: String,
+    timestamp: i64,
+    body: &'b [u8],
+}
+
+impl<'b> Verified<'b> {
+    #[cfg(test)]
+    pub(super) fn of(body: &'b str) -> Self {
+        Self { id: String::new(), timestamp: 0, body: body.as_bytes() }
+    }
+
+    /// The event's id, the same on every attempt: do what it asks for once.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// When this attempt was made, in Unix seconds.
+    pub const fn timestamp(&self) -> i64 {
+        self.timestamp
+    }
+
+    /// The body as it came.
+    pub const fn body(&self) -> &'b [u8] {
+        self.body
+    }
+
+    /// What it tells.
+    pub fn event(&self) -> Result<WebhookEvent, WebhookError> {
+        serde_json::from_slice(self.body).map_err(|_| WebhookError::Body)
+    }
+}

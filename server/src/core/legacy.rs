@@ -1,0 +1,288 @@
+//! The legacy API's spelling: its flat `snake_case` requests as those of `/api/v1`, and the answers
+//! of `/api/v1` in its words (docs/api.md, Legacy API). It has no rules of its own.
+
+use parcelo::{BatchTracking, CreatedOrder, FieldFault, HistoryEntry, Language, TrackingRecord};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::Refusal;
+use crate::clock::Millis;
+
+/// The most numbers of one tracking request.
+pub const MOST_NUMBERS: usize = 20;
+
+/// When the legacy API was deprecated, and when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Era {
+    /// Since when.
+    pub deprecated: Millis,
+    /// From when on its answers are 410.
+    pub sunset: Option<Millis>,
+}
+
+impl Default for Era {
+    /// Deprecated since 2026-01-01, without an end.
+    fn default() -> Self {
+        Self { deprecated: Millis(1_767_225_600_000), sunset: None }
+    }
+}
+
+impl Era {
+    /// Whether the legacy API has ended.
+    pub fn is_over(self, now: Millis) -> bool {
+        self.sunset.is_some_and(|sunset| now >= sunset)
+    }
+}
+
+/// How often a key used the legacy API on one day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uses {
+    /// The key's public id.
+    pub key_id: String,
+    /// The key's name.
+    pub name: String,
+    /// The day, in UTC.
+    pub day: chrono::NaiveDate,
+    /// Requests.
+    pub requests: u64,
+}
+
+/// Each legacy field, and the field of an order that it stands for.
+pub const FIELDS: &[(&str, &str)] = &[
+    ("reference", "externalOrderId"),
+    ("tracking_number", "trackingNumber"),
+    ("sender_name", "sender.fullName"),
+    ("sender_phone", "sender.phone"),
+    ("sender_address", "sender.address.line1"),
+    ("sender_city", "sender.address.city"),
+    ("sender_country", "sender.address.country"),
+    ("sender_zip", "sender.address.zipCode"),
+    ("receiver_name", "receiver.fullName"),
+    ("receiver_phone", "receiver.phone"),
+    ("receiver_document", "receiver.nationalId"),
+    ("receiver_document_type", "receiver.idType"),
+    ("receiver_address", "receiver.address.line1"),
+    ("receiver_city", "receiver.address.city"),
+    ("receiver_province", "receiver.address.province"),
+    ("receiver_zip", "receiver.address.zipCode"),
+    ("receiver_country", "receiver.address.country"),
+    ("weight_kg", "parcelDetails.weightKg"),
+    ("weight_lb", "parcelDetails.weightLbs"),
+    ("value", "parcelDetails.declaredValue"),
+    ("currency", "parcelDetails.currency"),
+    ("description", "customsInfo.description"),
+];
+
+/// Fields of `/api/v1` that faults name although no legacy field is sent under them.
+const FURTHER: &[(&str, &str)] =
+    &[("X-Idempotency-Key", "idempotencyKey"), ("receiver_province", "receiver.address.state")];
+
+/// The order that a legacy body describes, without an idempotency key.
+pub fn order(body: &Value) -> Value {
+    let mut order =
+        json!({ "sender": { "address": {} }, "receiver": { "address": {} }, "parcelDetails": {} });
+    for (legacy, path) in FIELDS {
+        let value = body.get(legacy).filter(|value| !value.is_null());
+        if let Some(value) = value {
+            put(&mut order, path, value.clone());
+        }
+    }
+    order
+}
+
+/// The idempotency key of an order that has a reference: the same reference is the same order.
+pub fn key_of_reference(body: &Value) -> Option<String> {
+    let reference = body.get("reference")?.as_str()?.trim();
+    let hash = Sha256::digest(reference);
+    let hex: Vec<_> = hash.iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+    (!reference.is_empty()).then(|| format!("legacy-{}", hex.concat()))
+}
+
+fn put(order: &mut Value, path: &str, value: Value) {
+    let mut place = order;
+    for name in path.split('.') {
+        if !place.is_object() {
+            *place = Value::Object(Map::new());
+        }
+        let Some(members) = place.as_object_mut() else { return };
+        place = members.entry(name).or_insert(Value::Null);
+    }
+    *place = value;
+}
+
+/// The legacy name of a field of `/api/v1`; one that has none keeps its own.
+fn name_of(path: &str) -> &str {
+    let known = FIELDS.iter().chain(FURTHER).find(|(_, known)| *known == path);
+    known.map_or(path, |(legacy, _)| legacy)
+}
+
+/// A refusal in the legacy API's words.
+pub fn refusal(refusal: &Refusal) -> Value {
+    let mut answer = json!({
+        "ok": false,
+        "error": refusal.code.code(),
+        "message": refusal.text(Language::En),
+        "message_es": refusal.text(Language::Es),
+    });
+    let faults = refusal.faults();
+    if let Some(members) = answer.as_object_mut().filter(|_| !faults.is_empty()) {
+        members.insert("fields".to_owned(), fields(&faults, Language::En));
+        members.insert("fields_es".to_owned(), fields(&faults, Language::Es));
+    }
+    answer
+}
+
+/// What is wrong with each field; the first fault of a field counts.
+fn fields(faults: &[FieldFault], language: Language) -> Value {
+    let mut fields = Map::new();
+    for fault in faults {
+        let text = language.pick(&fault.message, &fault.message_es);
+        fields.entry(name_of(&fault.field)).or_insert_with(|| json!(text));
+    }
+    Value::Object(fields)
+}
+
+/// A created order.
+pub fn created(order: &CreatedOrder) -> Value {
+    let parcel = &order.parcel;
+    json!({
+        "ok": true,
+        "id": parcel.id,
+        "tracking_number": parcel.tracking_number,
+        "status": parcel.status,
+        "label_url": parcel.label_url,
+    })
+}
+
+/// Where parcels stand.
+pub fn tracked(batch: &BatchTracking) -> Value {
+    let results = batch.results.iter().map(|result| match &result.tracking {
+        Some(tracking) => record(tracking),
+        None => json!({
+            "tracking_number": result.tracking_number,
+            "error": result.error.as_ref().map(|error| &error.code),
+        }),
+    });
+    json!({ "ok": true, "tracking": results.collect::<Vec<_>>() })
+}
+
+fn record(record: &TrackingRecord) -> Value {
+    let event = |entry: &HistoryEntry| {
+        let date = parcelo::model::time::to_text(entry.timestamp);
+        json!({ "status": entry.status, "date": date, "location": entry.location })
+    };
+    json!({
+        "tracking_number": record.tracking_number,
+        "status": record.status,
+        "status_name": record.status_name,
+        "estimated_delivery": record.estimated_delivery,
+        "events": record.history.iter().flatten().map(event).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::{Environment, FaultCode, rules};
+
+    use super::*;
+
+    fn body() -> Value {
+        json!({
+            "reference": "PO-77", "tracking_number": "SB-SUCCESS-0001",
+            "sender_name": "Ana Ruiz", "sender_phone": "+13055550100", "sender_address": "8400 NW 25th St",
+            "sender_city": "Miami", "sender_country": "US", "sender_zip": "33122",
+            "receiver_name": "Luis Paredes", "receiver_phone": "+593991234567",
+            "receiver_document": "1714307103", "receiver_document_type": "cedula",
+            "receiver_address": "Av. Amazonas N34-451", "receiver_city": "Quito",
+            "receiver_province": "Pichincha", "receiver_zip": "170515", "receiver_country": "EC",
+            "weight_kg": 1.25, "weight_lb": 2.75577, "value": 45.5, "currency": "USD",
+            "description": "Cotton shirts"
+        })
+    }
+
+    #[test]
+    fn every_legacy_field_arrives_in_its_place() {
+        let order = order(&body());
+        for (legacy, path) in FIELDS {
+            let pointer = format!("/{}", path.replace('.', "/"));
+            assert_eq!(order.pointer(&pointer), body().get(legacy), "{legacy}");
+            assert_eq!(name_of(path), *legacy);
+        }
+        let destinations = rules::Destinations::All;
+        let context = rules::OrderContext {
+            environment: Some(Environment::Sandbox),
+            destinations: &destinations,
+            header_key: Some("legacy-0001"),
+        };
+        let accepted = rules::check_order(&order, &context).unwrap();
+        let unknown: Vec<_> = accepted
+            .warnings
+            .iter()
+            .filter(|warning| warning.code.to_string() == "UNKNOWN_FIELD")
+            .collect();
+        assert!(unknown.is_empty(), "every place is one that the rules know: {unknown:?}");
+    }
+
+    #[test]
+    fn an_empty_body_is_refused_by_the_rules_in_legacy_names_only() {
+        let destinations = rules::Destinations::All;
+        let context = rules::OrderContext {
+            environment: Some(Environment::Sandbox),
+            destinations: &destinations,
+            header_key: Some("legacy-0001"),
+        };
+        for country in ["EC", "MX", "CO", "US"] {
+            let order = order(&json!({ "receiver_country": country }));
+            let faults = rules::check_order(&order, &context).unwrap_err().faults;
+            assert!(faults.len() > 8);
+            let Value::Object(fields) = fields(&faults, Language::Es) else { panic!() };
+            assert!(fields.keys().all(|name| !name.contains('.')), "{country}: {fields:?}");
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_reference_is_its_own_and_a_sound_one() {
+        let key = |reference: Value| key_of_reference(&json!({ "reference": reference }));
+        let made = key(json!("PO-77")).unwrap();
+        assert!(parcelo::IdempotencyKey::parse(&made).is_ok());
+        assert_eq!(key(json!(" PO-77 ")), Some(made.clone()));
+        assert_ne!(key(json!("PO-78")), Some(made));
+        for none in [json!(null), json!(""), json!("  "), json!(7)] {
+            assert_eq!(key(none.clone()), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_flat_and_names_legacy_fields() {
+        let fault = |field: &str| FieldFault {
+            field: field.to_owned(),
+            code: FaultCode::Required,
+            message: "It is missing.".to_owned(),
+            message_es: "Falta.".to_owned(),
+            suggestion: None,
+        };
+        let refused = Refusal::invalid(&[
+            fault("receiver.address.city"),
+            fault("receiver.address.city"),
+            fault("idempotencyKey"),
+        ]);
+        assert_eq!(
+            refusal(&refused),
+            json!({
+                "ok": false, "error": "VALIDATION_FAILED", "message": "The request is not valid.",
+                "message_es": "La solicitud no es válida.",
+                "fields": { "receiver_city": "It is missing.", "X-Idempotency-Key": "It is missing." },
+                "fields_es": { "receiver_city": "Falta.", "X-Idempotency-Key": "Falta." },
+            })
+        );
+        let plain = refusal(&parcelo::ErrorCode::ParcelNotFound.into());
+        assert!(plain.get("fields").is_none(), "{plain}");
+    }
+
+    #[test]
+    fn the_era_ends_at_its_sunset() {
+        let era = Era { sunset: Some(Millis(10)), ..Era::default() };
+        assert_eq!([9, 10, 11].map(|now| era.is_over(Millis(now))), [false, true, true]);
+        assert!(!Era::default().is_over(Millis(i64::MAX)));
+    }
+}

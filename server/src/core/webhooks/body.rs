@@ -1,0 +1,97 @@
+//! The words of an event: the same bytes at every attempt, since what it tells of never changes.
+
+use parcelo::{
+    Environment, EventData, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,
+};
+use ulid::Ulid;
+
+use super::Kind;
+use crate::{
+    clock::Millis,
+    core::{Event, ParcelRow, State, to_body},
+    ids::named,
+};
+
+/// An event with all that its body says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Telling {
+    /// Its id, without its prefix.
+    pub event: Ulid,
+    /// Where it happened.
+    pub environment: Environment,
+    /// Its kind.
+    pub kind: Kind,
+    /// When it happened.
+    pub at: Millis,
+    /// What it tells of.
+    pub about: About,
+}
+
+/// What an event tells of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum About {
+    /// A parcel, at one event of its history.
+    Parcel {
+        /// The parcel as it is now; only what never changes is told.
+        parcel: Box<ParcelRow>,
+        /// The state before the event.
+        previous: State,
+        /// The event.
+        event: Event,
+        /// The order's id in the caller's system.
+        external_order_id: Option<String>,
+    },
+    /// A manifest.
+    Manifest(Box<Manifest>),
+    /// Nothing.
+    Nothing,
+}
+
+/// The body of an event.
+pub fn body(telling: Telling) -> Vec<u8> {
+    let Telling { event, environment, kind, at, about } = telling;
+    let data = match about {
+        About::Parcel { parcel, previous, event, external_order_id } => {
+            of_parcel(kind, *parcel, (previous, event), external_order_id)
+        }
+        About::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
+        About::Nothing => EventData::Test,
+    };
+    let id = Some(named("evt", event));
+    to_body(&WebhookEvent { id, environment, timestamp: at.to_utc(), data })
+}
+
+fn of_parcel(
+    kind: Kind,
+    parcel: ParcelRow,
+    (previous, event): (State, Event),
+    external_order_id: Option<String>,
+) -> EventData {
+    let tracking_number = parcel.tracking_number;
+    match kind {
+        Kind::ParcelCreated => EventData::ParcelCreated(ParcelCreated {
+            id: named("par", parcel.id),
+            tracking_number,
+            status: event.state.into(),
+            country: parcel.country,
+            external_order_id,
+        }),
+        Kind::ParcelVoided => EventData::ParcelVoided(ParcelVoided {
+            tracking_number,
+            previous_status: previous.into(),
+            reason: event.description,
+            external_order_id,
+        }),
+        Kind::StatusChanged | Kind::ManifestSubmitted | Kind::Test => {
+            EventData::StatusChanged(StatusChange {
+                tracking_number,
+                previous_status: previous.into(),
+                new_status: event.state.into(),
+                location: event.location,
+                sequence: Some(event.sequence),
+                description: event.description,
+                external_order_id,
+            })
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The kinds of events, and which of them an endpoint has asked for.
+
+use parcelo::EventKind;
+
+/// A kind of event that this service sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A parcel's status changed; every endpoint is told.
+    StatusChanged,
+    /// An order was created; told when asked for.
+    ParcelCreated,
+    /// An order was voided; told when asked for.
+    ParcelVoided,
+    /// A manifest was submitted; told when asked for.
+    ManifestSubmitted,
+    /// Somebody tests the endpoint.
+    Test,
+}
+
+impl Kind {
+    /// Every kind; its place is the number under which it is stored.
+    pub const ALL: [Self; 5] = [
+        Self::StatusChanged,
+        Self::ParcelCreated,
+        Self::ParcelVoided,
+        Self::ManifestSubmitted,
+        Self::Test,
+    ];
+
+    /// The number under which it is stored.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::StatusChanged => 0,
+            Self::ParcelCreated => 1,
+            Self::ParcelVoided => 2,
+            Self::ManifestSubmitted => 3,
+            Self::Test => 4,
+        }
+    }
+
+    /// The kind stored under a number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The kind on the wire.
+    pub const fn to_wire(self) -> EventKind {
+        match self {
+            Self::StatusChanged => EventKind::ParcelStatusChanged,
+            Self::ParcelCreated => EventKind::ParcelCreated,
+            Self::ParcelVoided => EventKind::ParcelVoided,
+            Self::ManifestSubmitted => EventKind::ManifestSubmitted,
+            Self::Test => EventKind::WebhookTest,
+        }
+    }
+
+    const fn is_always_told(self) -> bool {
+        matches!(self, Self::StatusChanged | Self::Test)
+    }
+}
+
+/// The kinds that an endpoint is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// The kinds with these names, and those that every endpoint is told of; None if one is none.
+    pub fn named<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
+        let mut kinds = Self::default();
+        for word in words {
+            let kind = Kind::ALL.into_iter().find(|kind| kind.to_wire().code() == word)?;
+            kinds.0 |= 1 << kind.number();
+        }
+        Some(kinds)
+    }
+
+    /// Whether an event of this kind is told.
+    pub const fn wants(self, kind: Kind) -> bool {
+        kind.is_always_told() || self.0 & (1 << kind.number()) != 0
+    }
+
+    /// The kinds by name; a test is always possible and not among them.
+    pub fn to_wire(self) -> Vec<EventKind> {
+        let told = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Test && self.wants(*kind));
+        told.map(Kind::to_wire).collect()
+    }
+
+    /// The number under which they are stored.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The kinds stored under a number.
+    pub const fn of_number(number: u8) -> Self {
+        Self(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_read_back_and_status_changes_are_always_told() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::of_number(kind.number()), Some(kind));
+            let kinds = Kinds::named([kind.to_wire().code()]).unwrap();
+            let wanted: Vec<_> = Kind::ALL.into_iter().filter(|kind| kinds.wants(*kind)).collect();
+            assert!(wanted.contains(&kind) && wanted.contains(&Kind::StatusChanged));
+            assert_eq!(wanted.len(), if kind.is_always_told() { 2 } else { 3 });
+            assert_eq!(Kinds::of_number(kinds.number()), kinds);
+        }
+        assert_eq!(Kind::of_number(5), None);
+        assert_eq!(Kinds::named(["parcel.lost"]), None);
+        assert_eq!(EventKind::KNOWN.len(), Kind::ALL.len());
+    }
+}

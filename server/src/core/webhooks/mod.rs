@@ -1,0 +1,30 @@
+//! Webhooks: what is told, in which words, when it is tried again, and where it may be sent
+//! (docs/api.md, Webhooks). The store keeps the outbox, the webhook shell sends.
+
+mod body;
+mod endpoint;
+mod kinds;
+mod schedule;
+mod target;
+mod told;
+
+pub use body::{About, Telling, body};
+pub use endpoint::{DisabledBy, Endpoint, Logged, LoggedAttempt, Standing, Taken};
+pub use kinds::{Kind, Kinds};
+pub use schedule::{Attempt, Outcome, RELEASED_AFTER, Said, Undelivered, Verdict, attempts, judge};
+pub use target::{BadTarget, Reach, check_url};
+pub use told::{Told, of_creation, of_manifest, of_move};
+
+use crate::clock::Millis;
+
+/// How long a replaced secret signs beside the new one.
+pub const OLD_SECRET: i64 = Millis::DAY;
+
+/// How long events and the log of their deliveries are kept.
+pub const KEPT: i64 = 30 * Millis::DAY;
+
+/// At most so many deliveries are on their way to one endpoint.
+pub const IN_FLIGHT: usize = 10;
+
+/// How long a delivery that is being made is nobody else's; longer than any attempt may take.
+pub const LEASE: i64 = Millis::MINUTE;

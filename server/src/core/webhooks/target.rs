@@ -1,0 +1,284 @@
+//! Where webhooks may be sent: an endpoint is an address that a stranger names, and this machine
+//! can reach more than the stranger.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use parcelo::Environment;
+use url::{Host, Url};
+
+/// The most characters of an endpoint's address.
+const LONGEST: usize = 500;
+
+/// Which addresses may be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Public ones, by https.
+    Public,
+    /// Public ones and this machine, also by http.
+    Here,
+    /// All: the operator says so.
+    Everywhere,
+}
+
+/// Why an address cannot be an endpoint's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadTarget {
+    /// Longer than 500 characters.
+    #[error("an endpoint's address has at most 500 characters")]
+    TooLong,
+    /// No address of the web.
+    #[error("an endpoint's address is a URL such as https://shop.example/parcelo")]
+    Malformed,
+    /// It holds a user or a password.
+    #[error("an endpoint's address holds no user and no password; verify the signature instead")]
+    Credentials,
+    /// Plain http where https is needed.
+    #[error("an endpoint of production is reached by https")]
+    Plain,
+    /// An address that webhooks are not sent to.
+    #[error("an endpoint has a public address; private and special ones are not called")]
+    NotPublic,
+}
+
+impl Reach {
+    /// What an environment's webhooks may reach.
+    pub const fn of(environment: Environment, allow_private: bool) -> Self {
+        match (allow_private, environment) {
+            (true, _) => Self::Everywhere,
+            (false, Environment::Production) => Self::Public,
+            (false, Environment::Sandbox) => Self::Here,
+        }
+    }
+
+    /// Whether an address may be reached.
+    pub fn allows(self, address: IpAddr) -> bool {
+        match self {
+            Self::Public => is_public(address),
+            Self::Here => is_public(address) || address.to_canonical().is_loopback(),
+            Self::Everywhere => true,
+        }
+    }
+}
+
+/// Reads an endpoint's address. A name is looked up when something is sent.
+pub fn check_url(text: &str, reach: Reach) -> Result<Url, BadTarget> {
+    if text.chars().count() > LONGEST {
+        return Err(BadTarget::TooLong);
+    }
+    let url = Url::parse(text).map_err(|_| BadTarget::Malformed)?;
+    match (url.scheme(), reach) {
+        ("https", _) | ("http", Reach::Here | Reach::Everywhere) => {}
+        ("http", Reach::Public) => return Err(BadTarget::Plain),
+        _ => return Err(BadTarget::Malformed),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(BadTarget::Credentials);
+    }
+    let literal: Option<IpAddr> = match url.host() {
+        Some(Host::Ipv4(address)) => Some(address.into()),
+        Some(Host::Ipv6(address)) => Some(address.into()),
+        Some(Host::Domain(_)) => None,
+        None => return Err(BadTarget::Malformed),
+    };
+    match literal {
+        Some(address) if !reach.allows(address) => Err(BadTarget::NotPublic),
+        Some(_) | None => Ok(url),
+    }
+}
+
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// Not among the special addresses that IANA lists, nor a cloud's.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    !matches!(
+        address.octets(),
+        [0 | 10 | 127 | 224..=255, ..]
+            | [100, 64..=127, ..]
+            | [169, 254, ..]
+            | [172, 16..=31, ..]
+            | [192, 0, 0 | 2, _]
+            | [192, 31, 196, _]
+            | [192, 52, 193, _]
+            | [192, 88, 99, _]
+            | [192, 168, ..]
+            | [192, 175, 48, _]
+            | [198, 18..=19, ..]
+            | [198, 51, 100, _]
+            | [203, 0, 113, _]
+            | [168, 63, 129, 16] // Azure's metadata, on an address that looks public
+    )
+}
+
+/// Global unicast outside what is reserved in it; IPv4 inside IPv6 is judged as IPv4.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [.., e, f] = address.segments();
+    let inside = Ipv4Addr::from((u32::from(e) << 16) | u32::from(f));
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, _, _] | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(inside),
+        [0x2001, 0..=0x1ff | 0xdb8, ..]
+        | [0x2002, ..]
+        | [0x2620, 0x4f, 0x8000, ..]
+        | [0x3fff, 0..=0xfff, ..] => false,
+        [0x2000..=0x3fff, ..] => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: &[&str] = &[
+        "0.0.0.0",
+        "0.1.2.3",
+        "10.0.0.1",
+        "10.255.255.255",
+        "100.64.0.1",
+        "100.100.100.200",
+        "100.127.255.255",
+        "127.0.0.1",
+        "127.255.255.254",
+        "168.63.129.16",
+        "169.254.0.1",
+        "169.254.169.254",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.0.0.1",
+        "192.0.2.1",
+        "192.88.99.1",
+        "192.168.0.1",
+        "198.18.0.1",
+        "198.19.255.255",
+        "198.51.100.7",
+        "203.0.113.7",
+        "224.0.0.1",
+        "239.255.255.255",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::7f00:1",
+        "::ffff:0:0",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "::ffff:169.254.169.254",
+        "::ffff:0:127.0.0.1",
+        "64:ff9b::127.0.0.1",
+        "64:ff9b::10.0.0.1",
+        "64:ff9b::169.254.169.254",
+        "64:ff9b:1::8.8.8.8",
+        "100::1",
+        "2001::1",
+        "2001:0:7f00:1::1",
+        "2001:10::1",
+        "2001:20::1",
+        "2001:db8::1",
+        "2002:7f00:1::1",
+        "2002:a00:1::1",
+        "3fff::1",
+        "4000::1",
+        "5f00::1",
+        "fc00::1",
+        "fd00:ec2::254",
+        "fdff:ffff::1",
+        "fe80::1",
+        "fe80::1:169.254.169.254",
+        "fec0::1",
+        "ff02::1",
+    ];
+
+    const PUBLIC: &[&str] = &[
+        "1.1.1.1",
+        "8.8.8.8",
+        "9.255.255.255",
+        "11.0.0.0",
+        "100.63.255.255",
+        "100.128.0.0",
+        "126.255.255.255",
+        "128.0.0.1",
+        "168.63.129.15",
+        "169.253.255.255",
+        "172.15.255.255",
+        "172.32.0.0",
+        "192.0.1.1",
+        "192.167.255.255",
+        "192.169.0.0",
+        "198.17.255.255",
+        "198.20.0.0",
+        "223.255.255.255",
+        "2001:200::1",
+        "2001:4860:4860::8888",
+        "2606:4700:4700::1111",
+        "2a00:1450:4001::1",
+        "::ffff:8.8.8.8",
+        "64:ff9b::8.8.8.8",
+    ];
+
+    #[test]
+    fn private_and_special_addresses_are_refused_in_every_spelling() {
+        for text in REFUSED {
+            let address: IpAddr = text.parse().unwrap();
+            assert!(!Reach::Public.allows(address), "{text}");
+            assert_eq!(Reach::Here.allows(address), address.to_canonical().is_loopback(), "{text}");
+            assert!(Reach::Everywhere.allows(address), "{text}");
+        }
+        for text in PUBLIC {
+            let address: IpAddr = text.parse().unwrap();
+            assert!(Reach::Public.allows(address) && Reach::Here.allows(address), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_in_a_url_is_seen_however_it_is_written() {
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "017700000001",
+            "0x7f.1",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[64:ff9b::7f00:1]",
+            "169.254.169.254",
+            "[fd00:ec2::254]",
+            "10.1",
+        ] {
+            let url = format!("https://{host}/hook");
+            assert_eq!(check_url(&url, Reach::Public), Err(BadTarget::NotPublic), "{host}");
+        }
+        for url in
+            ["https://shop.example/hook?a=b", "https://8.8.8.8:8443", "https://ñandú.example"]
+        {
+            assert!(check_url(url, Reach::Public).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_is_a_short_https_url_without_credentials() {
+        let long = format!("https://shop.example/{}", "ñ".repeat(480));
+        let table = [
+            ("http://shop.example", Reach::Public, Some(BadTarget::Plain)),
+            ("http://shop.example", Reach::Here, None),
+            ("http://127.0.0.1:9000/hook", Reach::Here, None),
+            ("http://localhost:9000/hook", Reach::Here, None),
+            ("http://10.0.0.7/hook", Reach::Here, Some(BadTarget::NotPublic)),
+            ("http://10.0.0.7/hook", Reach::Everywhere, None),
+            ("https://user@shop.example", Reach::Public, Some(BadTarget::Credentials)),
+            ("https://:word@shop.example", Reach::Public, Some(BadTarget::Credentials)),
+            ("ftp://shop.example", Reach::Everywhere, Some(BadTarget::Malformed)),
+            ("file:///etc/passwd", Reach::Everywhere, Some(BadTarget::Malformed)),
+            ("shop.example/hook", Reach::Everywhere, Some(BadTarget::Malformed)),
+            ("https://", Reach::Public, Some(BadTarget::Malformed)),
+            (&long, Reach::Public, Some(BadTarget::TooLong)),
+        ];
+        for (url, reach, refused) in table {
+            assert_eq!(check_url(url, reach).err(), refused, "{url} {reach:?}");
+        }
+    }
+}

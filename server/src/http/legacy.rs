@@ -1,0 +1,152 @@
+//! The legacy API: its paths, its flat answers and the headers that tell of its end. Everything else
+//! is the core's (docs/api.md, Legacy API).
+
+use askama::Template;
+use axum::{
+    Extension,
+    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
+    http::{HeaderMap, HeaderName, HeaderValue},
+    response::{IntoResponse, Response},
+};
+use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat, Operation, header};
+use serde_json::json;
+
+use super::{Api, Refused, answer, body, docs, gate::RequestId, labels};
+use crate::{
+    clock::Millis,
+    core::{Refusal, legacy, legacy::MOST_NUMBERS, to_body},
+    service::{Answer, Caller, Keyed},
+};
+
+/// Where its users read how to move on.
+pub(super) const MIGRATION: &str = "/docs/migration";
+
+/// Whether a path is one of the legacy API's.
+pub(super) fn has(path: &str) -> bool {
+    let rest = path.strip_prefix("/api/").unwrap_or_default();
+    matches!(rest.split('/').next(), Some("orders" | "tracking" | "labels"))
+}
+
+pub(super) async fn create(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let asked = body::json_object(request).await?;
+    let key = key.or_else(|| legacy::key_of_reference(&asked));
+    let key = key.unwrap_or_else(|| api.service.fresh_key());
+    let order = legacy::order(&asked);
+    let answer = api.service.create_order(&caller, &order, Some(&key)).await?;
+    let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = &answer;
+    let created = serde_json::from_slice(body).map_err(|_| ErrorCode::InternalError)?;
+    let body = to_body(&legacy::created(&created));
+    let said_anew = match answer {
+        Answer::Created(_) => Answer::Created(body),
+        Answer::Done(_) => Answer::Done(body),
+        Answer::Replayed(_) => Answer::Replayed(body),
+    };
+    Ok(said_anew.into_response())
+}
+
+pub(super) async fn cancel(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    Extension(id): Extension<RequestId>,
+    path: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let number = body::parameter(path);
+    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let key = key.unwrap_or_else(|| api.service.fresh_key());
+    body::ignore(request).await;
+    parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
+    let asked = json!({ "trackingNumbers": [number] });
+    let request = Keyed { body: &asked, header_key: Some(&key), request_id: &id.0 };
+    api.service.void_orders(&caller, request).await?;
+    Ok(answer::ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
+}
+
+pub(super) async fn track(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let given = body::query(query.as_deref(), "number").unwrap_or_default();
+    let numbers: Vec<_> = given.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+    if numbers.is_empty() || numbers.len() > MOST_NUMBERS {
+        return Err(Refusal::invalid(&[not_so_many()]).into());
+    }
+    let asked = json!({ "trackingNumbers": numbers, "includeHistory": true });
+    let batch = api.service.track_batch(&caller, &asked, body::language(&headers)).await?;
+    Ok(answer::ok(&legacy::tracked(&batch)))
+}
+
+pub(super) async fn label(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refused> {
+    let file = body::parameter(path);
+    let (number, extension) = file.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
+    let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
+    Ok(labels::response(api.service.label(&caller, number, format)?))
+}
+
+/// GET /docs/migration: how to move on, in both languages.
+pub(super) async fn migration() -> Result<Response, Refused> {
+    let page = Migration { fields: legacy::FIELDS };
+    let page = page.render().map_err(|_| ErrorCode::InternalError)?;
+    Ok(docs::page_of(page))
+}
+
+#[derive(Template)]
+#[template(path = "migration.html")]
+struct Migration {
+    fields: &'static [(&'static str, &'static str)],
+}
+
+fn not_so_many() -> FieldFault {
+    FieldFault {
+        field: "number".to_owned(),
+        code: FaultCode::OutOfRange,
+        message: format!("number names 1-{MOST_NUMBERS} tracking numbers, separated by commas."),
+        message_es: format!(
+            "number indica de 1 a {MOST_NUMBERS} números de rastreo, separados por comas."
+        ),
+        suggestion: None,
+    }
+}
+
+/// A guest's way in ends with the API.
+pub(super) fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
+    api.service.count_legacy_use(caller, now);
+    if api.service.settings().legacy.is_over(now) {
+        return Err(ErrorCode::LegacySunset.into());
+    }
+    Ok(())
+}
+
+/// Makes an answer one of the legacy API's: refusals are flat, and headers tell of its end.
+pub(super) fn dress(api: &Api, mut response: Response) -> Response {
+    if let Some(Refused(refusal)) = response.extensions().get::<Refused>().cloned() {
+        response = answer::with_said(&response, &refusal, to_body(&legacy::refusal(&refusal)));
+    }
+    let era = api.service.settings().legacy;
+    let base = &api.service.settings().site(api.environment).base_url;
+    let successor = Operation::CreateOrder.path();
+    let link = format!(
+        "<{base}{MIGRATION}>; rel=\"deprecation\", <{base}{successor}>; rel=\"successor-version\""
+    );
+    let mut say = |name: &'static str, text: String| {
+        let value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
+        response.headers_mut().insert(HeaderName::from_static(name), value);
+    };
+    say("deprecation", format!("@{}", era.deprecated.second()));
+    say("link", link);
+    if let Some(sunset) = era.sunset {
+        say("sunset", answer::http_date(sunset));
+    }
+    response
+}

@@ -1,0 +1,161 @@
+//! What the legacy operations ask for and answer, for the OpenAPI document.
+
+use parcelo::{
+    ErrorCode::{
+        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        LabelVoided, LegacySunset, NotFound, ParcelDuplicateTracking, ParcelNotFound,
+        ParcelNotVoidable, ValidationFailed,
+    },
+    Operation,
+};
+use serde_json::{Map, Value, json};
+use utoipa::{
+    PartialSchema,
+    openapi::{RefOr, schema::Schema},
+};
+
+use super::pages::{Page, Query, files, one};
+use crate::core::legacy;
+
+const ORDER: &str = "LegacyOrder";
+const CREATED: &str = "LegacyCreated";
+const CANCELLED: &str = "LegacyCancelled";
+const TRACKED: &str = "LegacyTracked";
+pub(super) const REFUSED: &str = "LegacyError";
+
+pub(super) fn pages() -> Vec<Page> {
+    vec![
+        Page {
+            operation: Operation::LegacyCreateOrder,
+            summary: "Create an order in the legacy spelling",
+            query: &[],
+            request: Some((ORDER.to_owned(), example())),
+            answers: vec![
+                one("201", "The order was created.", CREATED.to_owned()),
+                one("200", "The first answer again.", CREATED.to_owned()),
+            ],
+            refusals: &[
+                AuthCountryNotAllowed,
+                ParcelDuplicateTracking,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+                LegacySunset,
+            ],
+        },
+        Page {
+            operation: Operation::LegacyCancelOrder,
+            summary: "Void an order in the legacy spelling",
+            query: &[],
+            request: None,
+            answers: vec![one("200", "The order is void.", CANCELLED.to_owned())],
+            refusals: &[
+                ValidationFailed,
+                ParcelNotFound,
+                ParcelNotVoidable,
+                IdempotencyConflict,
+                IdempotencyInProgress,
+                LegacySunset,
+            ],
+        },
+        Page {
+            operation: Operation::LegacyTracking,
+            summary: "Track up to 20 parcels in the legacy spelling",
+            query: &[Query {
+                name: "number",
+                about: "1-20 tracking numbers, separated by commas.",
+                schema: || <String as PartialSchema>::schema(),
+            }],
+            request: None,
+            answers: vec![one("200", "A result for each number.", TRACKED.to_owned())],
+            refusals: &[ValidationFailed, LegacySunset],
+        },
+        Page {
+            operation: Operation::LegacyLabel,
+            summary: "Download a label file by its name",
+            query: &[],
+            request: None,
+            answers: vec![files("200", "The file.")],
+            refusals: &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, LegacySunset],
+        },
+    ]
+}
+
+fn example() -> Value {
+    json!({
+        "reference": "PO-77",
+        "sender_name": "Ana Ruiz", "sender_phone": "+13055550100",
+        "sender_address": "8400 NW 25th St", "sender_city": "Miami", "sender_country": "US",
+        "receiver_name": "Luis Paredes", "receiver_phone": "+593991234567",
+        "receiver_document": "1714307103", "receiver_document_type": "cedula",
+        "receiver_address": "Av. Amazonas N34-451", "receiver_city": "Quito",
+        "receiver_province": "Pichincha", "receiver_zip": "170515", "receiver_country": "EC",
+        "weight_kg": 1.25, "value": 45.5, "description": "Cotton shirts",
+    })
+}
+
+/// The shapes of what the legacy API takes and gives.
+pub(super) fn schemas() -> Vec<(String, RefOr<Schema>)> {
+    let text = || json!({ "type": "string" });
+    let event = answer(&["status", "date", "location"], &json!({}));
+    let record = json!({
+        "type": "object",
+        "required": ["tracking_number"],
+        "properties": {
+            "tracking_number": text(), "status": text(), "status_name": text(),
+            "estimated_delivery": text(), "error": text(),
+            "events": { "type": "array", "items": event },
+        },
+    });
+    let fields = || json!({ "type": "object", "additionalProperties": text() });
+    let tracked = json!({ "tracking": { "type": "array", "items": record } });
+    let created = ["ok", "id", "tracking_number", "status", "label_url"];
+    let refused = json!({ "fields": fields(), "fields_es": fields() });
+    let shapes = [
+        (ORDER, order()),
+        (CREATED, answer(&created, &json!({}))),
+        (CANCELLED, answer(&["ok", "tracking_number", "status"], &json!({}))),
+        (TRACKED, answer(&["ok"], &tracked)),
+        (REFUSED, answer(&["ok", "error", "message", "message_es"], &refused)),
+    ];
+    let read = |(name, shape): (&str, Value)| {
+        serde_json::from_value(shape).ok().map(|schema| (name.to_owned(), schema))
+    };
+    shapes.into_iter().filter_map(read).collect()
+}
+
+/// An object whose `required` members are texts, but for `ok`, with more members in `further`.
+fn answer(required: &[&str], further: &Value) -> Value {
+    let member = |name: &&str| {
+        let kind = if *name == "ok" { "boolean" } else { "string" };
+        ((*name).to_owned(), json!({ "type": kind }))
+    };
+    let mut properties: Map<_, _> = required.iter().map(member).collect();
+    properties.extend(further.as_object().cloned().unwrap_or_default());
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+const REQUIRED: [&str; 11] = [
+    "sender_name",
+    "sender_phone",
+    "sender_address",
+    "sender_city",
+    "sender_country",
+    "receiver_name",
+    "receiver_phone",
+    "receiver_address",
+    "receiver_city",
+    "receiver_country",
+    "value",
+];
+
+/// The order, its fields from the table that translates them.
+fn order() -> Value {
+    let field = |(name, stands_for): &(&str, &str)| {
+        let kind =
+            if ["weight_kg", "weight_lb", "value"].contains(name) { "number" } else { "string" };
+        let kind = if REQUIRED.contains(name) { json!(kind) } else { json!([kind, "null"]) };
+        ((*name).to_owned(), json!({ "type": kind, "description": format!("`{stands_for}`") }))
+    };
+    let properties: Map<_, _> = legacy::FIELDS.iter().map(field).collect();
+    json!({ "type": "object", "required": REQUIRED, "properties": properties })
+}

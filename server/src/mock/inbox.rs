@@ -1,0 +1,310 @@
+//! A receiver of webhooks for tests: on `127.0.0.1`, with replies to choose, verified by the SDK.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, Response, StatusCode, header},
+};
+use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use parcelo::{
+    Environment, StatusChange, WebhookEvent,
+    webhook::{EventData, ID, Secret, Webhook, WebhookError},
+};
+use tokio::{net::TcpListener, sync::watch};
+
+use super::{MockServer, pace::MovableClock};
+use crate::{
+    clock::Clock as _,
+    core::{
+        Tenant,
+        webhooks::{Kinds, Reach},
+    },
+    http::{Listener, Stop},
+    ids::named,
+    service::{EndpointRequest, Endpoints},
+    webhook::Dispatcher,
+};
+
+/// How long a test waits, in real time, for what never comes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the inbox answers to one delivery; a number is a status.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+    answers: bool,
+}
+
+impl Reply {
+    /// An answer with a status.
+    pub const fn status(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Vec::new(), answers: true }
+    }
+
+    /// No answer at all: the connection stays open until the sender has enough.
+    pub fn hang() -> Self {
+        Self { answers: false, ..Self::status(0) }
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    /// With a body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+}
+
+impl From<u16> for Reply {
+    fn from(status: u16) -> Self {
+        Self::status(status)
+    }
+}
+
+/// One delivery as it arrived, whatever it was answered.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// `webhook-id`: the same at every attempt.
+    pub id: String,
+    /// What the server's clock showed.
+    pub at: DateTime<Utc>,
+    /// What it tells, when its signature and time are right.
+    pub event: Result<WebhookEvent, WebhookError>,
+    /// The body as it came.
+    pub body: Vec<u8>,
+    /// The status of the answer; 0 for none.
+    pub status: u16,
+}
+
+/// No such event came in 5 s.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("no such event came within 5 s of real time; these did: {0:?}")]
+pub struct NotReceived(pub Vec<WebhookEvent>);
+
+/// A receiver that is to be set up; [`InboxBuilder::start`] starts it.
+#[derive(Debug)]
+#[must_use = "nothing is received before `start`"]
+pub struct InboxBuilder<'a> {
+    server: &'a MockServer,
+    replies: VecDeque<Reply>,
+    account: String,
+    kinds: Kinds,
+}
+
+impl<'a> InboxBuilder<'a> {
+    pub(super) fn new(server: &'a MockServer) -> Self {
+        let account = "default".to_owned();
+        Self { server, replies: VecDeque::new(), account, kinds: Kinds::default() }
+    }
+
+    /// The answers to the first deliveries, in order; every later one is answered 200.
+    pub fn reply<R: Into<Reply>>(mut self, replies: impl IntoIterator<Item = R>) -> Self {
+        self.replies = replies.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Further kinds of events: `parcel.created`, `parcel.voided`, `manifest.submitted`.
+    ///
+    /// # Panics
+    ///
+    /// When one is no kind.
+    pub fn events<'k>(mut self, kinds: impl IntoIterator<Item = &'k str>) -> Self {
+        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
+        let named = Kinds::named(kinds).expect("kinds of events");
+        self.kinds = named;
+        self
+    }
+
+    /// The account whose events it receives.
+    pub fn account(mut self, account: &str) -> Self {
+        account.clone_into(&mut self.account);
+        self
+    }
+
+    /// Starts the receiver and makes it the account's endpoint.
+    ///
+    /// # Panics
+    ///
+    /// When no port of `127.0.0.1` can be listened on.
+    pub async fn start(self) -> Inbox {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
+        let socket = TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
+        #[expect(clippy::expect_used, reason = "a bound socket has an address")]
+        let url =
+            format!("http://{}/", socket.local_addr().expect("a bound socket has an address"));
+        let (server, replies) = (self.server, Mutex::new(self.replies.clone()));
+        let secret = self.set_endpoint(url.clone());
+        #[expect(clippy::expect_used, reason = "the server's own secret is one")]
+        let webhook = Webhook::new([secret]).expect("a secret");
+        let clock = Arc::clone(&server.clock);
+        let (received, _) = watch::channel(Vec::new());
+        let desk = Arc::new(Desk { webhook, clock, replies, received });
+        let routes = Router::new().fallback({
+            let desk = Arc::clone(&desk);
+            move |request| async move { desk.take(request).await }
+        });
+        drop(Listener::start(socket, routes, server.stop.clone()));
+        tokio::spawn(send(Arc::clone(&server.dispatcher), server.pulse()));
+        Inbox { desk, url }
+    }
+
+    fn set_endpoint(self, url: String) -> Secret {
+        let Self { server, account, kinds, .. } = self;
+        let (store, ids) = (server.service.store(), &server.ids);
+        let now = server.clock.now();
+        let made = async {
+            let account = store.account(&account, named("acc", ids.ulid(now)), now).await?;
+            let tenant = Tenant { account, environment: Environment::Sandbox };
+            let request = EndpointRequest { tenant, url, kinds, reach: Reach::Here };
+            Endpoints { store, ids }.set(request, now).await
+        };
+        #[expect(
+            clippy::expect_used,
+            reason = "a store in memory answers at once, and does not fail"
+        )]
+        let endpoint = made.now_or_never().expect("an answer at once").expect("an endpoint");
+        endpoint.secret
+    }
+}
+
+/// What makes a mock server send: news in the outbox, and time if it passes by itself.
+pub(super) struct Pulse {
+    service: Arc<crate::service::Service>,
+    clock: Arc<MovableClock>,
+    stop: Stop,
+}
+
+impl MockServer {
+    fn pulse(&self) -> Pulse {
+        let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
+        Pulse { service, clock, stop: self.stop.clone() }
+    }
+}
+
+async fn send(dispatcher: Arc<Dispatcher>, pulse: Pulse) {
+    loop {
+        // A store in memory does not fail.
+        let _ = dispatcher.deliver_due().await;
+        tokio::select! {
+            () = pulse.service.told() => {}
+            () = pulse.clock.beat() => {}
+            () = pulse.stop.told() => return,
+        }
+    }
+}
+
+/// Where deliveries are taken in.
+#[derive(Debug)]
+struct Desk {
+    webhook: Webhook,
+    clock: Arc<MovableClock>,
+    replies: Mutex<VecDeque<Reply>>,
+    received: watch::Sender<Vec<Received>>,
+}
+
+impl Desk {
+    async fn take(&self, request: Request<Body>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        // A body that breaks off has no right signature.
+        let body = body.collect().await.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
+        let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let reply = next.unwrap_or(Reply::status(StatusCode::OK.as_u16()));
+        let at = self.clock.now().to_utc();
+        let verified = self.webhook.verify_at(&head.headers, &body, at);
+        let event = verified.and_then(|verified| verified.event());
+        let id =
+            head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+        let status = reply.status;
+        self.received.send_modify(|all| all.push(Received { id, at, event, body, status }));
+        if !reply.answers {
+            std::future::pending::<()>().await;
+        }
+        let mut response = Response::builder().status(status).header(header::CONNECTION, "close");
+        for (name, value) in &reply.headers {
+            response = response.header(*name, value);
+        }
+        // A reply that is none, such as a status of 7, is a test's own fault and is seen as one.
+        response.body(Body::from(reply.body)).unwrap_or_default()
+    }
+}
+
+/// A receiver of webhooks.
+#[derive(Debug)]
+pub struct Inbox {
+    desk: Arc<Desk>,
+    url: String,
+}
+
+impl Inbox {
+    /// Its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Every delivery so far, in the order in which they came, whatever they were answered.
+    pub fn deliveries(&self) -> Vec<Received> {
+        self.desk.received.borrow().clone()
+    }
+
+    /// Every event that was verified and answered with a 2xx status, each once.
+    pub fn events(&self) -> Vec<WebhookEvent> {
+        events(&self.desk.received.borrow())
+    }
+
+    /// The first change of a status that is as wanted; waits up to 5 s of real time for it. Times
+    /// of the server's own are not waited for: move its clock.
+    pub async fn wait_for(
+        &self,
+        wanted: impl Fn(&StatusChange) -> bool,
+    ) -> Result<StatusChange, NotReceived> {
+        let of_change = |event: &WebhookEvent| match &event.data {
+            EventData::StatusChanged(change) => wanted(change).then(|| change.clone()),
+            _ => None,
+        };
+        self.wait(of_change).await
+    }
+
+    /// As [`wait_for`](Self::wait_for), for any kind of event.
+    pub async fn wait_for_event(
+        &self,
+        wanted: impl Fn(&WebhookEvent) -> bool,
+    ) -> Result<WebhookEvent, NotReceived> {
+        self.wait(|event| wanted(event).then(|| event.clone())).await
+    }
+
+    async fn wait<T>(&self, choose: impl Fn(&WebhookEvent) -> Option<T>) -> Result<T, NotReceived> {
+        let mut received = self.desk.received.subscribe();
+        let mut found = None;
+        let seen = received.wait_for(|all| {
+            found = events(all).iter().find_map(&choose);
+            found.is_some()
+        });
+        let _ = tokio::time::timeout(PATIENCE, seen).await.map(drop);
+        found.ok_or_else(|| NotReceived(self.events()))
+    }
+}
+
+fn events(received: &[Received]) -> Vec<WebhookEvent> {
+    let mut seen = HashSet::new();
+    let taken = received.iter().filter(|delivery| (200..300).contains(&delivery.status));
+    let events = taken.filter_map(|delivery| Some((&delivery.id, delivery.event.as_ref().ok()?)));
+    events.filter(|(id, _)| seen.insert(*id)).map(|(_, event)| event.clone()).collect()
+}

@@ -1,0 +1,18 @@
+//! The admin command that shows who still uses the legacy API.
+
+use serde_json::json;
+
+use super::{Failure, args::ListKeys, keys::open_existing, print};
+
+pub(super) fn list(options: &ListKeys) -> Result<(), Failure> {
+    let uses = open_existing(&options.database)?.legacy_uses()?;
+    if options.json {
+        let shown = uses.iter().map(|one| {
+            json!({ "keyId": one.key_id, "name": one.name, "day": one.day.to_string(), "requests": one.requests })
+        });
+        print::json(&shown.collect());
+    } else {
+        print::legacy_uses(&uses);
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! The command line of `parcelo-server webhooks`.
+
+use chrono::{DateTime, Utc};
+use clap::{Args as ClapArgs, Subcommand};
+use ulid::Ulid;
+
+use super::args::{DatabaseArg, EnvironmentArg, name};
+use crate::core::webhooks::{Kind, Kinds};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Webhooks {
+    /// Set where events are sent; a webhook that is there keeps its secret.
+    Set(SetWebhook),
+    /// Show the webhook, without its secret.
+    Show(WebhookArgs),
+    /// Make a new secret; the one before signs beside it for 24 hours.
+    RotateSecret(WebhookArgs),
+    /// Send a test event.
+    Test(WebhookArgs),
+    /// Send to the webhook from now on.
+    Enable(WebhookArgs),
+    /// Send nothing from now on; events are held for 30 days.
+    Disable(WebhookArgs),
+    /// Show the latest events and every attempt to deliver them.
+    Deliveries(ListDeliveries),
+    /// Send events again.
+    Replay(ReplayEvents),
+}
+
+/// Which webhook: an account has one in each environment.
+#[derive(Debug, Clone, ClapArgs)]
+pub(super) struct WebhookArgs {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// The environment whose events are sent.
+    #[arg(long, value_name = "ENVIRONMENT")]
+    pub(super) environment: EnvironmentArg,
+    /// The account whose events are sent.
+    #[arg(long, default_value = "default", value_parser = name)]
+    pub(super) account: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct SetWebhook {
+    #[command(flatten)]
+    pub(super) which: WebhookArgs,
+    /// Where events are sent: https in production.
+    #[arg(long, value_name = "URL")]
+    pub(super) url: String,
+    /// Further kinds: parcel.created, parcel.voided, manifest.submitted. Changes of a parcel's
+    /// status are always sent.
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = kind)]
+    pub(super) events: Vec<String>,
+    /// Allow a private address, and http in production too; the server needs the same flag.
+    #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
+    pub(super) webhooks_allow_private: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ListDeliveries {
+    #[command(flatten)]
+    pub(super) which: WebhookArgs,
+    /// How many events.
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(super) limit: u16,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ReplayEvents {
+    #[command(flatten)]
+    pub(super) which: WebhookArgs,
+    /// This event only, delivered or not: `evt_…`
+    #[arg(long, value_name = "ID", value_parser = event, conflicts_with = "since")]
+    pub(super) event: Option<Ulid>,
+    /// What failed or was held since then, as 2026-01-10T15:05:00Z; all of it when absent.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) since: Option<DateTime<Utc>>,
+}
+
+fn kind(text: &str) -> Result<String, String> {
+    let known = Kinds::named([text]).filter(|_| text != Kind::Test.to_wire().code());
+    known.map(|_| text.to_owned()).ok_or_else(|| {
+        "a kind is parcel.status_changed, parcel.created, parcel.voided or manifest.submitted"
+            .to_owned()
+    })
+}
+
+fn event(text: &str) -> Result<Ulid, String> {
+    let id = text.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
+    id.ok_or_else(|| "an event's id is evt_ and 26 letters and digits".to_owned())
+}
+
+fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    let time = DateTime::parse_from_rfc3339(text);
+    time.map(|time| time.to_utc()).map_err(|_| "a time such as 2026-01-10T15:05:00Z".to_owned())
+}

@@ -1,0 +1,135 @@
+//! Setting endpoints up: for the admin commands and the mock server.
+
+use parcelo::webhook::Secret;
+use ulid::Ulid;
+
+use crate::{
+    clock::Millis,
+    core::{
+        Tenant,
+        webhooks::{
+            BadTarget, DisabledBy, Endpoint, Kind, Kinds, OLD_SECRET, Reach, Told, check_url,
+        },
+    },
+    ids::Ids,
+    store::{Replay, Store, StoreError},
+};
+
+/// What an endpoint is to be.
+#[derive(Debug, Clone)]
+pub struct EndpointRequest {
+    /// Whose.
+    pub tenant: Tenant,
+    /// Its address.
+    pub url: String,
+    /// What it is told.
+    pub kinds: Kinds,
+    /// Which addresses it may have.
+    pub reach: Reach,
+}
+
+/// Why an endpoint cannot be set up or used.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// Its address.
+    #[error(transparent)]
+    Address(#[from] BadTarget),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is none.
+    #[error("there is no webhook; `parcelo-server webhooks set` sets one up")]
+    None,
+    /// It is turned off.
+    #[error("the webhook is disabled; `parcelo-server webhooks enable` turns it on")]
+    Disabled,
+}
+
+/// Sets endpoints up, changes and tests them.
+#[derive(Debug, Clone, Copy)]
+pub struct Endpoints<'a> {
+    /// Where they are kept.
+    pub store: &'a Store,
+    /// What secrets and the ids of tests are made of.
+    pub ids: &'a Ids,
+}
+
+impl Endpoints<'_> {
+    /// Sets a tenant's endpoint up, or changes it; one that exists keeps its secret.
+    pub async fn set(
+        &self,
+        request: EndpointRequest,
+        now: Millis,
+    ) -> Result<Endpoint, EndpointError> {
+        let EndpointRequest { tenant, url, kinds, reach } = request;
+        check_url(&url, reach)?;
+        let endpoint = Endpoint {
+            tenant,
+            url,
+            kinds,
+            secret: Secret::from_random(&self.ids.array()),
+            old: None,
+            disabled: None,
+            created_at: now,
+        };
+        Ok(self.store.set_endpoint(endpoint).await?)
+    }
+
+    /// The tenant's endpoint.
+    pub fn find(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
+        self.store.endpoint(tenant)?.ok_or(EndpointError::None)
+    }
+
+    /// A new secret; the one before signs beside it for 24 hours.
+    pub async fn rotate_secret(
+        &self,
+        tenant: Tenant,
+        now: Millis,
+    ) -> Result<Secret, EndpointError> {
+        self.find(tenant)?;
+        let secret = Secret::from_random(&self.ids.array());
+        self.store.rotate_secret(tenant, secret.clone(), now.plus(OLD_SECRET)).await?;
+        Ok(secret)
+    }
+
+    /// Turns a tenant's endpoint on.
+    pub async fn enable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
+        self.find(tenant)?;
+        self.store.enable_endpoint(tenant).await?;
+        self.find(tenant)
+    }
+
+    /// Turns a tenant's endpoint off: its events are held.
+    pub async fn disable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
+        self.find(tenant)?;
+        self.store.disable_endpoint(tenant, DisabledBy::Operator).await?;
+        self.find(tenant)
+    }
+
+    /// Sends a test, and answers its id.
+    pub async fn test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
+        self.enabled(tenant)?;
+        let event = self.ids.ulid(now);
+        let told = Told { event, kind: Kind::Test, sequence: None, previous: None, at: now };
+        self.store.tell(tenant, told).await?;
+        Ok(event)
+    }
+
+    /// Sends events again, and answers how many.
+    pub async fn replay(
+        &self,
+        tenant: Tenant,
+        what: Replay,
+        now: Millis,
+    ) -> Result<usize, EndpointError> {
+        self.enabled(tenant)?;
+        Ok(self.store.replay(tenant, what, now).await?)
+    }
+
+    fn enabled(&self, tenant: Tenant) -> Result<(), EndpointError> {
+        match self.find(tenant)?.disabled {
+            Some(_) => Err(EndpointError::Disabled),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
+
+use parcelo::webhook::Secret;
+use rusqlite::{Connection, OptionalExtension, Row, params, types::Type};
+use ulid::Ulid;
+
+use super::{
+    Store, StoreError,
+    outbox::{self, HELD, READY, Subject, WAITING},
+};
+use crate::{
+    clock::Millis,
+    core::{
+        AccountKey, Tenant,
+        webhooks::{DisabledBy, Endpoint, Kinds, Told},
+    },
+};
+
+/// Which events are sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replay {
+    /// This one, delivered or not.
+    One(Ulid),
+    /// All that failed or were held, and came about then or later.
+    MissedSince(Millis),
+}
+
+impl Store {
+    /// The account with a name.
+    pub fn account_named(&self, name: &str) -> Result<Option<AccountKey>, StoreError> {
+        self.read(|db| {
+            let sql = "SELECT id FROM accounts WHERE name = ?1";
+            db.query_row(sql, [name], |row| row.get(0).map(AccountKey)).optional()
+        })
+    }
+
+    /// The tenant's endpoint.
+    pub fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
+        self.read(|db| find(db, tenant))
+    }
+
+    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret. It is on
+    /// from here on.
+    pub async fn set_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, StoreError> {
+        self.call(move |db| set(db, &endpoint)).await
+    }
+
+    /// Gives the tenant's endpoint a new secret; the one before signs beside it until then.
+    pub async fn rotate_secret(
+        &self,
+        tenant: Tenant,
+        secret: Secret,
+        old_until: Millis,
+    ) -> Result<(), StoreError> {
+        self.call(move |db| {
+            let sql = "UPDATE webhook_endpoints SET old_secret = secret, old_until = ?2, \
+                 secret = ?3 WHERE tenant = ?1";
+            let values = params![tenant.number(), old_until.0, secret.as_bytes()];
+            db.execute(sql, values).map(drop)
+        })
+        .await
+    }
+
+    /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
+    pub async fn enable_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
+        self.call(move |db| {
+            let sql = "UPDATE webhook_endpoints SET enabled = 1, disabled_why = NULL \
+                 WHERE tenant = ?1";
+            db.execute(sql, [tenant.number()]).map(drop)
+        })
+        .await
+    }
+
+    /// Sends nothing to the tenant's endpoint from here on: its events are held.
+    pub async fn disable_endpoint(&self, tenant: Tenant, by: DisabledBy) -> Result<(), StoreError> {
+        self.call(move |db| disable(db, tenant.number(), by)).await
+    }
+
+    /// Puts an event that no change tells, a test, into the outbox of the tenant's endpoint.
+    pub async fn tell(&self, tenant: Tenant, told: Told) -> Result<(), StoreError> {
+        let made = self.call(move |db| {
+            let Some(listener) = outbox::listener(db, tenant)? else { return Ok(()) };
+            outbox::tell(db, listener, (Subject::default(), &told), told.at)
+        });
+        made.await?;
+        self.wake();
+        Ok(())
+    }
+
+    /// Sends events again, and answers how many.
+    pub async fn replay(
+        &self,
+        tenant: Tenant,
+        what: Replay,
+        now: Millis,
+    ) -> Result<usize, StoreError> {
+        let replayed = self.call(move |db| replay(db, tenant.number(), what, now)).await?;
+        self.wake();
+        Ok(replayed)
+    }
+}
+
+/// The tenant's endpoint.
+pub(super) fn find(db: &Connection, tenant: Tenant) -> rusqlite::Result<Option<Endpoint>> {
+    let mut find = db.prepare_cached(
+        "SELECT url, kinds, secret, old_secret, old_until, disabled_why, created_at \
+         FROM webhook_endpoints WHERE tenant = ?1",
+    )?;
+    find.query_row([tenant.number()], |row| read(row, tenant)).optional()
+}
+
+fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
+    db.execute(
+        "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
+         VALUES (?1, ?2, ?3, ?4, 1, ?5) ON CONFLICT (tenant) DO UPDATE \
+         SET url = excluded.url, kinds = excluded.kinds, enabled = 1, disabled_why = NULL",
+        params![
+            endpoint.tenant.number(),
+            endpoint.url,
+            endpoint.kinds.number(),
+            endpoint.secret.as_bytes(),
+            endpoint.created_at.0
+        ],
+    )?;
+    find(db, endpoint.tenant)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
+
+/// Turns an endpoint off, and holds what would have been sent to it.
+pub(super) fn disable(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<()> {
+    db.execute(
+        "UPDATE webhook_endpoints SET enabled = 0, disabled_why = ?2 WHERE tenant = ?1",
+        params![tenant, by.code()],
+    )?;
+    db.execute(
+        "UPDATE outbox SET state = ?2, due = NULL, leased = 0 WHERE tenant = ?1 AND state IN (0, 1)",
+        params![tenant, HELD],
+    )?;
+    Ok(())
+}
+
+fn replay(db: &Connection, tenant: i64, what: Replay, now: Millis) -> rusqlite::Result<usize> {
+    let which = match what {
+        Replay::One(_) => "state NOT IN (0, 1) AND event_id = ?5",
+        Replay::MissedSince(_) => "state IN (3, 4) AND created_at >= ?5",
+    };
+    let sql = format!(
+        "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \
+         leased = 0, attempts = 0, first_attempt = NULL WHERE tenant = ?1 AND {which} RETURNING parcel"
+    );
+    let mut update = db.prepare(&sql)?;
+    let (event, since);
+    let given: &dyn rusqlite::ToSql = match what {
+        Replay::One(id) => {
+            event = id.to_bytes();
+            &event
+        }
+        Replay::MissedSince(moment) => {
+            since = moment.0;
+            &since
+        }
+    };
+    let again =
+        update.query_map(params![tenant, now.0, READY, WAITING, given], |row| row.get(0))?;
+    let parcels: Vec<Option<i64>> = again.collect::<Result<_, _>>()?;
+    for parcel in parcels.iter().flatten() {
+        outbox::release(db, *parcel, now)?;
+    }
+    Ok(parcels.len())
+}
+
+fn read(row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endpoint> {
+    let old_secret = row.get_ref(3)?.as_blob_or_null()?;
+    let old_secret = old_secret.map(|bytes| secret(bytes, 3)).transpose()?;
+    let old_until = row.get::<_, Option<i64>>(4)?.map(Millis);
+    let why = row.get_ref(5)?.as_str_or_null()?;
+    Ok(Endpoint {
+        tenant,
+        url: row.get(0)?,
+        kinds: Kinds::of_number(row.get(1)?),
+        secret: secret(row.get_ref(2)?.as_blob()?, 2)?,
+        old: old_secret.zip(old_until),
+        disabled: why.map(|why| DisabledBy::of_code(why).unwrap_or(DisabledBy::Operator)),
+        created_at: Millis(row.get(6)?),
+    })
+}
+
+fn secret(bytes: &[u8], column: usize) -> rusqlite::Result<Secret> {
+    let damaged =
+        |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error));
+    Secret::from_bytes(bytes).map_err(damaged)
+}

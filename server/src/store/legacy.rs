@@ -1,0 +1,54 @@
+//! Who used the legacy API, by key and day.
+
+use std::collections::HashMap;
+
+use chrono::NaiveDate;
+use rusqlite::{Connection, Row};
+
+use super::{Store, StoreError};
+use crate::core::legacy::Uses;
+
+impl Store {
+    /// Adds requests by key (its row) and day (since 1970 began).
+    pub async fn add_legacy_uses(
+        &self,
+        counted: HashMap<(i64, i64), u64>,
+    ) -> Result<(), StoreError> {
+        self.call(move |db| add(db, &counted)).await
+    }
+
+    /// All that was counted, the latest day first.
+    pub fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError> {
+        self.read(all)
+    }
+}
+
+fn add(db: &Connection, counted: &HashMap<(i64, i64), u64>) -> rusqlite::Result<()> {
+    let mut add = db.prepare_cached(
+        "INSERT INTO legacy_uses (api_key, day, requests) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (api_key, day) DO UPDATE SET requests = requests + excluded.requests",
+    )?;
+    for ((key, day), requests) in counted {
+        add.execute((key, day, i64::try_from(*requests).unwrap_or(i64::MAX)))?;
+    }
+    Ok(())
+}
+
+fn all(db: &Connection) -> rusqlite::Result<Vec<Uses>> {
+    db.prepare(
+        "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses u \
+         JOIN api_keys k ON k.id = u.api_key ORDER BY u.day DESC, u.requests DESC, k.id",
+    )?
+    .query_map([], read)?
+    .collect()
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Uses> {
+    let day: i32 = row.get(2)?;
+    Ok(Uses {
+        key_id: row.get(0)?,
+        name: row.get(1)?,
+        day: NaiveDate::from_epoch_days(day).unwrap_or_default(),
+        requests: row.get::<_, i64>(3)?.unsigned_abs(),
+    })
+}

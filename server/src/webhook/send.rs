@@ -1,0 +1,117 @@
+//! One message to one endpoint: no redirects, no proxies, no second try, and little patience.
+
+use std::{
+    error::Error as StdError,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+
+use super::resolver::{NotAllowed, Resolver};
+use crate::{
+    clock::stopwatch,
+    core::webhooks::{Reach, Said, Undelivered, check_url},
+    service::Delivery,
+};
+
+/// How long an endpoint may take to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How much of an answer is read.
+const MOST_READ: usize = 16 * 1_024;
+/// What endpoints see.
+const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
+
+/// Sends messages. A client is made when the first message of its reach is sent, since most embedded
+/// servers send none.
+#[derive(Debug, Default)]
+pub(super) struct Sender(Mutex<Vec<(Reach, reqwest::Client)>>);
+
+impl Sender {
+    /// Sends a message; answers how many milliseconds it took, and what the endpoint said.
+    pub(super) async fn send(&self, delivery: &Delivery) -> (i64, Result<Said, Undelivered>) {
+        let start = stopwatch();
+        let attempt = tokio::time::timeout(PATIENCE, self.attempt(delivery)).await;
+        let said = attempt.unwrap_or(Err(Undelivered::TimedOut));
+        let taken = stopwatch().saturating_duration_since(start);
+        (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), said)
+    }
+
+    async fn attempt(&self, delivery: &Delivery) -> Result<Said, Undelivered> {
+        // The settings may have changed since the endpoint was set up.
+        let reach = delivery.reach;
+        let url = check_url(&delivery.url, reach).map_err(|_| Undelivered::NotAllowed)?;
+        let mut request = self.client(reach)?.post(url).header(CONTENT_TYPE, "application/json");
+        for (name, value) in &delivery.headers {
+            request = request.header(*name, value);
+        }
+        let answer = request.body(delivery.body.clone()).send().await;
+        let mut answer = answer.map_err(|fault| reason(&fault))?;
+        let retry_after = answer.headers().get(RETRY_AFTER);
+        let retry_after = retry_after.and_then(|text| text.to_str().ok()).map(str::to_owned);
+        let status = answer.status().as_u16();
+        Ok(Said { status, retry_after, beginning: beginning(&mut answer).await })
+    }
+
+    fn client(&self, reach: Reach) -> Result<reqwest::Client, Undelivered> {
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == reach) {
+            return Ok(client.clone());
+        }
+        let client = client(reach).map_err(|error| {
+            tracing::error!(%error, "the HTTP client for webhooks could not be set up");
+            Undelivered::NotConnected
+        })?;
+        clients.push((reach, client.clone()));
+        Ok(client)
+    }
+}
+
+/// Each message has a connection of its own: one that was kept could have been closed unseen, and
+/// would lead to where the name led once.
+fn client(reach: Reach) -> reqwest::Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .user_agent(AGENT)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .connect_timeout(CONNECT)
+        .pool_max_idle_per_host(0)
+        .dns_resolver(Resolver(reach))
+        .build()
+}
+
+/// As much of the body as is read. The status is the answer: a body that breaks off, or does not
+/// end in time, changes nothing about it.
+async fn beginning(answer: &mut reqwest::Response) -> Vec<u8> {
+    let mut read = Vec::new();
+    let reading = async {
+        while read.len() < MOST_READ
+            && let Ok(Some(chunk)) = answer.chunk().await
+        {
+            read.extend_from_slice(&chunk);
+        }
+    };
+    // The rest of the patience is the caller's to measure; half a second is enough for 16 KiB.
+    let _cut = tokio::time::timeout(Duration::from_millis(500), reading).await;
+    read.truncate(MOST_READ);
+    read
+}
+
+/// The address is left out: it may hold a secret of the receiver's own.
+fn reason(fault: &reqwest::Error) -> Undelivered {
+    let mut causes = std::iter::successors(fault.source(), |cause: &&(dyn StdError + 'static)| {
+        (*cause).source()
+    });
+    if causes.any(<dyn StdError>::is::<NotAllowed>) {
+        Undelivered::NotAllowed
+    } else if fault.is_connect() {
+        Undelivered::NotConnected
+    } else if fault.is_timeout() {
+        Undelivered::TimedOut
+    } else {
+        Undelivered::Broken
+    }
+}

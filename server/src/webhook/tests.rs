@@ -1,0 +1,383 @@
+//! What the dispatcher promises, over a store in memory, a clock that is moved and receivers on real
+//! sockets.
+
+use std::{
+    collections::HashSet,
+    future::Future,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    http::{HeaderMap, Response},
+};
+use parcelo::{
+    Environment,
+    webhook::{EventData, ID, Webhook},
+};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::Dispatcher;
+use crate::{
+    clock::{Clock, ManualClock, Millis},
+    core::{
+        Countries, Tenant, sample,
+        webhooks::{IN_FLIGHT, Kinds, Reach, Standing},
+    },
+    http::{Listener, Stop},
+    ids::Ids,
+    mock::MockServer,
+    service::{Caller, EndpointRequest, Endpoints, KeyIssuer, NewKeyRequest, Service},
+    store::{Replay, Store},
+};
+
+const START: Millis = Millis(1_768_057_500_000);
+
+/// A service with a clock that is moved, which sends nothing by itself.
+struct House {
+    service: Arc<Service>,
+    clock: Arc<ManualClock>,
+    ids: Arc<Ids>,
+}
+
+/// One delivery: when, its headers, its body.
+type Seen = (Millis, HeaderMap, Bytes);
+
+/// A receiver that remembers what came and answers as a function of it says; 0 is no answer.
+struct Receiver {
+    url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl House {
+    async fn new() -> Self {
+        let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
+        let mut settings = MockServer::start().await.api().service.settings().clone();
+        settings.webhooks_allow_private = true;
+        let store = Store::memory([1; 32]).unwrap();
+        let service = Arc::new(Service::new(store, clock.clone(), Arc::clone(&ids), settings));
+        Self { service, clock, ids }
+    }
+
+    fn endpoints(&self) -> Endpoints<'_> {
+        Endpoints { store: self.service.store(), ids: &self.ids }
+    }
+
+    async fn caller(&self, account: &str, environment: Environment) -> Caller {
+        let request = NewKeyRequest {
+            account: account.to_owned(),
+            environment,
+            name: "Test".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
+        let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
+        let issuer = KeyIssuer { store, secrets, ids: &self.ids };
+        let (_, key) = issuer.issue(request, START).await.unwrap();
+        Caller { key: Arc::new(key) }
+    }
+
+    /// A tenant of production whose events go to a URL.
+    async fn subscriber(&self, account: &str, url: &str) -> Caller {
+        let caller = self.caller(account, Environment::Production).await;
+        self.subscribe(caller.key.tenant, url).await;
+        caller
+    }
+
+    async fn subscribe(&self, tenant: Tenant, url: &str) {
+        let (url, kinds) = (url.to_owned(), Kinds::default());
+        let request = EndpointRequest { tenant, url, kinds, reach: Reach::Everywhere };
+        self.endpoints().set(request, START).await.unwrap();
+    }
+
+    async fn create(&self, caller: &Caller, number: &str) {
+        let mut order = sample::order();
+        order["idempotencyKey"] = json!(format!("key-{number}"));
+        order["trackingNumber"] = json!(number);
+        self.service.create_order(caller, &order, None).await.unwrap();
+    }
+
+    /// A carrier's scan of a production parcel, now.
+    async fn scan(&self, number: &str, status: &str) {
+        let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
+        let issuer = KeyIssuer { store, secrets, ids: &self.ids };
+        let made = issuer.issue_for_carrier(Environment::Production, "Carrier".into(), START);
+        let (key, _) = made.await.unwrap();
+        let key = Some(key.secret());
+        let carrier = self.service.authenticate_carrier(Environment::Production, key).unwrap();
+        let events = json!({ "events": [{ "eventId": format!("{number}-{status}"),
+            "trackingNumber": number, "status": status, "location": "Lima, PE",
+            "occurredAt": parcelo::model::time::to_text(self.clock.now().to_utc()) }] });
+        let results = self.service.push_carrier_events(&carrier, &events).await.unwrap();
+        assert_eq!(results.summary.applied, 1, "{results:?}");
+    }
+
+    /// Delivers everything, moving the clock from one due time to the next.
+    async fn deliver_all(&self) {
+        let dispatcher = Dispatcher::new(Arc::clone(&self.service), IN_FLIGHT);
+        while let Some(due) = self.service.next_delivery().unwrap() {
+            self.clock.set(due.max(self.clock.now()));
+            dispatcher.deliver_due().await.unwrap();
+        }
+    }
+
+    fn standings(&self, tenant: Tenant) -> Vec<Standing> {
+        let logged = self.service.store().deliveries(tenant, 1_000).unwrap();
+        logged.iter().map(|logged| logged.standing).collect()
+    }
+
+    async fn receiver(&self, reply: impl Fn(&str) -> u16 + Send + Sync + 'static) -> Receiver {
+        let (clock, reply) = (self.clock.clone(), Arc::new(reply));
+        receiver(move |headers, body| {
+            let (now, status) = (clock.now(), reply(&word(&body)));
+            async move {
+                if status == 0 {
+                    std::future::pending::<()>().await;
+                }
+                let answer = Response::builder().status(status).body(Body::empty()).unwrap();
+                ((now, headers, body), answer)
+            }
+        })
+        .await
+    }
+}
+
+async fn receiver<F, A>(take: F) -> Receiver
+where
+    F: Fn(HeaderMap, Bytes) -> A + Clone + Send + Sync + 'static,
+    A: Future<Output = (Seen, Response<Body>)> + Send,
+{
+    let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/hook", socket.local_addr().unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let routes = Router::new().fallback({
+        let seen = Arc::clone(&seen);
+        move |headers: HeaderMap, body: Bytes| async move {
+            let (what, answer) = take(headers, body).await;
+            seen.lock().unwrap().push(what);
+            answer
+        }
+    });
+    drop(Listener::start(socket, routes, Stop::default()));
+    Receiver { url, seen }
+}
+
+impl Receiver {
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// `NUMBER STATUS` of each delivery.
+    fn words(&self) -> Vec<String> {
+        self.seen().iter().map(|(_, _, body)| word(body)).collect()
+    }
+}
+
+fn word(body: &[u8]) -> String {
+    let event: Value = serde_json::from_slice(body).unwrap();
+    let text = |name: &str| event["data"][name].as_str().unwrap_or_default().to_owned();
+    format!("{} {}", text("trackingNumber"), text("newStatus"))
+}
+
+fn ids(seen: &[Seen]) -> HashSet<String> {
+    seen.iter().map(|(_, headers, _)| headers[ID].to_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
+    let house = House::new().await;
+    let broken = house.receiver(|_| 500).await;
+    let caller = house.subscriber("shop", &broken.url).await;
+    house.create(&caller, "PARCEL-00001").await;
+    house.deliver_all().await;
+    let seen = broken.seen();
+    let table = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+    assert_eq!(seen.len(), table.len() + 1);
+    assert_eq!(seen[0].0, START, "the first at once");
+    for (pair, seconds) in seen.windows(2).zip(table) {
+        let off = pair[1].0.0 - pair[0].0.0 - seconds * Millis::SECOND;
+        assert!(off.abs() <= seconds * Millis::SECOND / 10, "{seconds} s: {off} ms off");
+    }
+    assert_eq!(ids(&seen).len(), 1, "one id at every attempt");
+    let tenant = caller.key.tenant;
+    assert_eq!(house.standings(tenant), [Standing::Failed]);
+    assert!(house.endpoints().find(tenant).unwrap().disabled.is_some());
+
+    house.create(&caller, "PARCEL-00002").await;
+    assert_eq!(house.service.next_delivery().unwrap(), None);
+    assert_eq!(house.standings(tenant), [Standing::Held, Standing::Failed]);
+    let fine = house.receiver(|_| 200).await;
+    let replay = Replay::MissedSince(Millis(0));
+    let early = house.endpoints().replay(tenant, replay, house.clock.now()).await;
+    assert!(early.is_err(), "a webhook that is disabled replays nothing");
+    house.subscribe(tenant, &fine.url).await;
+    house.endpoints().replay(tenant, replay, house.clock.now()).await.unwrap();
+    house.deliver_all().await;
+    assert_eq!(fine.words(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
+    assert!(ids(&fine.seen()).is_superset(&ids(&seen)), "a replay has the event's own id");
+    let log = house.service.store().deliveries(tenant, 10).unwrap();
+    assert_eq!(log[1].attempts.len(), 11, "the log has the failed ones too");
+}
+
+#[tokio::test]
+async fn later_events_of_a_parcel_wait_for_the_third_failure_and_keep_their_order() {
+    let house = House::new().await;
+    let receiver = house.receiver(|word| if word.ends_with("PICKED_UP") { 500 } else { 200 }).await;
+    let caller = house.subscriber("shop", &receiver.url).await;
+    house.create(&caller, "PARCEL-00001").await;
+    for status in ["PICKED_UP", "IN_TRANSIT", "DELIVERED"] {
+        house.scan("PARCEL-00001", status).await;
+    }
+    house.deliver_all().await;
+    let words: Vec<_> =
+        receiver.words().iter().map(|word| word.split(' ').nth(1).unwrap().to_owned()).collect();
+    let start =
+        ["LABEL_GENERATED", "PICKED_UP", "PICKED_UP", "PICKED_UP", "IN_TRANSIT", "DELIVERED"];
+    assert_eq!(words[..6], start);
+    assert_eq!(words[6..], ["PICKED_UP"; 7], "it goes on alone, ten times in all");
+    assert!(
+        house.endpoints().find(caller.key.tenant).unwrap().disabled.is_none(),
+        "others arrived"
+    );
+}
+
+#[tokio::test]
+async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
+    let house = House::new().await;
+    let count = AtomicUsize::new(0);
+    let reply = move |_: &str| [500, 200, 302, 404, 204][count.fetch_add(1, Ordering::SeqCst) % 5];
+    let receiver = house.receiver(reply).await;
+    let caller = house.subscriber("shop", &receiver.url).await;
+    for number in 0..40 {
+        house.create(&caller, &format!("PARCEL-{number:05}")).await;
+    }
+    house.deliver_all().await;
+    assert_eq!(ids(&receiver.seen()).len(), 40);
+    assert!(house.standings(caller.key.tenant).iter().all(|it| *it == Standing::Delivered));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_hanging_deliveries_delay_nobody_else() {
+    let house = House::new().await;
+    let (open, hanging) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&house.clock));
+    let counted = Arc::clone(&open);
+    let stuck = receiver(move |headers, body| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        let now = hanging.now();
+        async move {
+            std::future::pending::<()>().await;
+            ((now, headers, body), Response::default())
+        }
+    })
+    .await;
+    let fine = house.receiver(|_| 200).await;
+    let (slow, quick) =
+        (house.subscriber("slow", &stuck.url).await, house.subscriber("quick", &fine.url).await);
+    let dispatcher = Dispatcher::new(Arc::clone(&house.service), IN_FLIGHT);
+    let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
+    for number in 0..25 {
+        house.create(&slow, &format!("SLOW-{number:05}-X")).await;
+    }
+    for number in 0..50 {
+        house.create(&quick, &format!("QUICK-{number:05}-X")).await;
+    }
+    tokio::time::timeout(Duration::from_secs(10), async {
+        while fine.seen().len() < 50 || open.load(Ordering::SeqCst) < IN_FLIGHT {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("the quick endpoint has everything long before the slow one's 15 s are over");
+    assert_eq!(open.load(Ordering::SeqCst), IN_FLIGHT, "and no more than these");
+    running.abort();
+}
+
+#[tokio::test]
+async fn a_replaced_secret_signs_beside_the_new_one_for_24_hours() {
+    let house = House::new().await;
+    let receiver = house.receiver(|_| 200).await;
+    let caller = house.subscriber("shop", &receiver.url).await;
+    let tenant = caller.key.tenant;
+    let old = house.endpoints().find(tenant).unwrap().secret;
+    let new = house.endpoints().rotate_secret(tenant, START).await.unwrap();
+    for (number, at) in [("PARCEL-00001", Millis::DAY - 1), ("PARCEL-00002", Millis::DAY)] {
+        house.clock.set(START.plus(at));
+        house.create(&caller, number).await;
+        house.deliver_all().await;
+    }
+    let verified = |(at, headers, body): &Seen, secret: &parcelo::webhook::Secret| {
+        let webhook = Webhook::new([secret.clone()]).unwrap();
+        webhook.verify_at(headers, body, at.to_utc()).is_ok()
+    };
+    let seen = receiver.seen();
+    assert_eq!(seen.iter().map(|seen| verified(seen, &new)).collect::<Vec<_>>(), [true, true]);
+    assert_eq!(seen.iter().map(|seen| verified(seen, &old)).collect::<Vec<_>>(), [true, false]);
+}
+
+#[tokio::test]
+async fn what_nobody_settled_is_due_again_when_its_lease_ends() {
+    let house = House::new().await;
+    let caller = house.subscriber("shop", "http://127.0.0.1:9/").await;
+    let tenant = caller.key.tenant;
+    house.create(&caller, "PARCEL-00001").await;
+    let first = house.service.take_deliveries(tenant, 10).await.unwrap();
+    assert_eq!(first.len(), 1);
+    assert!(house.service.take_deliveries(tenant, 10).await.unwrap().is_empty(), "it is taken");
+    house.clock.set(START.plus(Millis::MINUTE));
+    let again = house.service.take_deliveries(tenant, 10).await.unwrap();
+    assert_eq!((&again[0].headers[0], &again[0].body), (&first[0].headers[0], &first[0].body));
+    house.service.end_leases().await.unwrap();
+    assert_eq!(house.service.take_deliveries(tenant, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
+    let house = House::new().await;
+    let receiver = house.receiver(|_| 200).await;
+    let caller = house.subscriber("shop", &receiver.url).await;
+    let tenant = caller.key.tenant;
+    house.endpoints().test(tenant, START).await.unwrap();
+    house.deliver_all().await;
+    let event: parcelo::WebhookEvent = serde_json::from_slice(&receiver.seen()[0].2).unwrap();
+    assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production));
+    house.endpoints().disable(tenant).await.unwrap();
+    assert!(house.endpoints().test(tenant, START).await.is_err());
+    house.create(&caller, "PARCEL-00001").await;
+    house.endpoints().enable(tenant).await.unwrap();
+    house.deliver_all().await;
+    assert_eq!(house.standings(tenant), [Standing::Held, Standing::Delivered]);
+    house.clock.set(START.plus(30 * Millis::DAY));
+    assert_eq!(house.service.purge_outbox().await.unwrap(), 2, "after 30 days all is gone");
+}
+
+#[tokio::test]
+async fn an_address_that_is_no_longer_allowed_is_not_called() {
+    let house = House::new().await;
+    let receiver = house.receiver(|_| 200).await;
+    let caller = house.subscriber("shop", &receiver.url).await;
+    house.create(&caller, "PARCEL-00001").await;
+    let mut settings = house.service.settings().clone();
+    settings.webhooks_allow_private = false;
+    let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
+    let strict = Arc::new(Service::new(store, house.clock.clone(), ids, settings));
+    Dispatcher::new(strict, IN_FLIGHT).deliver_due().await.unwrap();
+    let log = house.service.store().deliveries(caller.key.tenant, 10).unwrap();
+    let error = log[0].attempts[0].error.clone().unwrap();
+    assert!(error.contains("not allowed") && receiver.seen().is_empty(), "{error}");
+}
+
+#[tokio::test]
+async fn without_a_webhook_nothing_is_written_down() {
+    let house = House::new().await;
+    let caller = house.caller("shop", Environment::Production).await;
+    house.create(&caller, "PARCEL-00001").await;
+    house.subscribe(caller.key.tenant, "http://127.0.0.1:9/").await;
+    assert!(house.standings(caller.key.tenant).is_empty());
+}

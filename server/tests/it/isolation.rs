@@ -1,0 +1,280 @@
+//! Tenants are worlds of their own: every operation, with another account's data and with the other
+//! environment's, answers as if it were not there, and leaves it as it was.
+
+use parcelo::{ApiKey, Operation};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, order, send, with},
+    running::{House, Running},
+};
+
+/// Somebody's data, and how its owner sees it.
+struct Owner {
+    api: Api,
+    number: String,
+    manifested: String,
+    manifest: String,
+}
+
+/// Somebody who names it.
+struct Stranger {
+    api: Api,
+    /// A carrier key that is not of the environment that is called.
+    carrier: String,
+    /// What a create under the owner's own number is told.
+    taken: (u16, &'static str),
+}
+
+async fn post(api: &Api, path: &str, body: &Value) -> Answer {
+    let request = api.request("POST", path).header("content-type", "application/json");
+    send(request.body(body.to_string())).await
+}
+
+fn key_of(house: &House, environment: &str, account: &str) -> ApiKey {
+    let made = house.keys(&[
+        "create",
+        "--environment",
+        environment,
+        "--name",
+        account,
+        "--account",
+        account,
+        "--countries",
+        "*",
+    ]);
+    ApiKey::parse(made["key"].as_str().unwrap()).unwrap()
+}
+
+impl Owner {
+    async fn with_data(api: Api, [number, manifested]: [&str; 2]) -> Self {
+        for number in [number, manifested] {
+            let order = with(order(&format!("order-{number}")), "/trackingNumber", json!(number));
+            api.created(&order).await;
+        }
+        let asked = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [manifested] });
+        let manifest = post(&api, Operation::SubmitManifest.path(), &asked).await.json();
+        let manifest = manifest["data"]["manifestId"].as_str().unwrap().to_owned();
+        Self { api, number: number.to_owned(), manifested: manifested.to_owned(), manifest }
+    }
+
+    /// All that its reads say, without the ids of the requests.
+    async fn view(&self) -> Vec<Value> {
+        let mut paths = vec![
+            Operation::ListParcels.path().to_owned(),
+            Operation::GetManifest.path_of(&self.manifest),
+        ];
+        for number in [&self.number, &self.manifested] {
+            paths.push(Operation::GetTracking.path_of(number) + "?includeHistory=true");
+            paths.push(Operation::GetLabel.path_of(number));
+        }
+        let mut view = Vec::new();
+        for path in paths {
+            let answer = self.api.get(&path).await;
+            assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+            let mut body = answer.json();
+            body.as_object_mut().unwrap().remove("meta");
+            view.push(body);
+        }
+        view
+    }
+}
+
+/// The status of an answer and the code of its refusal, or of its first item's.
+fn told(answer: &Answer) -> (u16, String) {
+    let body = answer.json();
+    let places = [
+        "/error/details/errors/0/code",
+        "/error/code",
+        "/error",
+        "/data/results/0/error/code",
+        "/tracking/0/error",
+    ];
+    let code = places.into_iter().find_map(|place| body.pointer(place)?.as_str());
+    (answer.status, code.unwrap_or("nothing").to_owned())
+}
+
+/// Calls an operation with what is the owner's.
+async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, String) {
+    let (api, path, number) = (&stranger.api, operation.path(), &owner.number);
+    let of = |parameter: &str| operation.path_of(parameter);
+    let keyed = |body: Value| {
+        with(body, "/idempotencyKey", json!(format!("stranger-{}", operation.name())))
+    };
+    let answer = match operation {
+        Operation::CreateOrder => {
+            api.create(&with(keyed(order("")), "/trackingNumber", json!(number))).await
+        }
+        Operation::VoidOrders => {
+            post(api, path, &keyed(json!({ "trackingNumbers": [number] }))).await
+        }
+        Operation::SubmitManifest => {
+            let asked = json!({ "awbNumber": "176-12345675", "trackingNumbers": [number] });
+            post(api, path, &keyed(asked)).await
+        }
+        Operation::BatchTracking => post(api, path, &json!({ "trackingNumbers": [number] })).await,
+        Operation::ReprintLabel => post(api, &of(number), &keyed(json!({}))).await,
+        Operation::GetManifest => api.get(&of(&owner.manifest)).await,
+        Operation::GetTracking | Operation::GetLabel | Operation::DownloadLabel => {
+            api.get(&of(number)).await
+        }
+        Operation::PushCarrierEvents => {
+            let event = json!({ "eventId": "e-1", "trackingNumber": number, "status": "IN_TRANSIT",
+                "occurredAt": "2026-01-05T08:00:00Z", "location": "Quito, EC" });
+            let request = api.request("POST", path).header("x-carrier-key", &stranger.carrier);
+            send(
+                request
+                    .header("content-type", "application/json")
+                    .body(json!({ "events": [event] }).to_string()),
+            )
+            .await
+        }
+        Operation::LegacyCreateOrder => {
+            let asked = json!({ "tracking_number": number, "reference": "PO-1", "sender_name": "Ana Ruiz",
+                "sender_phone": "+13055550100", "sender_address": "8400 NW 25th St", "sender_city": "Miami",
+                "sender_country": "US", "receiver_name": "Luis Paredes", "receiver_phone": "+593991234567",
+                "receiver_document": "1714307103", "receiver_address": "Av. Amazonas", "receiver_city": "Quito",
+                "receiver_province": "Pichincha", "receiver_zip": "170515", "receiver_country": "EC",
+                "weight_kg": 1, "value": 5 });
+            post(api, path, &asked).await
+        }
+        Operation::LegacyCancelOrder => send(api.request("POST", &of(number))).await,
+        Operation::LegacyTracking => api.get(&format!("{path}?number={number}")).await,
+        Operation::LegacyLabel => api.get(&of(&format!("{number}.pdf"))).await,
+        Operation::Health
+        | Operation::ListParcels
+        | Operation::PublicTracking
+        | Operation::ResetSandbox => {
+            unreachable!("{operation:?} names nobody's data, or is public")
+        }
+        _ => panic!("{operation:?} is not walked: say what a stranger is told"),
+    };
+    told(&answer)
+}
+
+/// What a stranger is told.
+fn expected(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
+    Some(match operation {
+        // A flat refusal has no code for each field.
+        Operation::LegacyCreateOrder if stranger.taken.0 == 400 => (400, "VALIDATION_FAILED"),
+        Operation::CreateOrder | Operation::LegacyCreateOrder => stranger.taken,
+        Operation::SubmitManifest => (409, "PARCEL_NOT_FOUND"),
+        Operation::BatchTracking | Operation::LegacyTracking => (200, "PARCEL_NOT_FOUND"),
+        Operation::GetManifest => (404, "MANIFEST_NOT_FOUND"),
+        Operation::PushCarrierEvents => (401, "CARRIER_AUTH_FAILED"),
+        Operation::Health
+        | Operation::ListParcels
+        | Operation::PublicTracking
+        | Operation::ResetSandbox => return None,
+        _ => (404, "PARCEL_NOT_FOUND"),
+    })
+}
+
+async fn walk(stranger: &Stranger, owner: &Owner) {
+    let before = owner.view().await;
+    for operation in Operation::ALL {
+        if let Some((status, code)) = expected(*operation, stranger) {
+            let answered = ask(*operation, stranger, owner).await;
+            assert_eq!(answered, (status, code.to_owned()), "{operation:?}");
+        }
+    }
+    // The owner's keys and air waybills mean nothing to others.
+    let own = stranger.api.created(&order(&format!("order-{}", owner.number))).await;
+    let asked = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [own] });
+    assert_eq!(post(&stranger.api, Operation::SubmitManifest.path(), &asked).await.status, 201);
+    let listed = stranger.api.get(Operation::ListParcels.path()).await.json();
+    assert_eq!(
+        (&listed["meta"]["total"], &listed["data"][0]["trackingNumber"]),
+        (&json!(1), &json!(own))
+    );
+    assert_eq!(owner.view().await, before);
+}
+
+struct World {
+    house: House,
+    running: Running,
+}
+
+impl World {
+    fn new() -> Self {
+        let house = House::new();
+        let running =
+            house.start(&["--sandbox-rate-limit", "10000", "--production-rate-limit", "10000"]);
+        Self { house, running }
+    }
+
+    fn api(&self, environment: &str, account: &str) -> Api {
+        let key = key_of(&self.house, environment, account);
+        Api::with_key(self.running.url(environment), &key)
+    }
+
+    fn carrier(&self, environment: &str) -> String {
+        let made =
+            self.house.carriers(&["create", "--environment", environment, "--name", "Andes"]);
+        made["key"].as_str().unwrap().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn another_account_sees_and_changes_nothing() {
+    let world = World::new();
+    let table = [
+        ("sandbox", "production", ["SB-OWNED-0001", "SB-OWNED-0002"]),
+        ("production", "sandbox", ["EC-OWNED-0001", "EC-OWNED-0002"]),
+    ];
+    for (environment, other, numbers) in table {
+        let owner = Owner::with_data(world.api(environment, "owner"), numbers).await;
+        let stranger = Stranger {
+            api: world.api(environment, "stranger"),
+            carrier: world.carrier(other),
+            taken: (409, "PARCEL_DUPLICATE_TRACKING"),
+        };
+        walk(&stranger, &owner).await;
+        let before = owner.view().await;
+        let reset = post(&stranger.api, Operation::ResetSandbox.path(), &json!({})).await;
+        let status = if environment == "sandbox" { 200 } else { 403 };
+        assert_eq!(reset.status, status, "{}", reset.text());
+        assert_eq!(owner.view().await, before, "a reset is of one account's sandbox");
+    }
+}
+
+#[tokio::test]
+async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
+    let world = World::new();
+    let table = [
+        ("sandbox", "production", ["SB-OWNED-0001", "SB-OWNED-0002"]),
+        ("production", "sandbox", ["EC-OWNED-0001", "EC-OWNED-0002"]),
+    ];
+    for (environment, other, numbers) in table {
+        // An account for each round, for both rounds leave data on both sides.
+        let account = format!("owner of {environment}");
+        let owner = Owner::with_data(world.api(environment, &account), numbers).await;
+        let stranger = Stranger {
+            api: world.api(other, &account),
+            carrier: world.carrier(environment),
+            taken: (400, "NOT_SUPPORTED"),
+        };
+        walk(&stranger, &owner).await;
+        let seen = stranger.api.get(&Operation::PublicTracking.path_of(&owner.number)).await;
+        assert_eq!(seen.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+        // A key is no key at the other environment's address.
+        let key = key_of(&world.house, environment, &account);
+        let misled = Api::with_key(world.running.url(other), &key);
+        for operation in Operation::ALL.iter().filter(|one| one.auth() == parcelo::Auth::ApiKey) {
+            let request =
+                misled.request(operation.method().as_str(), &operation.path_of("SB-OWNED-0001"));
+            let refused = send(request).await;
+            assert_eq!(refused.status, 401, "{operation:?}");
+            assert!(refused.text().contains("AUTH_INVALID_API_KEY"), "{operation:?}");
+        }
+        let label = owner.api.get(&Operation::GetLabel.path_of(&owner.number)).await.json();
+        let link = label["data"]["labelUrl"].as_str().unwrap();
+        let there = link.replace(world.running.url(environment), world.running.url(other));
+        assert_eq!(Api::new("").get(link).await.status, 200);
+        assert_eq!(
+            Api::new("").get(&there).await.status,
+            404,
+            "a label link opens nothing elsewhere"
+        );
+    }
+}

@@ -1,0 +1,320 @@
+//! GET /track/{trackingNumber}: the page and its JSON, for anybody who has the number.
+
+use std::time::Duration;
+
+use parcelo::ApiKey;
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, numbered, order, send, with},
+    running::{House, Running},
+};
+
+const NUMBER: &str = "SB-SUCCESS-0001";
+const BROWSER: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
+
+/// A server with one parcel on its way, and a visitor without a key.
+async fn visited() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    api.created(&numbered("order-0001", NUMBER)).await;
+    server.clock().advance(Duration::from_secs(12 * 60)).await;
+    let visitor = Api::new(server.url());
+    (server, visitor)
+}
+
+async fn page(visitor: &Api, path: &str, languages: &str) -> Answer {
+    let request = visitor.request("GET", path);
+    send(request.header("accept", BROWSER).header("accept-language", languages)).await
+}
+
+/// What every answer below /track says to caches, search engines and browsers.
+fn assert_private(answer: &Answer) {
+    assert_eq!(answer.header("cache-control"), "no-store");
+    assert_eq!(answer.header("x-robots-tag"), "noindex, nofollow");
+    assert_eq!(answer.header("referrer-policy"), "no-referrer");
+    let policy = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
+    assert_eq!(answer.header("content-security-policy"), policy);
+}
+
+#[tokio::test]
+async fn a_program_gets_the_record_and_of_its_events_only_what_is_public() {
+    let (_server, visitor) = visited().await;
+    for path in ["/track/SB-SUCCESS-0001", "/track/sb-success-0001?format=json"] {
+        let answer = visitor.get(path).await;
+        assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
+        assert_private(&answer);
+        let event = |status: &str, name: &str, time: &str, location: &str| {
+            json!({ "status": status, "statusName": name, "location": location,
+                "timestamp": format!("2026-01-05T08:{time}:00.000Z") })
+        };
+        let expected = json!({
+            "trackingNumber": NUMBER, "status": "IN_TRANSIT", "statusName": "In transit",
+            "estimatedDelivery": "2026-01-13T23:59:59-05:00",
+            "history": [
+                event("ORDERED", "Order created", "00", "Miami, US"),
+                event("LABEL_GENERATED", "Label generated", "00", "Miami, US"),
+                event("CUSTOMS_CLEARANCE", "In customs clearance", "05", "Quito, EC"),
+                event("IN_TRANSIT", "In transit", "10", "Quito, EC"),
+            ],
+        });
+        assert_eq!(answer.json(), expected, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page_in_its_own_language_or_the_one_asked_for() {
+    let (_server, visitor) = visited().await;
+    let table = [
+        (NUMBER, "en", "en", ["In transit", "Estimated delivery", "Tuesday, January 13, 2026"]),
+        (
+            NUMBER,
+            "es-EC,en;q=0.5",
+            "es",
+            ["En tránsito", "Entrega estimada", "martes, 13 de enero"],
+        ),
+        ("SB-SUCCESS-0001?lang=es", "en", "es", ["En tránsito", "Historial", "Miami, US"]),
+        ("SB-SUCCESS-0001?lang=en", "es", "en", ["In transit", "History", "Quito, EC"]),
+    ];
+    for (path, languages, language, words) in table {
+        let answer = page(&visitor, &format!("/track/{path}"), languages).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+        assert_eq!(answer.header("content-language"), language, "{path}");
+        assert_private(&answer);
+        let html = answer.text();
+        assert!(html.contains(&format!("<html lang=\"{language}\">")), "{path}");
+        for word in words.iter().chain(&[NUMBER, "SANDBOX"]) {
+            assert!(html.contains(word), "{path}: {word}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_page_has_landmarks_no_script_and_loads_nothing() {
+    let (_server, visitor) = visited().await;
+    for path in ["/track/SB-SUCCESS-0001", "/track/SB-NOBODY-0001"] {
+        let html = page(&visitor, path, "en").await.text();
+        for part in ["<header", "<nav aria-label=", "<main", "<footer", "<h1", "name=\"viewport\""]
+        {
+            assert_eq!(html.matches(part).count(), 1, "{path}: {part}");
+        }
+        for foreign in ["<script", " src=", "@import", "url(", " onload", "<form"] {
+            assert!(!html.contains(foreign), "{path}: {foreign}");
+        }
+        let links: Vec<_> = html.split("href=\"").skip(1).collect();
+        assert!(links.iter().all(|link| link.starts_with(['?']) || link.starts_with("data:")));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_number_or_nobodys_is_a_page_or_an_envelope_with_404() {
+    let (_server, visitor) = visited().await;
+    let hostile = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    for number in ["SB-NOBODY-0001", "short", "%00%ff", "%C3%91andu", hostile] {
+        let path = format!("/track/{number}");
+        let json = visitor.get(&path).await;
+        assert_eq!(json.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{number}");
+        assert_private(&json);
+        let english = page(&visitor, &path, "en").await;
+        assert_eq!(
+            (english.status, english.header("content-type")),
+            (404, "text/html; charset=utf-8")
+        );
+        assert!(english.text().contains("We cannot find this parcel"), "{number}");
+        assert!(!english.text().contains("<script"), "{number}");
+        assert_private(&english);
+        let spanish = page(&visitor, &path, "es").await.text();
+        assert!(spanish.contains("No encontramos este paquete"), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn another_method_is_405_and_head_is_get_without_a_body() {
+    let (_server, visitor) = visited().await;
+    let posted = send(visitor.request("POST", "/track/SB-SUCCESS-0001")).await;
+    assert_eq!(posted.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()));
+    assert_eq!(posted.header("allow"), "GET,HEAD");
+    let browser = visitor.request("POST", "/track/SB-SUCCESS-0001").header("accept", BROWSER);
+    let shown = send(browser).await;
+    assert_eq!((shown.status, shown.header("allow")), (405, "GET,HEAD"));
+    assert!(shown.text().contains("We cannot show the parcel right now"));
+    assert_private(&shown);
+    let head = send(visitor.request("HEAD", "/track/SB-SUCCESS-0001")).await;
+    assert_eq!((head.status, head.bytes.len()), (200, 0));
+}
+
+#[tokio::test]
+async fn a_parcel_of_any_account_is_seen_and_a_void_one_too() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().account("other").issue());
+    let number = api.created(&order("order-0001")).await;
+    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": [number], "reason": "PRIVATE reason" });
+    let request = api.request("POST", "/api/v1/orders/void");
+    assert_eq!(
+        send(request.header("content-type", "application/json").body(void.to_string()))
+            .await
+            .status,
+        200
+    );
+    let visitor = Api::new(server.url());
+    let html = page(&visitor, &format!("/track/{number}"), "en").await.text();
+    assert!(html.contains("Voided") && !html.contains("Estimated delivery"), "{html}");
+    let json = visitor.get(&format!("/track/{number}")).await.text();
+    assert!(json.contains("VOIDED") && !json.contains("PRIVATE") && !html.contains("PRIVATE"));
+}
+
+#[tokio::test]
+async fn an_address_may_look_ten_times_a_second_unless_an_operator_says_otherwise() {
+    let (_server, visitor) = visited().await;
+    let answer = visitor.get("/track/SB-SUCCESS-0001").await;
+    assert_eq!(answer.header("x-ratelimit-limit"), "10");
+}
+
+/// The order with a text of its own in every field that takes a text about people or goods.
+fn marked() -> (Value, Vec<String>) {
+    let mut marked = numbered("order-0001", NUMBER);
+    let mut marks = Vec::new();
+    let fields = [
+        "/externalOrderId",
+        "/customerReference",
+        "/sender/fullName",
+        "/sender/companyName",
+        "/sender/address/line1",
+        "/sender/address/line2",
+        "/sender/address/zipCode",
+        "/receiver/fullName",
+        "/receiver/address/deliveryInstructions",
+        "/receiver/address/line1",
+        "/customsInfo/description",
+    ];
+    for (place, field) in fields.into_iter().enumerate() {
+        let mark = format!("Canary{place}x");
+        marked = with(marked, field, json!(mark));
+        marks.push(mark);
+    }
+    marked = with(marked, "/sender/email", json!("canary-a@example.com"));
+    marked = with(marked, "/receiver/email", json!("canary-b@example.com"));
+    let product = json!([{ "description": "CanaryProduct", "quantity": 1, "unitFobValue": 45.5, "sku": "CanarySku" }]);
+    marked = with(marked, "/products", product);
+    let more = [
+        "canary-a@example.com",
+        "canary-b@example.com",
+        "CanaryProduct",
+        "CanarySku",
+        "13055550100",
+        "593991234567",
+        "1714307103",
+        "170515",
+        "Pichincha",
+    ];
+    marks.extend(more.map(str::to_owned));
+    (marked, marks)
+}
+
+/// A started server of its own with a key of an environment.
+fn house(environment: &str, arguments: &[&str]) -> (House, Running, ApiKey) {
+    let house = House::new();
+    let (_, key) = house.new_key(environment);
+    let running = house.start_with(&[("PARCELO_LOG", "debug")], arguments);
+    (house, running, key)
+}
+
+#[tokio::test]
+async fn no_personal_text_reaches_the_page_its_json_or_the_logs() {
+    let (marked, marks) = marked();
+    let (house, running, key) = house("sandbox", &[]);
+    let created = running.api(&key).create(&marked).await;
+    assert_eq!(created.status, 201, "{}", created.text());
+    assert!(!created.text().contains("UNKNOWN_FIELD"), "no field: {}", created.text());
+    let visitor = Api::new(running.sandbox());
+    let lost = page(&visitor, "/track/Canary-of-a-visitor", "en").await.text();
+    let seen = [
+        page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text(),
+        page(&visitor, "/track/SB-SUCCESS-0001", "es").await.text(),
+        visitor.get("/track/SB-SUCCESS-0001").await.text(),
+        lost.replace("Canary-of-a-visitor", ""),
+        house.output(),
+    ];
+    assert!(seen.iter().all(|text| !text.is_empty()));
+    assert!(seen[4].contains("/track/{trackingNumber}"), "visits are logged: {}", seen[4]);
+    for mark in marks.iter().map(String::as_str).chain(["Canary-of"]) {
+        let places: Vec<_> = seen.iter().filter(|text| text.contains(mark)).collect();
+        assert!(places.is_empty(), "{mark}: {places:?}");
+    }
+    // The number itself stands on the page and in its JSON, and in no log.
+    assert_eq!(seen.map(|text| text.contains(NUMBER)), [true, true, true, false, false]);
+}
+
+#[tokio::test]
+async fn production_has_no_sandbox_banner() {
+    let (_house, running, key) = house("production", &[]);
+    let api = Api::with_key(running.url("production"), &key);
+    let number = api.created(&order("order-0001")).await;
+    let visitor = Api::new(running.url("production"));
+    let html = page(&visitor, &format!("/track/{number}"), "en").await.text();
+    assert!(html.contains(&number) && !html.contains("SANDBOX"), "{html}");
+    let sandbox = Api::new(running.sandbox());
+    assert_eq!(sandbox.get(&format!("/track/{number}")).await.refusal().0, 404);
+}
+
+#[tokio::test]
+async fn too_many_visits_from_an_address_are_told_when_to_come_back() {
+    let (_house, running, _key) = house("sandbox", &["--public-rate-limit", "1"]);
+    let visitor = Api::new(running.sandbox());
+    let mut refused = Vec::new();
+    while refused.len() < 2 {
+        let answer = page(&visitor, "/track/SB-NOBODY-0001", "es").await;
+        assert_eq!(answer.header("x-ratelimit-limit"), "1");
+        if answer.status == 429 {
+            refused.push(answer);
+        }
+    }
+    for answer in refused {
+        assert_eq!(answer.header("retry-after"), "1");
+        assert_private(&answer);
+        assert!(answer.text().contains("Demasiadas solicitudes"), "{}", answer.text());
+    }
+    // The API and its strangers have limits of their own.
+    assert_eq!(visitor.get("/openapi.json").await.header("x-ratelimit-limit"), "50");
+}
+
+/// The relative luminance of a colour such as `#17202e` (WCAG 2.2).
+fn luminance(colour: &str) -> f64 {
+    let channel = |at: usize| {
+        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+}
+
+fn contrast(one: &str, other: &str) -> f64 {
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+#[tokio::test]
+async fn every_text_has_a_contrast_of_at_least_four_and_a_half_by_day_and_by_night() {
+    let (_server, visitor) = visited().await;
+    let html = page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text();
+    let (day, night) = html.split_once("@media (prefers-color-scheme: dark)").unwrap();
+    let moods = ["moving", "waiting", "done", "failed", "over"];
+    for style in [day, night] {
+        let colour = |name: &str| {
+            let value = style.split_once(&format!("--{name}: ")).unwrap().1;
+            value.split(';').next().unwrap().to_owned()
+        };
+        let mut pairs =
+            vec![("ink", "card"), ("soft", "card"), ("soft", "paper"), ("ink", "paper")];
+        pairs.extend([("test-ink", "test"), ("ink", "over-wash")]);
+        pairs.extend(moods.map(|mood| (mood, "card")));
+        let washes = moods.map(|mood| format!("{mood}-wash"));
+        pairs.extend(moods.iter().zip(&washes).map(|(mood, wash)| (*mood, wash.as_str())));
+        pairs.extend(washes.iter().map(|wash| ("ink", wash.as_str())));
+        for (text, ground) in pairs {
+            let ratio = contrast(&colour(text), &colour(ground));
+            assert!(ratio >= 4.5, "{text} on {ground}: {ratio:.2}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Webhooks of the embedded server: what is told, in which order, when again, and to whom not.
+
+use std::time::Duration;
+
+use parcelo::{
+    Environment, Operation, ParcelStatus,
+    webhook::{EventData, EventKind},
+};
+use parcelo_server::mock::{Inbox, MockServer, Received, Reply};
+use serde_json::{Value, json};
+
+use crate::api::{Api, numbered, order, send, with};
+
+async fn start() -> (MockServer, Api) {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
+}
+
+async fn post(api: &Api, operation: Operation, body: Value) {
+    let request = api.request("POST", operation.path()).header("content-type", "application/json");
+    let answer = send(request.body(body.to_string())).await;
+    assert!(answer.status < 300, "{}", answer.text());
+}
+
+/// `kind sequence` of what was delivered, in the order in which it came.
+fn told(deliveries: &[Received]) -> Vec<String> {
+    let told = deliveries.iter().map(|delivery| {
+        let event = delivery.event.as_ref().expect("a verified event");
+        match &event.data {
+            EventData::StatusChanged(change) => {
+                format!("{} {}", change.new_status, change.sequence.unwrap())
+            }
+            data => data.kind().to_string(),
+        }
+    });
+    told.collect()
+}
+
+/// Milliseconds from one delivery to the next, by the server's clock.
+fn pauses(deliveries: &[Received]) -> Vec<i64> {
+    deliveries.windows(2).map(|pair| (pair[1].at - pair[0].at).num_milliseconds()).collect()
+}
+
+#[tokio::test]
+async fn a_journey_is_told_step_by_step_as_it_happens() {
+    let (server, api) = start().await;
+    let inbox = server.webhook_inbox().start().await;
+    let order = with(numbered("order-0001", "SB-SUCCESS-0001"), "/externalOrderId", json!("A-17"));
+    api.created(&order).await;
+    let label = inbox.wait_for(|e| e.new_status == ParcelStatus::LabelGenerated).await.unwrap();
+    assert_eq!(label.previous_status, ParcelStatus::Ordered);
+    assert_eq!((label.location.as_str(), label.sequence), ("Miami, US", Some(2)));
+    assert_eq!(label.external_order_id.as_deref(), Some("A-17"));
+    let fired = server.clock().advance(Duration::from_secs(25 * 60)).await;
+    assert_eq!(fired.len(), 4);
+    let expected = [
+        "LABEL_GENERATED 2",
+        "CUSTOMS_CLEARANCE 3",
+        "IN_TRANSIT 4",
+        "OUT_FOR_DELIVERY 5",
+        "DELIVERED 6",
+    ];
+    assert_eq!(told(&inbox.deliveries()), expected, "advance waits for the webhooks it makes due");
+    assert_eq!(pauses(&inbox.deliveries()), [300_000; 4]);
+    let last = inbox.events().pop().unwrap();
+    assert_eq!(last.environment, Environment::Sandbox);
+    assert_eq!(last.timestamp.to_rfc3339(), "2026-01-05T08:20:00+00:00");
+    let body: Value = serde_json::from_slice(&inbox.deliveries()[4].body).unwrap();
+    let id = last.id.unwrap();
+    assert!(id.starts_with("evt_") && inbox.deliveries()[4].id == id);
+    let expected = json!({ "id": id, "event": "parcel.status_changed", "environment": "sandbox",
+        "timestamp": "2026-01-05T08:20:00.000Z", "data": { "trackingNumber": "SB-SUCCESS-0001",
+        "previousStatus": "OUT_FOR_DELIVERY", "newStatus": "DELIVERED", "location": "Quito, EC",
+        "sequence": 6, "externalOrderId": "A-17" } });
+    assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn the_same_seed_tells_the_same_bytes() {
+    let run = async || {
+        let (server, api) = start().await;
+        let inbox = server.webhook_inbox().reply([503]).start().await;
+        for number in ["SB-SUCCESS-0001", "SB-CUSTOMS-0001"] {
+            api.created(&numbered(&format!("order-{number}"), number)).await;
+        }
+        server.clock().advance(Duration::from_secs(2 * 3_600)).await;
+        let all = inbox.deliveries().into_iter();
+        all.map(|delivery| (delivery.at, delivery.body)).collect::<Vec<_>>()
+    };
+    let first = run().await;
+    assert_eq!(first.len(), 11);
+    assert_eq!(first, run().await);
+}
+
+#[tokio::test]
+async fn the_sandbox_tries_three_times_and_then_holds() {
+    let (server, api) = start().await;
+    let inbox = server.webhook_inbox().reply([500, 404, 301]).start().await;
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    server.clock().advance(Duration::from_secs(3_600)).await;
+    let deliveries = inbox.deliveries();
+    assert_eq!(deliveries.len(), 3);
+    assert!(deliveries.iter().all(|delivery| delivery.id == deliveries[0].id));
+    assert!(deliveries.iter().all(|delivery| delivery.body == deliveries[0].body));
+    let [short, long] = pauses(&deliveries)[..] else { panic!("two pauses") };
+    assert!((4_500..=5_500).contains(&short), "{short}");
+    assert!((54_000..=66_000).contains(&long), "{long}");
+    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    server.clock().advance(Duration::from_secs(3_600)).await;
+    assert_eq!(inbox.deliveries().len(), 3, "a webhook that only fails is disabled");
+    let again = server.webhook_inbox().start().await;
+    api.created(&numbered("order-0003", "SB-NORMAL-0003")).await;
+    let change = again.wait_for(|_| true).await.unwrap();
+    assert_eq!(change.tracking_number.as_str(), "SB-NORMAL-0003", "what was held stays held");
+}
+
+#[tokio::test]
+async fn a_410_disables_at_once_and_a_retry_after_is_honoured() {
+    let (server, api) = start().await;
+    let later = Reply::status(503).header("retry-after", "600");
+    let inbox = server.webhook_inbox().reply([later, Reply::status(410)]).start().await;
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    server.clock().advance(Duration::from_secs(599)).await;
+    assert_eq!(inbox.deliveries().len(), 1);
+    server.clock().advance(Duration::from_secs(1)).await;
+    assert_eq!(pauses(&inbox.deliveries()), [600_000]);
+    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    server.clock().advance(Duration::from_secs(3_600)).await;
+    assert_eq!(inbox.deliveries().len(), 2);
+}
+
+#[tokio::test]
+async fn events_of_a_parcel_keep_their_order_until_the_third_failure() {
+    let (server, api) = start().await;
+    let inbox = server.webhook_inbox().reply([500, 500]).start().await;
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"] });
+    post(&api, Operation::VoidOrders, void).await;
+    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    server.clock().advance(Duration::from_secs(120)).await;
+    let expected = [
+        "LABEL_GENERATED 2", // the first parcel's, refused
+        "LABEL_GENERATED 2", // the second parcel's goes first, refused too
+        "LABEL_GENERATED 2",
+        "VOIDED 3",
+        "LABEL_GENERATED 2",
+    ];
+    let told = told(&inbox.deliveries());
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    let voided = told.iter().position(|told| told == "VOIDED 3").unwrap();
+    let ids: Vec<_> = inbox.deliveries().into_iter().map(|delivery| delivery.id).collect();
+    let taken = ids.iter().rposition(|id| *id == ids[0]).unwrap();
+    assert!(taken < voided, "a parcel's later event waits for the one before: {told:?}");
+    assert_eq!(inbox.events().len(), 3);
+}
+
+#[tokio::test]
+async fn an_event_that_is_given_up_holds_up_no_other_parcel() {
+    let (server, api) = start().await;
+    let inbox = server.webhook_inbox().reply([200, 500, 500, 500]).start().await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    inbox.wait_for(|_| true).await.unwrap();
+    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    server.clock().advance(Duration::from_secs(1_500)).await;
+    let told = told(&inbox.deliveries());
+    assert_eq!(told.last().unwrap(), "DELIVERED 6");
+    let failed = inbox.deliveries().iter().filter(|delivery| delivery.status == 500).count();
+    assert_eq!((failed, inbox.events().len()), (3, 5), "the second parcel's event is given up");
+}
+
+#[tokio::test]
+async fn other_kinds_are_told_when_asked_for() {
+    let (server, api) = start().await;
+    let kinds = ["parcel.created", "parcel.voided", "manifest.submitted"];
+    let inbox = server.webhook_inbox().events(kinds).start().await;
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"],
+        "reason": "Customer cancelled" });
+    post(&api, Operation::VoidOrders, void).await;
+    let manifest = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675",
+        "trackingNumbers": ["SB-NORMAL-0002"] });
+    post(&api, Operation::SubmitManifest, manifest).await;
+    server.clock().advance(Duration::ZERO).await;
+    let mut kinds: Vec<_> = inbox.events().iter().map(|event| event.data.kind()).collect();
+    kinds.sort_by_key(ToString::to_string);
+    let expected = [
+        EventKind::ManifestSubmitted,
+        EventKind::ParcelCreated,
+        EventKind::ParcelCreated,
+        EventKind::ParcelStatusChanged,
+        EventKind::ParcelStatusChanged,
+        EventKind::ParcelStatusChanged,
+        EventKind::ParcelStatusChanged,
+        EventKind::ParcelVoided,
+    ];
+    assert_eq!(kinds, expected);
+    for event in inbox.events() {
+        match event.data {
+            EventData::ParcelCreated(created) => {
+                assert_eq!(created.status, ParcelStatus::Ordered);
+                assert!(created.id.starts_with("par_"));
+            }
+            EventData::ParcelVoided(voided) => {
+                assert_eq!(voided.previous_status, ParcelStatus::LabelGenerated);
+                assert_eq!(voided.reason.as_deref(), Some("Customer cancelled"));
+            }
+            EventData::ManifestSubmitted(manifest) => assert_eq!(manifest.parcel_count, 1),
+            EventData::StatusChanged(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn accounts_hear_of_their_own_parcels_only() {
+    let (server, api) = start().await;
+    let other = Api::with_key(server.url(), &server.key().account("other").issue());
+    let inbox = server.webhook_inbox().account("other").start().await;
+    api.created(&order("order-0001")).await;
+    let number = other.created(&order("order-0001")).await;
+    server.clock().advance(Duration::from_secs(3_600)).await;
+    let numbers: Vec<_> = inbox.events().into_iter().map(number_of).collect();
+    assert_eq!(numbers, [number]);
+}
+
+fn number_of(event: parcelo::webhook::WebhookEvent) -> String {
+    match event.data {
+        EventData::StatusChanged(change) => change.tracking_number.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_failure_and_is_not_followed() {
+    let (server, api) = start().await;
+    let elsewhere = server.webhook_inbox().account("other").start().await;
+    let redirect = Reply::status(307).header("location", elsewhere.url());
+    let inbox = server.webhook_inbox().reply([redirect]).start().await;
+    api.created(&order("order-0001")).await;
+    server.clock().advance(Duration::from_secs(10)).await;
+    assert_eq!(statuses(&inbox), [307, 200]);
+    assert!(elsewhere.deliveries().is_empty());
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_cut_off_and_its_status_counts() {
+    let (server, api) = start().await;
+    let huge = Reply::status(200).body(vec![b'x'; 8 << 20]);
+    let inbox = server.webhook_inbox().reply([huge]).start().await;
+    api.created(&order("order-0001")).await;
+    server.clock().advance(Duration::from_secs(3_600)).await;
+    assert_eq!(statuses(&inbox), [200]);
+}
+
+fn statuses(inbox: &Inbox) -> Vec<u16> {
+    inbox.deliveries().iter().map(|delivery| delivery.status).collect()
+}
+
+#[tokio::test]
+async fn a_reset_takes_back_what_was_not_sent() {
+    let (server, api) = start().await;
+    let inbox = server.webhook_inbox().reply([500]).start().await;
+    api.created(&order("order-0001")).await;
+    server.clock().advance(Duration::ZERO).await;
+    let request = api.request("POST", Operation::ResetSandbox.path());
+    let answer = send(request).await;
+    assert_eq!(answer.json()["data"]["deleted"]["webhookDeliveries"], 1, "{}", answer.text());
+    server.clock().advance(Duration::from_secs(3_600)).await;
+    assert_eq!(statuses(&inbox), [500]);
+}
