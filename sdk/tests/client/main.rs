@@ -7,8 +7,10 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod conformance;
 mod labels;
 mod operations;
 mod retries;
 mod script;
 mod socket;
+mod sweep;

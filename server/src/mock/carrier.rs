@@ -1,9 +1,8 @@
 //! Carriers for tests.
 
-use futures_util::FutureExt;
 use parcelo::{CarrierKey, Environment};
 
-use super::MockServer;
+use super::{MockServer, at_once::at_once};
 use crate::{clock::Clock as _, service::KeyIssuer};
 
 impl MockServer {
@@ -22,12 +21,8 @@ impl MockServer {
         };
         let name = format!("Carrier {}", self.ids.ulid(now));
         let made = issuer.issue_for_carrier(Environment::Sandbox, name, now);
-        #[expect(
-            clippy::expect_used,
-            reason = "a store in memory answers at once and does not fail"
-        )]
-        let (key, _) =
-            made.now_or_never().expect("a store in memory answers at once").expect("a key");
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        let (key, _) = at_once(made).expect("a key");
         key
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Two layers: [`meet`] stands around the gate, waits and spoils; [`stand_in`] stands behind it and
 //! answers with a planned error, which so has all headers that the gate gives. What a request met is
-//! written on its response, for the carrier that can do what only a connection can: close, reset.
+//! written on its response, for the transport, which does what only a connection can: close, reset.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -41,9 +41,9 @@ pub(super) struct Desk {
     clock: Arc<dyn Clock>,
 }
 
-/// On a request: what takes time is left to its carrier.
+/// On a request: what takes time is left to its transport.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CarrierWaits;
+pub(super) struct TransportWaits;
 
 /// On a request: what is answered in the operation's place, or after it.
 #[derive(Debug, Clone)]
@@ -74,8 +74,8 @@ async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -
     let hit = desk.hit(&seen);
     let (mut entry, mut request) = Entry::begin(&desk.log, seen, desk.clock.now(), request);
     entry.met(&hit.faults);
-    let carrier_waits = request.extensions().get::<CarrierWaits>().is_some();
-    let pause = |time: Duration| if carrier_waits { Duration::ZERO } else { time };
+    let transport_waits = request.extensions().get::<TransportWaits>().is_some();
+    let pause = |time: Duration| if transport_waits { Duration::ZERO } else { time };
     rest(pause(hit.before)).await;
     if let Some(stand_in) = StandIn::of(&hit) {
         request.extensions_mut().insert(stand_in);
@@ -86,7 +86,7 @@ async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -
         entry.answered(head.status.as_u16(), &body);
     }
     rest(pause(hit.after)).await;
-    let spoilt = hit.spoilt().filter(|spoilt| !carrier_waits || *spoilt == Spoilt::Malformed);
+    let spoilt = hit.spoilt().filter(|spoilt| !transport_waits || *spoilt == Spoilt::Malformed);
     head.extensions.insert(hit);
     match spoilt {
         Some(spoilt) => spoil(head, &body, spoilt),

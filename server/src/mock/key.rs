@@ -1,9 +1,8 @@
 //! API keys for tests.
 
-use futures_util::FutureExt;
 use parcelo::{ApiKey, CountryCode, Environment};
 
-use super::MockServer;
+use super::{MockServer, at_once::at_once};
 use crate::{
     clock::Clock as _,
     core::{access, keys::Countries},
@@ -86,12 +85,8 @@ impl<'a> KeyBuilder<'a> {
             ids: &server.ids,
         };
         let made = issuer.issue(request, server.clock.now());
-        #[expect(
-            clippy::expect_used,
-            reason = "a store in memory answers at once and does not fail"
-        )]
-        let (key, _) =
-            made.now_or_never().expect("a store in memory answers at once").expect("a key");
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        let (key, _) = at_once(made).expect("a key");
         key
     }
 }

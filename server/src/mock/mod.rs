@@ -2,6 +2,7 @@
 //!
 //! Not an imitation: the same rules, the same store, the same HTTP. It stops when it is dropped.
 
+mod at_once;
 mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
@@ -104,7 +105,7 @@ impl MockServer {
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
     }
 
-    /// The service as its carriers serve it.
+    /// The service as every transport serves it.
     fn routes(&self) -> Router {
         exchange::routes(self.api(), Arc::clone(&self.desk))
     }

@@ -11,12 +11,13 @@ use std::{
 
 use axum::{Router, body::Body, extract::Request, http::response::Parts};
 use bytes::Bytes;
+use tokio::task::unconstrained;
 use tower::ServiceExt;
 use wiremock::{Respond, ResponseTemplate};
 
 use super::{
     MockServer,
-    exchange::{CarrierWaits, whole},
+    exchange::{TransportWaits, whole},
     plan::{Hit, Spoilt},
     spoil::PIECE,
 };
@@ -76,7 +77,7 @@ fn taken(request: &wiremock::Request) -> Request {
     *taken.headers_mut() = request.headers.clone();
     // What has been read from an address can be written as one.
     *taken.uri_mut() = request.url.as_str().parse().unwrap_or_default();
-    taken.extensions_mut().insert(CarrierWaits);
+    taken.extensions_mut().insert(TransportWaits);
     taken
 }
 
@@ -99,10 +100,11 @@ fn delay(hit: &Hit, body: &Bytes) -> Duration {
 }
 
 /// Carries out a request on this thread, for wiremock waits for nobody. A store in memory answers
-/// at once, so only another thread's turn at the same parcel can hold it up.
+/// at once, so only another thread's turn at the same parcel can hold it up; the runtime must not,
+/// for it cannot go on before this returns.
 fn finish<T>(request: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Awake(thread::current())));
-    let mut request = pin!(request);
+    let mut request = pin!(unconstrained(request));
     loop {
         match request.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(done) => return done,

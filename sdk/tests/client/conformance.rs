@@ -1,0 +1,233 @@
+//! One suite over the three ways from the SDK to the embedded service: in memory, over HTTP, and
+//! behind wiremock. The caller sees the same, whatever goes wrong on the way.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use parcelo::{
+    Awb, Client, Error, ErrorCode, IdempotencyKey, LabelFormat, ManifestRequest, Operation,
+    OrderRequest, Outcome, Reply, Retry, TrackingNumber, VoidRequest,
+};
+use parcelo_server::mock::{Fault, MockServer};
+
+use crate::script::order;
+
+/// A way from the SDK to the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    InMemory,
+    Http,
+    Wiremock,
+}
+
+pub(crate) const WAYS: [Way; 3] = [Way::InMemory, Way::Http, Way::Wiremock];
+
+/// A service, and a client of it. A server of stubs may stand between.
+pub(crate) struct Session {
+    pub(crate) server: MockServer,
+    pub(crate) client: Client,
+    _stubs: Option<wiremock::MockServer>,
+}
+
+impl Session {
+    pub(crate) async fn start(way: Way, retry: Retry) -> Self {
+        let server = MockServer::builder().seed(3).start().await;
+        let key = server.key().issue();
+        let stubs = match way {
+            Way::InMemory | Way::Http => None,
+            Way::Wiremock => Some(stubs(&server).await),
+        };
+        let builder = match (way, &stubs) {
+            (Way::InMemory, _) => server.in_memory_builder(&key),
+            (_, None) => Client::builder(key).base_url(server.url()).unwrap(),
+            (_, Some(stubs)) => Client::builder(key).base_url(&stubs.uri()).unwrap(),
+        };
+        let client = builder.retry(retry).build().unwrap();
+        Self { server, client, _stubs: stubs }
+    }
+}
+
+async fn stubs(server: &MockServer) -> wiremock::MockServer {
+    let stubs = wiremock::MockServer::start().await;
+    let all = wiremock::Mock::given(wiremock::matchers::any());
+    all.respond_with(server.responder()).mount(&stubs).await;
+    stubs
+}
+
+/// The order of a key.
+pub(crate) fn keyed(key: &str) -> OrderRequest {
+    OrderRequest { idempotency_key: IdempotencyKey::parse(key).unwrap(), ..valid() }
+}
+
+fn valid() -> OrderRequest {
+    let mut order = order();
+    order.receiver.national_id = Some("1714307103".into());
+    order
+}
+
+/// What the caller sees of an answer.
+fn seen<T>(reply: Result<Reply<T>, Error>, told: impl FnOnce(&T) -> String) -> String {
+    match reply {
+        Ok(reply) => {
+            let meta = reply.meta();
+            let rates = meta.rate_limit.map(|rate| (rate.limit, rate.remaining, rate.reset));
+            let id = meta.request_id.as_deref().unwrap();
+            let (outcome, attempts) = (reply.outcome(), meta.attempts);
+            format!("{outcome:?} in {attempts}, {id} {rates:?}: {}", told(&reply))
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &Error) -> String {
+    let (kind, code, attempts) = (error.kind(), error.code(), error.attempts());
+    let (executed, reason) = (error.may_have_executed(), error.stop_reason());
+    format!("{kind:?} {code:?} in {attempts}, executed: {executed}, {reason:?}")
+}
+
+/// A caller's day: everything that the suite looks at, in words.
+async fn day(client: &Client) -> Vec<String> {
+    let orders = ["order-0001", "order-0002", "order-0003"].map(keyed);
+    let mut seen_all = Vec::new();
+    let mut numbers = Vec::new();
+    for order in orders.iter().chain([&orders[0]]) {
+        let reply = client.orders().create(order).await;
+        numbers.push(reply.as_ref().unwrap().parcel.tracking_number.clone());
+        seen_all.push(seen(reply, |created| created.parcel.tracking_number.to_string()));
+    }
+    assert_eq!(numbers[0], numbers[3]);
+    let mut nameless = keyed("order-0004");
+    nameless.receiver.full_name = String::new();
+    seen_all.push(seen(client.orders().create(&nameless).await, |_| String::new()));
+    let mut other = orders[0].clone();
+    other.receiver.full_name = "Another".into();
+    seen_all.push(seen(client.orders().create(&other).await, |_| String::new()));
+    let nobody = TrackingNumber::parse("SB-NOBODY-0001").unwrap();
+    seen_all.push(seen(client.tracking().get(&nobody).await, |_| String::new()));
+    let all: Vec<_> = numbers[..3].iter().chain([&nobody]).cloned().collect();
+    seen_all.push(format!("{:?}", client.tracking().batch(&all).await.unwrap()));
+    for format in [LabelFormat::Pdf, LabelFormat::Png, LabelFormat::Zpl] {
+        let label = client.labels().download(&numbers[0], format).bytes().await.unwrap();
+        seen_all.push(format!("{:?} {}", &label[..3], label.len() > 1_000));
+    }
+    let void = VoidRequest::new(IdempotencyKey::parse("void-0001").unwrap(), &numbers[..1]);
+    for _ in 0..2 {
+        let reply = client.orders().void(&void).await;
+        seen_all.push(seen(reply, |voided| format!("{:?}", voided.summary)));
+    }
+    let awb = Awb::parse("17612345675").unwrap();
+    let manifest = ManifestRequest::new(awb, &numbers[1..3]);
+    let reply = client.manifests().submit(&manifest).await;
+    seen_all.push(seen(reply, |manifest| {
+        format!("{} {}", manifest.manifest_id, manifest.parcel_count)
+    }));
+    seen_all
+}
+
+#[tokio::test]
+async fn a_day_looks_the_same_on_every_way() {
+    let mut days = Vec::new();
+    for way in WAYS {
+        let session = Session::start(way, Retry::standard()).await;
+        days.push(day(&session.client).await);
+    }
+    let [in_memory, http, wiremock] = &days[..] else { panic!("three ways") };
+    assert_eq!(in_memory, http);
+    assert_eq!(in_memory, wiremock);
+    assert_eq!(in_memory.iter().filter(|seen| seen.starts_with("Created in 1")).count(), 5);
+    assert_eq!(in_memory.iter().filter(|seen| seen.starts_with("Replayed in 1")).count(), 2);
+    assert!(
+        in_memory[4].starts_with("Validation Some(\"VALIDATION_FAILED\") in 1"),
+        "{in_memory:?}"
+    );
+    assert!(in_memory[5].starts_with("Conflict Some(\"IDEMPOTENCY_CONFLICT\")"), "{in_memory:?}");
+    assert!(in_memory[6].starts_with("NotFound Some(\"PARCEL_NOT_FOUND\")"), "{in_memory:?}");
+}
+
+/// A fault: its name, and how it is planned.
+pub(crate) type Planned = (&'static str, fn(Fault<'_>));
+
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// Every fault of a connection and of a service.
+pub(crate) const FAULTS: [Planned; 9] = [
+    ("latency", |fault| fault.latency(MOMENT)),
+    ("500", |fault| fault.error(ErrorCode::InternalError)),
+    ("503", |fault| fault.error(ErrorCode::ServiceUnavailable)),
+    ("429", |fault| fault.rate_limited(MOMENT)),
+    ("close", |fault| fault.close()),
+    ("reset", |fault| fault.reset_connection()),
+    ("truncated", |fault| fault.truncated_body()),
+    ("slow", |fault| fault.slow_body(MOMENT)),
+    ("malformed", |fault| fault.malformed_json()),
+];
+
+pub(crate) fn plan(fault: Fault<'_>, after: bool, planned: Planned) {
+    planned.1(if after { fault.after_commit() } else { fault });
+}
+
+/// What the caller of one creation sees.
+async fn faulty_creation(way: Way, retry: Retry, after: bool, planned: Planned) -> String {
+    let session = Session::start(way, retry).await;
+    let create = session.server.faults().on(Operation::CreateOrder).nth(1);
+    plan(create, after, planned);
+    let reply = session.client.orders().create(&keyed("order-0001")).await;
+    assert!(session.server.faults().unused().is_empty(), "{way:?} {}", planned.0);
+    match reply {
+        Ok(reply) => format!("{:?} in {}", reply.outcome(), reply.meta().attempts),
+        Err(error) => failed(&error),
+    }
+}
+
+/// Every fault before and after the commit, and what its caller sees on each way; all at once.
+async fn faulty_creations(retry: Retry) -> Vec<(&'static str, bool, [String; 3])> {
+    let all = FAULTS.into_iter().flat_map(|planned| [(planned, false), (planned, true)]);
+    join_all(all.map(async |(planned, after)| {
+        let one = |way| tokio::spawn(faulty_creation(way, retry, after, planned));
+        let outcomes = join_all(WAYS.map(one)).await.into_iter().map(Result::unwrap);
+        (planned.0, after, outcomes.collect::<Vec<_>>().try_into().unwrap())
+    }))
+    .await
+}
+
+#[tokio::test]
+async fn each_fault_has_the_same_outcome_on_every_way() {
+    for (fault, after, outcomes) in faulty_creations(Retry::standard()).await {
+        let expected = match fault {
+            "latency" | "slow" => "Created in 1",
+            "malformed" => "Decode None in 1, executed: true, Some(Permanent)",
+            "truncated" => "Replayed in 2",
+            _ if after => "Replayed in 2",
+            _ => "Created in 2",
+        };
+        assert_eq!(outcomes, [expected; 3], "{fault} after: {after}");
+    }
+}
+
+#[tokio::test]
+async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
+    for (fault, after, outcomes) in faulty_creations(Retry::none()).await {
+        let expected = match fault {
+            "latency" | "slow" => "Created in 1",
+            "500" => r#"Server Some("INTERNAL_ERROR") in 1, executed: true, Some(Attempts)"#,
+            "503" => r#"Server Some("SERVICE_UNAVAILABLE") in 1, executed: true, Some(Attempts)"#,
+            "429" => {
+                r#"RateLimited Some("RATE_LIMIT_EXCEEDED") in 1, executed: false, Some(Attempts)"#
+            }
+            "malformed" => "Decode None in 1, executed: true, Some(Permanent)",
+            _ => "Network None in 1, executed: true, Some(Attempts)",
+        };
+        assert_eq!(outcomes, [expected; 3], "{fault} after: {after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_memory_hours_of_latency_pass_at_once_as_timeouts() {
+    let session = Session::start(Way::InMemory, Retry::standard()).await;
+    let create = || session.server.faults().on(Operation::CreateOrder);
+    create().nth(1).latency(Duration::from_secs(3_600));
+    create().nth(2).after_commit().latency(Duration::from_secs(3_600));
+    let reply = session.client.orders().create(&keyed("order-0001")).await.unwrap();
+    assert_eq!((reply.outcome(), reply.meta().attempts), (Outcome::Replayed, 3));
+    session.server.requests().of(Operation::CreateOrder).assert_count(3);
+}
