@@ -9,6 +9,9 @@ mod clock;
 mod inbox;
 mod key;
 mod pace;
+mod seed;
+mod snapshot;
+mod status;
 
 use std::{
     net::SocketAddr,
@@ -20,6 +23,8 @@ use parcelo::{Environment, rules::Destinations};
 pub use clock::{Clock, ClockControl};
 pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
 pub use key::KeyBuilder;
+pub use snapshot::Snapshot;
+pub use status::NotPut;
 
 pub use crate::service::Fired;
 use crate::{

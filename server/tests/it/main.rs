@@ -30,6 +30,7 @@ mod races;
 mod reprint;
 mod reset;
 mod running;
+mod state;
 mod tracking;
 mod void;
 mod webhooks;
