@@ -6,11 +6,23 @@ mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+mod exchange;
+mod faults;
+#[cfg(feature = "sdk")]
+mod in_memory;
 mod inbox;
 mod key;
+mod line;
+mod log;
 mod pace;
+mod plan;
+mod record;
+mod requests;
+#[cfg(feature = "wiremock")]
+mod responder;
 mod seed;
 mod snapshot;
+mod spoil;
 mod status;
 
 use std::{
@@ -18,23 +30,32 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use axum::Router;
 use parcelo::{Environment, rules::Destinations};
 
 pub use clock::{Clock, ClockControl};
+pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
 pub use key::KeyBuilder;
+pub use log::{Body, Recorded};
+pub use requests::Requests;
+#[cfg(feature = "wiremock")]
+pub use responder::Responder;
 pub use snapshot::Snapshot;
 pub use status::NotPut;
 
 pub use crate::service::Fired;
 use crate::{
     core::{Secrets, Site, legacy::Era},
-    http::{Api, Listener, Stop, router},
+    http::{Api, Listener, Stop},
     ids::Ids,
     service::{Limits, Service, Settings},
     store::Store,
     webhook::Dispatcher,
 };
+
+/// How many requests are remembered.
+const LOG: usize = 10_000;
 
 /// The service, embedded: the sandbox, on `127.0.0.1` and a free port.
 ///
@@ -55,6 +76,7 @@ pub struct MockServer {
     dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
     clock: Arc<pace::MovableClock>,
+    desk: Arc<exchange::Desk>,
     url: String,
     stop: Stop,
 }
@@ -64,13 +86,14 @@ pub struct MockServer {
 pub struct Builder {
     clock: Clock,
     seed: u64,
+    log: usize,
 }
 
 impl MockServer {
     /// A server to be set up: its clock is frozen at 2026-01-05 08:00 UTC and its seed is 0
     /// unless said otherwise.
     pub fn builder() -> Builder {
-        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0 }
+        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0, log: LOG }
     }
 
     /// Starts a server as [`MockServer::builder`] sets it up.
@@ -82,6 +105,11 @@ impl MockServer {
     pub(crate) fn api(&self) -> Api {
         let ready = Arc::new(AtomicBool::new(true));
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
+    }
+
+    /// The service as its carriers serve it.
+    fn routes(&self) -> Router {
+        exchange::routes(self.api(), Arc::clone(&self.desk))
     }
 
     /// The address of its API.
@@ -139,6 +167,12 @@ impl Builder {
         Self { seed, ..self }
     }
 
+    /// Sets how many requests are remembered, the newest; 0 is none. 10,000 unless set.
+    #[must_use]
+    pub fn request_log(self, most: usize) -> Self {
+        Self { log: most, ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Panics
@@ -152,7 +186,8 @@ impl Builder {
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.on(url);
-        drop(Listener::start(socket, router(server.api()), server.stop.clone()));
+        let stop = server.stop.clone();
+        drop(Listener::start_on::<line::BreakableLine>(socket, server.routes(), stop));
         let (service, clock) = (Arc::clone(&server.service), Arc::clone(&server.clock));
         tokio::spawn(tick(service, clock, server.stop.clone()));
         server
@@ -179,10 +214,11 @@ impl Builder {
             legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
+        let desk = Arc::new(exchange::Desk::new(self.seed, self.log, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         // One message at a time: the inbox gets them in the same order in every run.
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
-        MockServer { service, dispatcher, ids, clock, url, stop: Stop::default() }
+        MockServer { service, dispatcher, ids, clock, desk, url, stop: Stop::default() }
     }
 }
 

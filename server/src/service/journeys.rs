@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc};
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
 use serde_json::{Value, json};
 
-use super::{Caller, KeyIssuer, Keyed, NewKeyRequest, Refusal, Service, Settings};
+use super::{Caller, KeyIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis},
     core::{
@@ -14,7 +14,6 @@ use crate::{
         state::TRANSITIONS,
     },
     ids::Ids,
-    mock::MockServer,
     store::{Commit, Store},
 };
 
@@ -26,14 +25,10 @@ struct House {
     caller: Caller,
 }
 
-async fn settings() -> Settings {
-    MockServer::start().await.api().service.settings().clone()
-}
-
 impl House {
     async fn on(store: Store) -> Self {
         let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
-        let settings = settings().await;
+        let settings = settings();
         let request = NewKeyRequest {
             account: "default".to_owned(),
             environment: Environment::Sandbox,
@@ -57,8 +52,7 @@ impl House {
         self.service.store().clone().close().await;
         drop(self.service);
         let store = Store::open(file, [2; 32]).unwrap();
-        let service =
-            Service::new(store, self.clock.clone(), Arc::new(Ids::seeded(2)), settings().await);
+        let service = Service::new(store, self.clock.clone(), Arc::new(Ids::seeded(2)), settings());
         Self { service, ..self }
     }
 
