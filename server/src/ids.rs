@@ -14,16 +14,22 @@ const BUFFER: usize = 4096;
 #[derive(Debug)]
 pub struct Ids(Mutex<Buffer>);
 
+#[derive(Clone)]
 struct Buffer {
     source: Source,
     bytes: [u8; BUFFER],
     used: usize,
 }
 
+#[derive(Clone)]
 enum Source {
     OperatingSystem,
     Seed(fastrand::Rng),
 }
+
+/// Where the ids of a seed have got to.
+#[derive(Debug, Clone)]
+pub(crate) struct Place(Option<Buffer>);
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -83,6 +89,23 @@ impl Ids {
         bytes
     }
 
+    /// Where the ids have got to, if they come from a seed.
+    pub(crate) fn place(&self) -> Place {
+        let buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match buffer.source {
+            Source::Seed(_) => Place(Some(buffer.clone())),
+            // What nobody can guess is never given twice.
+            Source::OperatingSystem => Place(None),
+        }
+    }
+
+    /// Goes on from a place: the ids that followed it follow again.
+    pub(crate) fn go_on_from(&self, place: &Place) {
+        if let Some(buffer) = &place.0 {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(buffer);
+        }
+    }
+
     fn fill(&self, out: &mut [u8]) {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for byte in out {
@@ -137,6 +160,18 @@ mod tests {
         assert_eq!(make(&Ids::seeded(1)), make(&Ids::seeded(1)));
         assert_ne!(make(&Ids::seeded(1)), make(&Ids::seeded(2)));
         assert_ne!(make(&Ids::random()), make(&Ids::random()));
+    }
+
+    #[test]
+    fn what_followed_a_place_follows_again_for_a_seed_and_never_otherwise() {
+        for (ids, again) in [(Ids::seeded(1), true), (Ids::random(), false)] {
+            let _ = ids.tracking_tail();
+            let place = ids.place();
+            let first: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
+            ids.go_on_from(&place);
+            let second: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
+            assert_eq!(first == second, again);
+        }
     }
 
     #[test]

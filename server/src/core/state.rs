@@ -1,5 +1,7 @@
 //! The state machine of a parcel: one table for production and sandbox (docs/api.md, State machine).
 
+use std::collections::VecDeque;
+
 use parcelo::ParcelStatus;
 
 /// Where a parcel stands: the closed counterpart of [`ParcelStatus`].
@@ -90,6 +92,31 @@ impl State {
     /// Whether `to` may follow.
     pub fn can_become(self, to: Self) -> bool {
         TRANSITIONS.iter().any(|(from, next)| *from == self && next.contains(&to))
+    }
+
+    /// The shortest way to `to`: the states in between and `to` itself. None leads out of the last.
+    pub fn way_to(self, to: Self) -> Option<Vec<Self>> {
+        let (mut seen, mut ways) = (vec![self], VecDeque::from([Vec::new()]));
+        while let Some(way) = ways.pop_front() {
+            let here = way.last().copied().unwrap_or(self);
+            if here == to {
+                return Some(way);
+            }
+            let next = TRANSITIONS.iter().filter(|(from, _)| *from == here);
+            for step in next.flat_map(|(_, next)| *next) {
+                if !seen.contains(step) {
+                    seen.push(*step);
+                    ways.push_back([way.as_slice(), &[*step]].concat());
+                }
+            }
+        }
+        None
+    }
+
+    /// What brings a parcel into this state.
+    pub fn cause(self) -> Cause {
+        let cause = Cause::ALL.into_iter().find(|cause| cause.allows(self));
+        cause.unwrap_or(Cause::Create)
     }
 
     /// Whether `cause` may make `to` follow.
@@ -215,10 +242,35 @@ mod tests {
     }
 
     #[test]
+    fn a_way_is_legal_and_there_is_one_wherever_the_table_leads() {
+        let ways = [
+            (LabelGenerated, Delivered, Some(vec![InTransit, Delivered])),
+            (LabelGenerated, ManifestSubmitted, Some(vec![ManifestSubmitted])),
+            (CustomsHold, DeliveryFailed, Some(vec![InTransit, DeliveryFailed])),
+            (Delivered, Delivered, Some(vec![])),
+            (Delivered, InTransit, None),
+            (InTransit, Voided, None),
+        ];
+        for (from, to, way) in ways {
+            assert_eq!(from.way_to(to), way, "{from:?} {to:?}");
+        }
+        for (from, next) in TRANSITIONS {
+            for (to, _) in TRANSITIONS {
+                let through = next.iter().any(|next| next.way_to(to).is_some());
+                let way = from.way_to(to);
+                assert_eq!(way.is_some(), from == to || through, "{from:?} {to:?}");
+                let states = [vec![from], way.unwrap_or_default()].concat();
+                assert!(states.windows(2).all(|two| two[0].can_become(two[1])), "{states:?}");
+            }
+        }
+    }
+
+    #[test]
     fn each_state_has_one_cause() {
         for (state, _) in TRANSITIONS {
             let causes = Cause::ALL.into_iter().filter(|cause| cause.allows(state)).count();
             assert_eq!(causes, 1, "{state:?}");
+            assert!(state.cause().allows(state));
         }
     }
 }

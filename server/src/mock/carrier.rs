@@ -3,7 +3,7 @@
 use parcelo::{CarrierKey, Environment};
 
 use super::{MockServer, at_once::at_once};
-use crate::{clock::Clock as _, service::KeyIssuer};
+use crate::{clock::Clock as _, core::CarrierKeyRecord};
 
 impl MockServer {
     /// The key of a new carrier, which may report on every parcel of this server; each call makes
@@ -13,16 +13,14 @@ impl MockServer {
     ///
     /// Never: a store in memory answers at once and does not fail.
     pub fn carrier_key(&self) -> CarrierKey {
-        let now = self.clock.now();
-        let issuer = KeyIssuer {
-            store: self.service.store(),
-            secrets: &self.service.settings().secrets,
-            ids: &self.ids,
-        };
-        let name = format!("Carrier {}", self.ids.ulid(now));
-        let made = issuer.issue_for_carrier(Environment::Sandbox, name, now);
+        self.carrier_named(format!("Carrier {}", self.ids.ulid(self.clock.now()))).0
+    }
+
+    /// A further key of the carrier with a name.
+    pub(super) fn carrier_named(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
+        let issuer = self.issuer();
+        let made = issuer.issue_for_carrier(Environment::Sandbox, name, self.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let (key, _) = at_once(made).expect("a key");
-        key
+        at_once(made).expect("a key")
     }
 }

@@ -144,7 +144,7 @@ impl<'a> ClockControl<'a> {
         let _turn = self.clock().turn().await;
         let mut fired = self.run_to(crate::clock::SystemClock.now()).await;
         self.clock().follow_system();
-        fired.extend(self.run_to(self.clock().now()).await);
+        fired.extend(self.do_what_is_due().await);
         fired
     }
 
@@ -155,6 +155,11 @@ impl<'a> ClockControl<'a> {
     async fn change(&self, change: impl FnOnce(&MovableClock)) -> Vec<Fired> {
         let _turn = self.clock().turn().await;
         change(self.clock());
+        self.do_what_is_due().await
+    }
+
+    /// Does what is due now; whoever calls has the turn.
+    pub(super) async fn do_what_is_due(&self) -> Vec<Fired> {
         self.run_to(self.clock().now()).await
     }
 
@@ -176,7 +181,7 @@ impl<'a> ClockControl<'a> {
     }
 
     /// Sends every webhook that is due, and waits for the answers.
-    async fn deliver(&self) {
+    pub(super) async fn deliver(&self) {
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         self.0.dispatcher.deliver_due().await.expect("the store is there");
     }

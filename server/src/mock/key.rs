@@ -5,7 +5,10 @@ use parcelo::{ApiKey, CountryCode, Environment};
 use super::{MockServer, at_once::at_once};
 use crate::{
     clock::Clock as _,
-    core::{access, keys::Countries},
+    core::{
+        access,
+        keys::{Countries, KeyRecord},
+    },
     service::{KeyIssuer, NewKeyRequest},
 };
 
@@ -78,15 +81,25 @@ impl<'a> KeyBuilder<'a> {
     ///
     /// Never: a store in memory answers at once and does not fail.
     pub fn issue(self) -> ApiKey {
+        self.make().0
+    }
+
+    /// Makes the key, with its record.
+    pub(super) fn make(self) -> (ApiKey, KeyRecord) {
         let Self { server, request } = self;
-        let issuer = KeyIssuer {
-            store: server.service.store(),
-            secrets: &server.service.settings().secrets,
-            ids: &server.ids,
-        };
+        let issuer = server.issuer();
         let made = issuer.issue(request, server.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let (key, _) = at_once(made).expect("a key");
-        key
+        at_once(made).expect("a key")
+    }
+}
+
+impl MockServer {
+    pub(super) fn issuer(&self) -> KeyIssuer<'_> {
+        KeyIssuer {
+            store: self.service.store(),
+            secrets: &self.service.settings().secrets,
+            ids: &self.ids,
+        }
     }
 }

@@ -22,7 +22,10 @@ mod record;
 mod requests;
 #[cfg(feature = "wiremock")]
 mod responder;
+mod seed;
+mod snapshot;
 mod spoil;
+mod status;
 
 use std::{
     net::SocketAddr,
@@ -40,6 +43,8 @@ pub use log::{Body, Recorded};
 pub use requests::Requests;
 #[cfg(feature = "wiremock")]
 pub use responder::Responder;
+pub use snapshot::Snapshot;
+pub use status::NotPut;
 
 pub use crate::service::Fired;
 use crate::{

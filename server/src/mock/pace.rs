@@ -20,7 +20,7 @@ pub(super) struct MovableClock {
 
 /// What a clock shows: its base, shifted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+struct Pace {
     base: Base,
     shift: i64,
 }
@@ -33,6 +33,13 @@ enum Base {
     Running(TokioClock),
     /// The machine's.
     Machine,
+}
+
+/// What a clock showed, and how it ran.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    pace: Pace,
+    at: Millis,
 }
 
 impl Pace {
@@ -121,6 +128,19 @@ impl MovableClock {
             }
             false
         });
+    }
+
+    /// What it shows and how it runs, to be gone back to.
+    pub(super) fn shown(&self) -> Shown {
+        let pace = *self.pace.borrow();
+        Shown { pace, at: pace.now() }
+    }
+
+    /// Shows a moment again, and runs on from it as it did then.
+    pub(super) fn show_again(&self, shown: Shown) {
+        let Shown { mut pace, at } = shown;
+        pace.show(at);
+        self.pace.send_replace(pace);
     }
 
     /// Stands still from now on.

@@ -50,6 +50,10 @@ impl Cache {
         (!is_older(*read, BELIEVED)).then(|| Arc::clone(key))
     }
 
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn put(&self, key: &Arc<KeyRecord>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KEYS {

@@ -14,6 +14,10 @@ use crate::{clock::Millis, ids::named};
 pub(super) struct Uses(Mutex<HashMap<(i64, i64), u64>>);
 
 impl Uses {
+    pub(super) fn clear(&self) {
+        self.counts().clear();
+    }
+
     fn counts(&self) -> MutexGuard<'_, HashMap<(i64, i64), u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

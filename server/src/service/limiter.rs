@@ -36,6 +36,10 @@ pub enum Limited {
 pub(super) struct Limiter(Mutex<HashMap<Limited, Window>>);
 
 impl Limiter {
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn with<T>(&self, who: Limited, now: Millis, look: impl FnOnce(&mut Window) -> T) -> T {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= MOST_WINDOWS {

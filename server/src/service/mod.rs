@@ -93,6 +93,13 @@ impl Service {
         &self.store
     }
 
+    /// Forgets what it knows beside the store, which was replaced: keys, windows, counts.
+    pub fn forget(&self) {
+        self.callers.clear();
+        self.limiter.clear();
+        self.legacy_uses.clear();
+    }
+
     fn secrets(&self) -> &Secrets {
         &self.settings.secrets
     }

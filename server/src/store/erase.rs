@@ -5,7 +5,10 @@ use parcelo::{Deleted, Environment};
 use rusqlite::Connection;
 
 use super::{Store, StoreError};
-use crate::{clock::Millis, core::Tenant};
+use crate::{
+    clock::Millis,
+    core::{AccountKey, Tenant},
+};
 
 /// How many parcels one commit of the purge deletes.
 const PAGE: u64 = 1_000;
@@ -24,6 +27,21 @@ impl Store {
             return Ok(Deleted::default());
         }
         self.call(move |db| reset(db, tenant.number())).await
+    }
+
+    /// The same for every sandbox.
+    pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
+        self.call(|db| {
+            let mut find = db.prepare_cached("SELECT id FROM accounts ORDER BY id")?;
+            let accounts = find.query_map([], |row| row.get(0).map(AccountKey))?;
+            let mut all = Deleted::default();
+            for account in accounts.collect::<Result<Vec<_>, _>>()? {
+                let tenant = Tenant { account, environment: Environment::Sandbox };
+                all = sum(all, reset(db, tenant.number())?);
+            }
+            Ok(all)
+        })
+        .await
     }
 
     /// Deletes what all sandboxes have from `before` and earlier, at most 1,000 parcels a commit.

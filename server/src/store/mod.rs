@@ -8,6 +8,7 @@
 mod apply;
 mod carriers;
 mod connection;
+mod copy;
 mod deliveries;
 mod endpoints;
 mod erase;

@@ -33,6 +33,7 @@ mod reprint;
 mod requests;
 mod reset;
 mod running;
+mod state;
 mod tracking;
 mod void;
 mod webhooks;

@@ -1,0 +1,186 @@
+//! The mock server's state: parcels to begin with, statuses to be put, and going back.
+
+use std::time::Duration;
+
+use parcelo::{ParcelStatus, TrackingNumber};
+use parcelo_server::mock::{Clock, MockServer, NotPut};
+use serde_json::{Value, json};
+
+use crate::api::{Api, numbered, order};
+
+async fn start(seed: u64) -> (MockServer, Api) {
+    let server = MockServer::builder().seed(seed).start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
+}
+
+async fn list(api: &Api, query: &str) -> Value {
+    api.get(&format!("/api/v1/parcels?{query}")).await.json()
+}
+
+async fn history(api: &Api, number: &str) -> Vec<String> {
+    let path = format!("/api/v1/tracking/{number}?includeHistory=true");
+    let answer = api.get(&path).await.json();
+    let history = answer["history"].as_array().unwrap().clone();
+    history.iter().map(|entry| entry["status"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn seeded_parcels_are_orders_like_any_other() {
+    let (server, api) = start(1).await;
+    let numbers = server.seed_parcels(7).await;
+    assert_eq!(numbers.len(), 7);
+    assert_eq!(list(&api, "").await["meta"]["total"], 7);
+    for (country, count) in [("EC", 3), ("MX", 2), ("CO", 2)] {
+        assert_eq!(list(&api, &format!("country={country}")).await["meta"]["total"], count);
+    }
+    let found = list(&api, "externalOrderId=SEED-00007").await;
+    assert_eq!(found["data"][0]["trackingNumber"], numbers[6].as_str());
+    assert_eq!(server.seed_parcels(2).await.len(), 2, "a second time makes further ones");
+    let (other, _) = start(1).await;
+    assert_eq!(other.seed_parcels(7).await, numbers);
+}
+
+#[tokio::test]
+async fn a_status_is_put_by_the_shortest_way_that_the_table_has() {
+    let ways: [(&str, &[&str]); 11] = [
+        ("LABEL_GENERATED", &[]),
+        ("MANIFEST_SUBMITTED", &["MANIFEST_SUBMITTED"]),
+        ("PICKED_UP", &["PICKED_UP"]),
+        ("CUSTOMS_CLEARANCE", &["CUSTOMS_CLEARANCE"]),
+        ("CUSTOMS_HOLD", &["PICKED_UP", "CUSTOMS_HOLD"]),
+        ("IN_TRANSIT", &["IN_TRANSIT"]),
+        ("OUT_FOR_DELIVERY", &["PICKED_UP", "OUT_FOR_DELIVERY"]),
+        ("DELIVERED", &["IN_TRANSIT", "DELIVERED"]),
+        ("DELIVERY_FAILED", &["IN_TRANSIT", "DELIVERY_FAILED"]),
+        ("RETURN_TO_SENDER", &["PICKED_UP", "RETURN_TO_SENDER"]),
+        ("VOIDED", &["VOIDED"]),
+    ];
+    let (server, api) = start(1).await;
+    let numbers = server.seed_parcels(ways.len()).await;
+    for (number, (status, way)) in numbers.iter().zip(ways) {
+        let gone = server.put_status(number, ParcelStatus::from(status)).await.unwrap();
+        let gone: Vec<_> = gone.iter().map(ParcelStatus::code).collect();
+        assert_eq!(gone, way, "{status}");
+        let told = [&["ORDERED", "LABEL_GENERATED"], way].concat();
+        assert_eq!(history(&api, number.as_str()).await, told);
+        let listed = list(&api, &format!("status={status}")).await;
+        let mut listed = listed["data"].as_array().unwrap().iter();
+        assert!(listed.any(|parcel| parcel["trackingNumber"] == number.as_str()), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_status_brings_along_is_there_too() {
+    let (server, api) = start(1).await;
+    let number = server.seed_parcels(1).await.remove(0);
+    server.put_status(&number, ParcelStatus::ManifestSubmitted).await.unwrap();
+    let listed = list(&api, "").await;
+    let manifest = listed["data"][0]["manifestId"].as_str().unwrap().to_owned();
+    let manifest = api.get(&format!("/api/v1/manifests/{manifest}")).await.json();
+    assert_eq!(manifest["data"]["trackingNumbers"], json!([number]), "{manifest}");
+}
+
+#[tokio::test]
+async fn a_status_that_cannot_be_reached_is_an_error_and_changes_nothing() {
+    let (server, api) = start(1).await;
+    let number = server.seed_parcels(1).await.remove(0);
+    server.put_status(&number, ParcelStatus::InTransit).await.unwrap();
+    for status in ["VOIDED", "LABEL_GENERATED", "MANIFEST_SUBMITTED", "LOST_AT_SEA"] {
+        let refused = server.put_status(&number, ParcelStatus::from(status)).await.unwrap_err();
+        let (from, to) = (ParcelStatus::InTransit, ParcelStatus::from(status));
+        assert_eq!(refused, NotPut::Unreachable { number: number.clone(), from, to });
+    }
+    assert_eq!(history(&api, number.as_str()).await.len(), 3);
+    let nobodys = TrackingNumber::parse("SBEC0000000000000").unwrap();
+    let refused = server.put_status(&nobodys, ParcelStatus::InTransit).await.unwrap_err();
+    assert_eq!(refused, NotPut::NoParcel(nobodys));
+}
+
+#[tokio::test]
+async fn a_step_that_the_service_refuses_says_why() {
+    let (server, _) = start(1).await;
+    server.clock().set("2026-01-05T09:00:00Z").await;
+    let number = server.seed_parcels(1).await.remove(0);
+    server.clock().set("2026-01-05T08:00:00Z").await;
+    let refused = server.put_status(&number, ParcelStatus::InTransit).await.unwrap_err();
+    assert!(refused.to_string().ends_with("the clock stands before the parcel's last event"));
+}
+
+#[tokio::test]
+async fn a_restored_server_answers_as_it_did_and_its_journeys_go_on() {
+    let (server, api) = start(1).await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    server.clock().advance(Duration::from_secs(7 * 60)).await;
+    let snapshot = server.snapshot().await;
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        server.restore(&snapshot).await;
+        assert_eq!(server.clock().now().to_rfc3339(), "2026-01-05T08:07:00+00:00");
+        let fired = server.clock().advance(Duration::from_secs(8 * 60)).await;
+        let created = api.create(&order("order-0002")).await;
+        let key = server.key().issue();
+        let total = list(&api, "").await["meta"]["total"].clone();
+        runs.push((fired, created.bytes, created.headers, key.secret().to_owned(), total));
+    }
+    assert_eq!(runs[0].0.len(), 2);
+    assert_eq!(runs[0].4, 2);
+    assert!(runs.iter().all(|run| *run == runs[0]), "{runs:?}");
+}
+
+#[tokio::test]
+async fn keys_made_after_the_snapshot_are_unknown_again_and_windows_are_new() {
+    let server = MockServer::start().await;
+    let limited = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
+    let snapshot = server.snapshot().await;
+    let later = Api::with_key(server.url(), &server.key().issue());
+    assert_eq!(later.get("/api/v1/health").await.status, 200);
+    for status in [200, 429] {
+        assert_eq!(limited.get("/api/v1/health").await.status, status);
+    }
+    server.restore(&snapshot).await;
+    assert_eq!(later.get("/api/v1/health").await.refusal().1, "AUTH_INVALID_API_KEY");
+    assert_eq!(limited.get("/api/v1/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_snapshot_can_be_another_servers_start() {
+    let (first, api) = start(7).await;
+    let number = api.created(&order("order-0001")).await;
+    let snapshot = first.snapshot().await;
+    let second = MockServer::builder().seed(7).clock(Clock::system()).start().await;
+    let key = first.key().issue();
+    second.restore(&snapshot).await;
+    let same = second.key().issue();
+    assert_eq!(key.secret(), same.secret());
+    let there = Api::with_key(second.url(), &same);
+    assert_eq!(there.track(&number).await.status, 200);
+    assert_eq!(second.clock().now(), first.clock().now());
+    there.created(&order("order-0002")).await;
+    assert_eq!(list(&api, "").await["meta"]["total"], 1, "they share nothing");
+}
+
+#[tokio::test]
+#[should_panic(expected = "another seed")]
+async fn a_snapshot_of_another_seed_is_refused() {
+    let (first, _) = start(1).await;
+    let (second, _) = start(2).await;
+    second.restore(&first.snapshot().await).await;
+}
+
+#[tokio::test]
+async fn a_reset_empties_every_account_and_leaves_keys_and_clock() {
+    let (server, api) = start(1).await;
+    let other = Api::with_key(server.url(), &server.key().account("other").issue());
+    server.clock().advance(Duration::from_secs(60)).await;
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    other.created(&numbered("order-0001", "SB-SUCCESS-0002")).await;
+    let deleted = server.reset().await;
+    assert_eq!((deleted.parcels, deleted.idempotency_keys), (2, 2));
+    for api in [&api, &other] {
+        assert_eq!(list(api, "").await["meta"]["total"], 0);
+    }
+    assert_eq!(server.clock().advance(Duration::from_secs(3600)).await, []);
+    assert_eq!(server.clock().now().to_rfc3339(), "2026-01-05T09:01:00+00:00");
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+}
