@@ -1,14 +1,17 @@
 //! Making a client, and what it refuses to be made of.
 
-use std::{env, net::IpAddr, sync::Arc};
+use std::{env, sync::Arc};
 
 use http::{
     HeaderMap, HeaderValue,
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
-use url::{Host, Url};
+use url::Url;
 
-use super::{Client, Error, Retry, Timeouts, Transport, error::Texts, socket::Http};
+use super::{
+    Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
+    attempt::Observer, clock::Anchor, error::Texts, labels::is_loopback, socket::Http, turn::Line,
+};
 use crate::{ApiKey, Environment, Language, header};
 
 /// Makes a [`Client`].
@@ -33,9 +36,10 @@ pub struct ClientBuilder {
     key: ApiKey,
     base_url: Option<Url>,
     language: Language,
-    timeouts: Timeouts,
-    retry: Retry,
+    settings: Settings,
+    labels_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
+    observer: Option<Observer>,
 }
 
 const KEY: &str = "PARCELO_API_KEY";
@@ -47,9 +51,10 @@ impl ClientBuilder {
             key,
             base_url: None,
             language: Language::default(),
-            timeouts: Timeouts::default(),
-            retry: Retry::standard(),
+            settings: Settings::default(),
+            labels_hosts: Vec::new(),
             transport: None,
+            observer: None,
         }
     }
 
@@ -79,12 +84,28 @@ impl ClientBuilder {
 
     /// How long to wait for what.
     pub fn timeouts(self, timeouts: Timeouts) -> Self {
-        Self { timeouts, ..self }
+        Self { settings: Settings { timeouts, ..self.settings }, ..self }
     }
 
     /// How often to try.
     pub fn retry(self, retry: Retry) -> Self {
-        Self { retry, ..self }
+        Self { settings: Settings { retry, ..self.settings }, ..self }
+    }
+
+    /// How to keep to the key's rate limit. Even gaps between requests unless set.
+    pub fn rate_limit(self, rate_limit: RateLimit) -> Self {
+        Self { settings: Settings { rate_limit, ..self.settings }, ..self }
+    }
+
+    /// Who is told about each attempt, as soon as it is over: for counters and logs. It should be
+    /// quick, for the call goes on afterwards.
+    pub fn on_attempt(self, observer: impl Fn(&Attempt) + Send + Sync + 'static) -> Self {
+        Self { observer: Some(Observer(Arc::new(observer))), ..self }
+    }
+
+    /// The hosts, besides the service's own, from which label links are opened.
+    pub fn labels_hosts<H: Into<String>>(self, hosts: impl IntoIterator<Item = H>) -> Self {
+        Self { labels_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// What carries requests, instead of HTTP. A base URL is then optional.
@@ -106,18 +127,22 @@ impl ClientBuilder {
         }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(Http::new(self.timeouts)?),
+            None => Arc::new(Http::new(self.settings.timeouts)?),
         };
-        Ok(Client::new(super::Inner {
+        let environment = self.key.environment();
+        let shared = Shared {
             base_url,
-            environment: self.key.environment(),
+            environment,
             language: self.language,
             headers: headers(&self.key, self.language)?,
-            timeouts: self.timeouts,
-            retry: self.retry,
+            labels_hosts: self.labels_hosts,
             transport,
-            rng: std::sync::Mutex::default(),
-        }))
+            observer: self.observer,
+            decider: std::sync::Mutex::default(),
+            line: Line::new(environment.requests_per_second()),
+            anchor: Anchor::now(),
+        };
+        Ok(Client { shared: Arc::new(shared), settings: self.settings })
     }
 }
 
@@ -169,13 +194,7 @@ fn checked_address(address: &str) -> Result<Url, Error> {
 
 /// True when requests would cross a network unencrypted.
 fn is_exposed(url: &Url) -> bool {
-    let near = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(ip)) => IpAddr::from(ip).is_loopback(),
-        Some(Host::Ipv6(ip)) => IpAddr::from(ip).to_canonical().is_loopback(),
-        None => false,
-    };
-    url.scheme() == "http" && !near
+    url.scheme() == "http" && !is_loopback(url)
 }
 
 /// The headers of every request.

@@ -25,6 +25,13 @@ pub(super) fn hint(
         .or_else(|| window(status, headers, date?))
 }
 
+/// The seconds from the answer's own `Date` to the end of the rate limit's window.
+pub(super) fn rest(headers: &HeaderMap, reset: u64) -> Option<u64> {
+    let date = httpdate::parse_http_date(text(headers, &standard::DATE)?).ok()?;
+    let date = date.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+    reset.checked_sub(date)
+}
+
 /// The rest of the rate limit's window; it says nothing about other troubles.
 fn window(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Option<Duration> {
     let reset = headers.get(header::RATE_RESET).filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
