@@ -7,8 +7,12 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod keys;
 mod labels;
+mod limits;
+mod many;
 mod operations;
+mod outage;
 mod retries;
 mod script;
 mod socket;
