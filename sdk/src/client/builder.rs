@@ -6,7 +6,7 @@ use http::{
     HeaderMap, HeaderValue,
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
-use url::Url;
+use url::{Host, Url};
 
 use super::{
     Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
@@ -115,7 +115,9 @@ impl ClientBuilder {
 
     /// The client. It connects when it is first used.
     ///
-    /// Errors without a base URL, and when a live key would travel unencrypted to another machine.
+    /// Errors without a base URL, when a live key would travel unencrypted to another machine, when
+    /// the address names the environment that the key is not of (`sandbox`, or `live`, `prod`,
+    /// `production`, as a part of its host's name), and when a label host is none.
     pub fn build(self) -> Result<Client, Error> {
         let base_url = match (self.base_url, &self.transport) {
             (Some(base_url), _) => base_url,
@@ -124,6 +126,12 @@ impl ClientBuilder {
         };
         if self.key.environment() == Environment::Production && is_exposed(&base_url) {
             return Err(Error::config(EXPOSED));
+        }
+        if environment_of(&base_url).is_some_and(|there| there != self.key.environment()) {
+            return Err(Error::config(OTHER_ENVIRONMENT));
+        }
+        if self.labels_hosts.iter().any(|host| Host::parse(host).is_err()) {
+            return Err(Error::config(BAD_HOST));
         }
         let transport = match self.transport {
             Some(transport) => transport,
@@ -167,6 +175,25 @@ const EXPOSED: Texts = (
     "A live key must not travel unencrypted: use an https address.",
     "Una clave de producción no debe viajar sin cifrar: use una dirección https.",
 );
+
+const OTHER_ENVIRONMENT: Texts = (
+    "The key and the address are of different environments: sandbox and production.",
+    "La clave y la dirección son de entornos distintos: sandbox y producción.",
+);
+const BAD_HOST: Texts = (
+    "A label host is not a host's name; give it without scheme, port and path.",
+    "Un servidor de etiquetas no es un nombre de servidor; indíquelo sin esquema, puerto ni ruta.",
+);
+
+/// The environment that an address names, if it names one.
+fn environment_of(url: &Url) -> Option<Environment> {
+    let parts = url.domain()?.split(['.', '-']);
+    parts.into_iter().find_map(|part| match part {
+        "sandbox" => Some(Environment::Sandbox),
+        "live" | "prod" | "production" => Some(Environment::Production),
+        _ => None,
+    })
+}
 
 /// The fault without the variable's content, which may be a secret.
 fn fault_of(fault: &env::VarError) -> &'static str {
@@ -259,6 +286,46 @@ mod tests {
         for (address, fine) in table {
             assert_eq!(build(Environment::Production, address).is_ok(), fine, "{address}");
             assert!(build(Environment::Sandbox, address).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_not_sent_to_the_environment_it_is_not_of() {
+        use Environment::{Production, Sandbox};
+        let table = [
+            ("https://sandbox.parcelo.example", Some(Sandbox)),
+            ("https://api-sandbox.parcelo.example/v", Some(Sandbox)),
+            ("https://SANDBOX.parcelo.example", Some(Sandbox)),
+            ("https://live.parcelo.example", Some(Production)),
+            ("https://api.prod.parcelo.example", Some(Production)),
+            ("https://production.parcelo.example", Some(Production)),
+            ("https://api.parcelo.example/sandbox", None),
+            ("https://sandboxes.parcelo.example", None),
+            ("http://127.0.0.1:8081", None),
+        ];
+        for (address, there) in table {
+            for key in Environment::ALL {
+                let fine = there.is_none_or(|there| there == key);
+                assert_eq!(build(key, address).is_ok(), fine, "{key} {address}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_label_host_is_a_host() {
+        let table = [
+            ("labels.parcelo.example", true),
+            ("127.0.0.1", true),
+            ("https://labels.parcelo.example", false),
+            ("labels.parcelo.example:8443", false),
+            ("labels.parcelo.example/a", false),
+            ("labels\r\n", false),
+            ("", false),
+        ];
+        for (host, fine) in table {
+            let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+            let builder = ClientBuilder::new(key).base_url("http://h").unwrap();
+            assert_eq!(builder.labels_hosts([host]).build().is_ok(), fine, "{host:?}");
         }
     }
 

@@ -81,7 +81,9 @@ impl Course {
             self.trace.attempts += 1;
             self.began = clock::now();
             let span = self.span();
-            match self.attempt(&read).instrument(span).await {
+            let result = self.exchange(&read).instrument(span.clone()).await;
+            record(&span, &result);
+            match result {
                 Ok(answer) => {
                     self.succeeded(answer.status);
                     return Ok(answer);
@@ -89,21 +91,6 @@ impl Course {
                 Err(failure) => self.recover(failure).await?,
             }
         }
-    }
-
-    async fn attempt<T, R>(&self, read: impl Fn(Reader) -> R) -> Result<Answer<T>, Failure>
-    where
-        R: Future<Output = Result<T, Failure>>,
-    {
-        let result = self.exchange(read).await;
-        let span = Span::current();
-        match &result {
-            Ok(answer) => span.record("http.response.status_code", answer.status.as_u16()),
-            Err(failure) => span
-                .record("http.response.status_code", failure.status())
-                .record("error.type", failure.error_type()),
-        };
-        result
     }
 
     async fn exchange<T, R>(&self, read: impl Fn(Reader) -> R) -> Result<Answer<T>, Failure>
@@ -280,4 +267,16 @@ impl Course {
             "error.type" = Empty,
         )
     }
+}
+
+fn record<T>(span: &Span, result: &Result<Answer<T>, Failure>) {
+    if span.is_disabled() {
+        return;
+    }
+    match result {
+        Ok(answer) => span.record("http.response.status_code", answer.status.as_u16()),
+        Err(failure) => span
+            .record("http.response.status_code", failure.status())
+            .record("error.type", failure.error_type()),
+    };
 }

@@ -16,3 +16,4 @@ mod outage;
 mod retries;
 mod script;
 mod socket;
+mod spans;
