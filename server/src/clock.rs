@@ -85,6 +85,29 @@ impl Clock for ManualClock {
     }
 }
 
+/// A clock that begins at a moment and runs as tokio's time does: with the machine, or, on a runtime
+/// whose time is paused, as far as its sleeps have been moved.
+#[derive(Debug, Clone, Copy)]
+pub struct TokioClock {
+    origin: Millis,
+    start: tokio::time::Instant,
+}
+
+impl TokioClock {
+    /// A clock that shows `origin` now.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads tokio's time")]
+    pub fn starting_at(origin: Millis) -> Self {
+        Self { origin, start: tokio::time::Instant::now() }
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Millis {
+        let run = self.start.elapsed().as_millis();
+        self.origin.plus(i64::try_from(run).unwrap_or(i64::MAX))
+    }
+}
+
 /// Real time since some moment of this process, for how long a cached thing may be believed and
 /// how long work took; it has nothing to do with the service's own clock.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
@@ -107,5 +130,14 @@ mod tests {
         clock.set(clock.now().plus(Millis::SECOND));
         assert_eq!(clock.now(), Millis(1_005));
         assert_eq!(Millis(-1).second(), -1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tokio_clock_moves_with_the_sleeps_of_a_paused_runtime_only() {
+        let clock = TokioClock::starting_at(Millis(5));
+        tokio::task::yield_now().await;
+        assert_eq!(clock.now(), Millis(5));
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert_eq!(clock.now(), Millis(5 + Millis::HOUR));
     }
 }

@@ -84,8 +84,23 @@ impl<'a> Call<'a> {
         };
         let address =
             Uri::try_from(address).map_err(|fault| Error::config(UNSENDABLE).because(fault))?;
-        let linked = matches!(self.target, Target::Link(_));
-        Ok(Draft { operation: self.operation, address, linked, body: self.body.clone() })
+        let (operation, template) = (self.operation, self.template());
+        Ok(Draft {
+            operation,
+            template,
+            address,
+            linked: self.is_linked(),
+            body: self.body.clone(),
+        })
+    }
+
+    /// The path without its parameters, for logs.
+    pub(super) fn template(&self) -> &'static str {
+        if self.is_linked() { "{labelUrl}" } else { self.operation.path() }
+    }
+
+    fn is_linked(&self) -> bool {
+        matches!(self.target, Target::Link(_))
     }
 
     fn address(&self, base: &str, parameter: &str) -> String {
@@ -107,6 +122,7 @@ impl<'a> Call<'a> {
 #[derive(Debug)]
 pub(super) struct Draft {
     operation: Operation,
+    pub(super) template: &'static str,
     address: Uri,
     /// It goes to a link: without the key, and outside its rate limit.
     linked: bool,
@@ -131,11 +147,6 @@ impl Draft {
             request.headers_mut().insert(CONTENT_TYPE, json);
         }
         request
-    }
-
-    /// The path without its parameters, for logs.
-    pub(super) fn template(&self) -> &'static str {
-        if self.linked { "{labelUrl}" } else { self.operation.path() }
     }
 
     /// Whether the key's rate limit counts it.

@@ -252,7 +252,7 @@ impl Course {
     /// The span of one attempt, named as OpenTelemetry names HTTP. Not the address: it holds
     /// tracking numbers.
     fn span(&self) -> Span {
-        let (method, template) = (self.operation.method().as_str(), self.draft.template());
+        let (method, template) = (self.operation.method().as_str(), self.draft.template);
         let base = self.client.base_url();
         debug_span!(
             "parcelo.attempt",

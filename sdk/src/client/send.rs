@@ -1,7 +1,7 @@
 //! Making a call and reading its JSON.
 
 use serde::de::DeserializeOwned;
-use tracing::{Instrument, debug_span};
+use tracing::{Instrument, debug_span, field::Empty};
 
 use super::{
     Client, Error, Failure, Reply,
@@ -39,13 +39,25 @@ impl Client {
     where
         R: Future<Output = Result<T, Failure>>,
     {
-        let span = debug_span!("parcelo.call", operation = call.operation.name());
-        async {
+        let span = debug_span!(
+            "parcelo.call",
+            "http.request.method" = call.operation.method().as_str(),
+            "url.template" = call.template(),
+            "http.response.status_code" = Empty,
+            attempts = Empty,
+        );
+        let answer = async {
             let mut course = Course::begin(self, call).await?;
             let answer = course.answer(read).await?;
-            Ok((answer, course))
+            Ok::<_, Error>((answer, course))
         }
-        .instrument(span)
-        .await
+        .instrument(span.clone())
+        .await;
+        let (status, attempts) = match &answer {
+            Ok((answer, course)) => (Some(answer.status.as_u16()), course.trace.attempts),
+            Err(error) => (error.status(), error.attempts()),
+        };
+        span.record("http.response.status_code", status).record("attempts", attempts);
+        answer
     }
 }

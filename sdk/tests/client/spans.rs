@@ -91,8 +91,12 @@ fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
         ),
     ];
     assert_eq!(collected.of("parcelo.attempt"), expected);
-    let calls =
-        [r#"parcelo.call operation="CreateOrder""#, r#"parcelo.call operation="GetTracking""#];
+    let calls = [
+        format!(
+            r#"parcelo.call http.request.method="POST" url.template="{path}" http.response.status_code=201 attempts=2"#
+        ),
+        format!(r#"parcelo.call http.request.method="GET" url.template="{tracking}" attempts=1"#),
+    ];
     assert_eq!(collected.of("parcelo.call"), calls);
 }
 

@@ -130,6 +130,20 @@ impl Refusal {
         Self { values, ..ErrorCode::IllegalTransition.into() }
     }
 
+    /// A refusal as a caller may meet it, with an example wherever the code's text names something.
+    pub fn example(code: ErrorCode) -> Self {
+        match code {
+            ErrorCode::ValidationFailed => Self::invalid(&[]),
+            ErrorCode::AuthCountryNotAllowed => Self::country(CountryCode::MX, &[CountryCode::EC]),
+            ErrorCode::RateLimitExceeded => Self::rate_limited(1),
+            ErrorCode::IdempotencyInProgress => Self::in_progress(),
+            ErrorCode::ServiceUnavailable => Self::unavailable(),
+            ErrorCode::ParcelAlreadyManifested => Self::already_manifested("man_1"),
+            ErrorCode::IllegalTransition => Self::transition(State::Delivered, State::InTransit),
+            code => Self::status(code, State::Delivered),
+        }
+    }
+
     /// The refusal on the wire.
     pub fn to_envelope(&self, request_id: &str) -> ErrorEnvelope {
         let error = ErrorBody {
@@ -184,6 +198,16 @@ mod tests {
             let error = refusal.to_envelope("req_1").error;
             assert!(!error.message.contains('{') && !error.message_es.contains('{'), "{error:?}");
             assert_ne!(error.message, error.message_es);
+        }
+    }
+
+    #[test]
+    fn every_code_has_an_example_with_whole_texts() {
+        for code in ErrorCode::ALL {
+            let refusal = Refusal::example(*code);
+            let error = refusal.to_envelope("req_1").error;
+            assert_eq!(refusal.code, *code);
+            assert!(!error.message.contains('{') && !error.message_es.contains('{'), "{error:?}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use parcelo::{Envelope, ErrorCode, Meta, VoidRequest, VoidResult, VoidSummary, VoidedOrders};
 use serde_json::json;
 
-use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Version, to_body};
+use super::{Cause, Event, Op, ParcelKey, ParcelRow, Refusal, State, Version, to_body};
 use crate::clock::Millis;
 
 /// What voiding changes, and the body of its answer.
@@ -26,7 +26,7 @@ pub fn void(
     now: Millis,
 ) -> Result<Voiding, Refusal> {
     let (mut expect, mut ops) = (Vec::new(), Vec::new());
-    for parcel in found.iter().flatten().filter(|parcel| parcel.state.can_become(State::Voided)) {
+    for parcel in found.iter().flatten().filter(|parcel| can_be_voided(parcel.state)) {
         expect.push((parcel.key, parcel.version));
         ops.extend(moves(parcel, request.reason.clone(), now));
     }
@@ -40,6 +40,10 @@ pub fn void(
     let meta = Meta { request_id: request_id.to_owned() };
     let body = to_body(&Envelope { success: true, data: voided, meta });
     Ok(Voiding { body, expect, ops })
+}
+
+fn can_be_voided(state: State) -> bool {
+    state.can_become_by(Cause::Void, State::Voided)
 }
 
 fn moves(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> {
@@ -60,7 +64,7 @@ fn result(number: &str, parcel: Option<&ParcelRow>, now: Millis) -> VoidResult {
         return failed(number, None, &ErrorCode::ParcelNotFound.into());
     };
     let is_void = parcel.state == State::Voided;
-    if !is_void && !parcel.state.can_become(State::Voided) {
+    if !is_void && !can_be_voided(parcel.state) {
         let refusal = Refusal::status(ErrorCode::ParcelNotVoidable, parcel.state);
         return failed(number, Some(parcel.state), &refusal);
     }

@@ -27,7 +27,7 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
 }
 
 /// Reads a body that says nothing, so that the connection can be used again.
-pub(super) async fn ignore(request: Request) {
+pub(crate) async fn ignore(request: Request) {
     // One that is too long, or breaks off, says as little.
     let _ = Limited::new(request.into_body(), MOST).collect().await;
 }

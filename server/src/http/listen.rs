@@ -1,14 +1,15 @@
 //! Accepting connections: sockets, their limits in time and number, and stopping in order.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, body::Body, extract::Request};
+use axum::{Router, body::Body, extract::Request, response::Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinHandle,
@@ -47,6 +48,30 @@ impl Stop {
     }
 }
 
+/// A connection as a listener serves it: plain, or one that the mock server can break.
+pub(crate) trait Line: AsyncRead + AsyncWrite + Unpin + Send + Sized + 'static {
+    /// What each answer passes on its way out.
+    type Exit: Clone + Send + Sync + 'static;
+
+    /// Takes a connection.
+    fn open(stream: TcpStream) -> (Self, Self::Exit);
+
+    /// Lets an answer out; an error ends the connection without it.
+    fn pass(exit: &Self::Exit, answer: Response) -> io::Result<Response>;
+}
+
+impl Line for TcpStream {
+    type Exit = ();
+
+    fn open(stream: Self) -> (Self, ()) {
+        (stream, ())
+    }
+
+    fn pass((): &(), answer: Response) -> io::Result<Response> {
+        Ok(answer)
+    }
+}
+
 /// A listener that serves until it is stopped.
 #[derive(Debug)]
 pub struct Listener(JoinHandle<()>);
@@ -54,7 +79,12 @@ pub struct Listener(JoinHandle<()>);
 impl Listener {
     /// Serves the routes on a socket until it is told to stop.
     pub fn start(socket: TcpListener, routes: Router, stop: Stop) -> Self {
-        Self(tokio::spawn(accept(socket, routes, stop)))
+        Self::start_on::<TcpStream>(socket, routes, stop)
+    }
+
+    /// The same on connections of another kind.
+    pub(crate) fn start_on<L: Line>(socket: TcpListener, routes: Router, stop: Stop) -> Self {
+        Self(tokio::spawn(accept::<L>(socket, routes, stop)))
     }
 
     /// Waits until requests in flight are answered after a stop.
@@ -65,14 +95,14 @@ impl Listener {
     }
 }
 
-async fn accept(socket: TcpListener, routes: Router, stop: Stop) {
+async fn accept<L: Line>(socket: TcpListener, routes: Router, stop: Stop) {
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
         tokio::select! {
             accepted = socket.accept() => match accepted {
-                Ok((stream, peer)) => serve(stream, peer, routes.clone(), place, &graceful),
+                Ok((stream, peer)) => serve::<L>(stream, peer, routes.clone(), place, &graceful),
                 Err(error) => rest_after(&error).await,
             },
             () = stop.told() => break,
@@ -90,7 +120,7 @@ async fn rest_after(error: &std::io::Error) {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
-fn serve(
+fn serve<L: Line>(
     stream: TcpStream,
     peer: SocketAddr,
     routes: Router,
@@ -99,19 +129,21 @@ fn serve(
 ) {
     // Small answers leave at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
+    let (line, exit) = L::open(stream);
     let service = service_fn(move |request: Request<Incoming>| {
-        let routes = routes.clone();
+        let (routes, exit) = (routes.clone(), exit.clone());
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(Peer(peer.ip()));
-            routes.oneshot(request).await
+            let Ok(answer) = routes.oneshot(request).await;
+            L::pass(&exit, answer)
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .auto_date_header(false)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(line), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         // A client that breaks off is no fault of ours.

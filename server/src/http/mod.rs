@@ -36,7 +36,9 @@ use url::Url;
 
 use crate::service::Service;
 pub(crate) use answer::Refused;
+pub(crate) use body::ignore;
 pub use gate::Peer;
+pub(crate) use listen::Line;
 pub use listen::{Listener, Stop};
 
 /// Where the OpenAPI document is.
@@ -55,8 +57,17 @@ pub struct Api {
 
 /// The routes of one environment.
 pub fn router(api: Api) -> Router {
-    let files = format!("{}/{{file}}", labels_path(&api));
-    let routes = Router::new()
+    gated(routes(&api), api)
+}
+
+/// The same, with something between the gate and the handlers.
+pub(crate) fn router_through(api: Api, between: impl FnOnce(Router<Api>) -> Router<Api>) -> Router {
+    gated(between(routes(&api)), api)
+}
+
+fn routes(api: &Api) -> Router<Api> {
+    let files = format!("{}/{{file}}", labels_path(api));
+    Router::new()
         .merge(operation(Operation::CreateOrder, post(orders::create)))
         .merge(operation(Operation::VoidOrders, post(orders::void)))
         .merge(operation(Operation::GetTracking, get(tracking::get)))
@@ -82,8 +93,7 @@ pub fn router(api: Api) -> Router {
         .route(docs::PAGE, get(docs::page))
         .route("/docs/{file}", get(docs::file))
         .route(health::LIVE, get(health::live))
-        .route(health::READY, get(health::ready));
-    gated(routes, api)
+        .route(health::READY, get(health::ready))
 }
 
 /// Routes behind the gate, with answers in JSON for whatever they do not have.

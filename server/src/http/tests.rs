@@ -19,7 +19,7 @@ use crate::{
     core::{Changes, Countries, Event, Op, Secrets, Site, State, access, legacy::Era, sample},
     ids::Ids,
     service::{KeyIssuer, Limits, NewKeyRequest, Service, Settings},
-    store::Store,
+    store::{Store, held},
 };
 
 const NOW: Millis = Millis(1_767_600_000_000);
@@ -64,6 +64,7 @@ impl House {
             limits: Limits { enforced: false, ..Limits::default() },
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
+            webhooks_allow_private: false,
             legacy,
         };
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));
@@ -303,13 +304,12 @@ async fn failures(house: &mut House, folder: &Path) {
     let key = busy.key(|_| {}).await;
     let headers = [(parcelo::header::API_KEY, key.as_str()), JSON];
     let create = || Asked::post(Operation::CreateOrder.path(), &headers, &ORDER);
-    let other = rusqlite::Connection::open(&file).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let other = held(&file);
     // The runtime has nothing else to do than to wait, so the five seconds pass at once.
     tokio::time::pause();
     house.keep(ErrorCode::IdempotencyInProgress, busy.ask(create()).await);
     tokio::time::resume();
-    other.execute_batch("ROLLBACK").unwrap();
+    drop(other);
     busy.service.store().clone().close().await;
     let mut next = sample::order();
     next["idempotencyKey"] = json!("order-0002");

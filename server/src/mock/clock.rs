@@ -1,25 +1,25 @@
-//! The mock server's clock: frozen or running, and moved at will.
+//! The mock server's clock as a test sees it: what it begins with, and how it is moved. Whatever
+//! falls due while it is moved is finished before the call returns.
 
-use std::{
-    sync::atomic::{AtomicI64, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 
-use super::MockServer;
+use super::{MockServer, pace::MovableClock};
 use crate::{
-    clock::{Clock as _, Millis, SystemClock},
+    clock::{Clock as _, Millis},
     service::Fired,
 };
 
-/// What kind of clock a server begins with.
+/// What kind of clock a server begins with. Limits of requests a second hold on one that runs; on
+/// one that is frozen only those that keys have of their own.
 #[derive(Debug, Clone)]
-pub struct Clock(Kind);
+pub struct Clock(pub(super) Kind);
 
 #[derive(Debug, Clone)]
-enum Kind {
+pub(super) enum Kind {
     Frozen(Millis),
+    Ticking(Millis),
     System,
 }
 
@@ -30,53 +30,67 @@ impl Clock {
     ///
     /// When the text is no such time.
     pub fn frozen(time: &str) -> Self {
-        #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
-        let Ok(time) = DateTime::parse_from_rfc3339(time) else {
-            panic!("{time:?} is no RFC 3339 time such as 2026-01-05T08:00:00Z");
-        };
-        Self(Kind::Frozen(time.to_utc().into()))
+        Self(Kind::Frozen(moment(time)))
     }
 
-    /// The machine's clock; it can be moved ahead all the same.
+    /// A clock that begins at a time, given as RFC 3339, and runs: with tokio's time, so that on a
+    /// runtime that is paused it moves with the test's sleeps.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    ///
+    /// use parcelo_server::mock::{Clock, MockServer};
+    ///
+    /// tokio::time::pause(); // as #[tokio::test(start_paused = true)] does
+    /// let clock = Clock::ticking("2026-01-05T08:00:00Z");
+    /// let server = MockServer::builder().clock(clock).start().await;
+    /// let before = server.clock().now();
+    /// tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
+    /// assert_eq!((server.clock().now() - before).num_minutes(), 60);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the text is no such time.
+    pub fn ticking(time: &str) -> Self {
+        Self(Kind::Ticking(moment(time)))
+    }
+
+    /// The machine's clock; it can be moved all the same.
     pub const fn system() -> Self {
         Self(Kind::System)
     }
 }
 
-/// A frozen clock shows `shift`; a running one shows the machine's time, shifted.
-#[derive(Debug)]
-pub(super) struct MovableClock {
-    runs: bool,
-    shift: AtomicI64,
+fn moment(time: &str) -> Millis {
+    #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
+    let Ok(time) = DateTime::parse_from_rfc3339(time) else {
+        panic!("{time:?} is no RFC 3339 time such as 2026-01-05T08:00:00Z");
+    };
+    time.to_utc().into()
 }
 
-impl MovableClock {
-    pub(super) fn from(clock: &Clock) -> Self {
-        match clock.0 {
-            Kind::Frozen(at) => Self { runs: false, shift: AtomicI64::new(at.0) },
-            Kind::System => Self { runs: true, shift: AtomicI64::new(0) },
-        }
-    }
-
-    pub(super) const fn runs(&self) -> bool {
-        self.runs
-    }
-
-    /// Moves the clock ahead to `target`; it never goes back.
-    fn move_to(&self, target: Millis) {
-        let ahead = target.0 - crate::clock::Clock::now(self).0;
-        self.shift.fetch_add(ahead.max(0), Ordering::SeqCst);
-    }
-}
-
-impl crate::clock::Clock for MovableClock {
-    fn now(&self) -> Millis {
-        let base = if self.runs { SystemClock.now() } else { Millis(0) };
-        base.plus(self.shift.load(Ordering::SeqCst))
-    }
-}
-
-/// Moves a server's clock.
+/// Moves a server's clock. Each method returns when all that fell due is finished, webhooks
+/// included, and answers with what happened to parcels, in order.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::time::Duration;
+///
+/// use parcelo_server::mock::{Clock, MockServer};
+///
+/// let server = MockServer::builder().clock(Clock::system()).start().await;
+/// server.clock().freeze().await;
+/// server.clock().set("2026-12-24T18:00:00Z").await;
+/// let fired = server.clock().advance(Duration::from_secs(7 * 24 * 3600)).await;
+/// assert_eq!(fired, []); // no parcel was on its way
+/// assert_eq!(server.clock().now().to_rfc3339(), "2026-12-31T18:00:00+00:00");
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct ClockControl<'a>(&'a MockServer);
 
@@ -86,29 +100,76 @@ impl<'a> ClockControl<'a> {
     }
 
     /// What the clock shows.
-    pub fn now(&self) -> DateTime<chrono::Utc> {
+    pub fn now(&self) -> DateTime<Utc> {
         self.0.clock.now().to_utc()
     }
 
-    /// Moves the clock ahead, stopping at everything that falls due on the way, webhooks included;
-    /// answers with what happened to parcels, in order. What the sandbox has kept for 30 days is deleted at the end.
+    /// Moves the clock ahead, stopping at everything that falls due on the way. What the sandbox has
+    /// kept for 30 days is deleted at the end.
+    pub async fn advance(&self, by: Duration) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.run_to(self.clock().now().plus(millis)).await
+    }
+
+    /// Sets the clock to a time, given as RFC 3339. Ahead, it stops at everything that falls due on
+    /// the way. Back, as when a machine's clock is corrected, nothing is undone: what has happened
+    /// keeps its time, and what is not due yet waits for its own.
     ///
     /// # Panics
     ///
-    /// Never: a store in memory does not fail.
-    pub async fn advance(&self, by: Duration) -> Vec<Fired> {
-        let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-        let target = self.0.clock.now().plus(millis);
+    /// When the text is no such time.
+    pub async fn set(&self, time: &str) -> Vec<Fired> {
+        let target = moment(time);
+        let _turn = self.clock().turn().await;
+        if target < self.clock().now() {
+            self.deliver().await;
+            self.clock().show(target);
+        }
+        self.run_to(target).await
+    }
+
+    /// Stops a clock that runs, at what it shows.
+    pub async fn freeze(&self) -> Vec<Fired> {
+        self.change(MovableClock::freeze).await
+    }
+
+    /// Lets a frozen clock run from what it shows, as [`Clock::ticking`] does.
+    pub async fn tick(&self) -> Vec<Fired> {
+        self.change(MovableClock::tick).await
+    }
+
+    /// Sets the clock to the machine's time, with which it runs from then on.
+    pub async fn follow_system(&self) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        let mut fired = self.run_to(crate::clock::SystemClock.now()).await;
+        self.clock().follow_system();
+        fired.extend(self.run_to(self.clock().now()).await);
+        fired
+    }
+
+    fn clock(&self) -> &'a MovableClock {
+        &self.0.clock
+    }
+
+    async fn change(&self, change: impl FnOnce(&MovableClock)) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        change(self.clock());
+        self.run_to(self.clock().now()).await
+    }
+
+    /// Does what falls due until `target`, each at its time; a clock that is there already stays.
+    async fn run_to(&self, target: Millis) -> Vec<Fired> {
         let mut fired = Vec::new();
         // What is on its way belongs to the time before.
         self.deliver().await;
         while let Some(due) = self.next_due(target) {
-            self.0.clock.move_to(due);
+            self.clock().reach(due);
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
             fired.extend(self.0.service.take_due_steps().await.expect("the store is there"));
             self.deliver().await;
         }
-        self.0.clock.move_to(target);
+        self.clock().reach(target);
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         self.0.service.purge_sandboxes().await.expect("the store is there");
         fired

@@ -21,7 +21,7 @@ use parcelo::{
 };
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{MockServer, TICK, clock::MovableClock};
+use super::{MockServer, pace::MovableClock};
 use crate::{
     clock::Clock as _,
     core::{
@@ -188,14 +188,14 @@ impl<'a> InboxBuilder<'a> {
 /// What makes a mock server send: news in the outbox, and time if it passes by itself.
 pub(super) struct Pulse {
     service: Arc<crate::service::Service>,
+    clock: Arc<MovableClock>,
     stop: Stop,
-    ticks: Option<Duration>,
 }
 
 impl MockServer {
     fn pulse(&self) -> Pulse {
-        let ticks = self.clock.runs().then_some(TICK);
-        Pulse { service: Arc::clone(&self.service), stop: self.stop.clone(), ticks }
+        let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
+        Pulse { service, clock, stop: self.stop.clone() }
     }
 }
 
@@ -203,15 +203,9 @@ async fn send(dispatcher: Arc<Dispatcher>, pulse: Pulse) {
     loop {
         // A store in memory does not fail.
         let _ = dispatcher.deliver_due().await;
-        let tick = async {
-            match pulse.ticks {
-                Some(tick) => tokio::time::sleep(tick).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             () = pulse.service.told() => {}
-            () = tick => {}
+            () = pulse.clock.beat() => {}
             () = pulse.stop.told() => return,
         }
     }

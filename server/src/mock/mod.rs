@@ -6,33 +6,51 @@ mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+mod exchange;
+mod faults;
+#[cfg(feature = "sdk")]
+mod in_memory;
 mod inbox;
 mod key;
+mod line;
+mod log;
+mod pace;
+mod plan;
+mod record;
+mod requests;
+#[cfg(feature = "wiremock")]
+mod responder;
+mod spoil;
 
 use std::{
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
 };
 
+use axum::Router;
 use parcelo::{Environment, rules::Destinations};
 
 pub use clock::{Clock, ClockControl};
+pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
 pub use key::KeyBuilder;
+pub use log::{Body, Recorded};
+pub use requests::Requests;
+#[cfg(feature = "wiremock")]
+pub use responder::Responder;
 
 pub use crate::service::Fired;
 use crate::{
     core::{Secrets, Site, legacy::Era},
-    http::{Api, Listener, Stop, router},
+    http::{Api, Listener, Stop},
     ids::Ids,
     service::{Limits, Service, Settings},
     store::Store,
     webhook::Dispatcher,
 };
 
-/// How often a clock that runs by itself looks for steps that have fallen due.
-const TICK: Duration = Duration::from_millis(500);
+/// How many requests are remembered.
+const LOG: usize = 10_000;
 
 /// The service, embedded: the sandbox, on `127.0.0.1` and a free port.
 ///
@@ -52,7 +70,8 @@ pub struct MockServer {
     service: Arc<Service>,
     dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
-    clock: Arc<clock::MovableClock>,
+    clock: Arc<pace::MovableClock>,
+    desk: Arc<exchange::Desk>,
     url: String,
     stop: Stop,
 }
@@ -62,13 +81,14 @@ pub struct MockServer {
 pub struct Builder {
     clock: Clock,
     seed: u64,
+    log: usize,
 }
 
 impl MockServer {
     /// A server to be set up: its clock is frozen at 2026-01-05 08:00 UTC and its seed is 0
     /// unless said otherwise.
     pub fn builder() -> Builder {
-        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0 }
+        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0, log: LOG }
     }
 
     /// Starts a server as [`MockServer::builder`] sets it up.
@@ -80,6 +100,11 @@ impl MockServer {
     pub(crate) fn api(&self) -> Api {
         let ready = Arc::new(AtomicBool::new(true));
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
+    }
+
+    /// The service as its carriers serve it.
+    fn routes(&self) -> Router {
+        exchange::routes(self.api(), Arc::clone(&self.desk))
     }
 
     /// The address of its API.
@@ -137,6 +162,12 @@ impl Builder {
         Self { seed, ..self }
     }
 
+    /// Sets how many requests are remembered, the newest; 0 is none. 10,000 unless set.
+    #[must_use]
+    pub fn request_log(self, most: usize) -> Self {
+        Self { log: most, ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Panics
@@ -150,16 +181,16 @@ impl Builder {
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.on(url);
-        drop(Listener::start(socket, router(server.api()), server.stop.clone()));
-        if server.clock.runs() {
-            tokio::spawn(tick(Arc::clone(&server.service), server.stop.clone()));
-        }
+        let stop = server.stop.clone();
+        drop(Listener::start_on::<line::BreakableLine>(socket, server.routes(), stop));
+        let (service, clock) = (Arc::clone(&server.service), Arc::clone(&server.clock));
+        tokio::spawn(tick(service, clock, server.stop.clone()));
         server
     }
 
     fn on(self, url: String) -> MockServer {
         let ids = Arc::new(Ids::seeded(self.seed));
-        let clock = Arc::new(clock::MovableClock::from(&self.clock));
+        let clock = Arc::new(pace::MovableClock::from(&self.clock));
         let site = |environment| Site {
             environment,
             base_url: url.clone(),
@@ -178,10 +209,11 @@ impl Builder {
             legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
+        let desk = Arc::new(exchange::Desk::new(self.seed, self.log, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         // One message at a time: the inbox gets them in the same order in every run.
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
-        MockServer { service, dispatcher, ids, clock, url, stop: Stop::default() }
+        MockServer { service, dispatcher, ids, clock, desk, url, stop: Stop::default() }
     }
 }
 
@@ -191,16 +223,18 @@ impl Drop for MockServer {
     }
 }
 
-async fn tick(service: Arc<Service>, stop: Stop) {
-    let mut ticks = tokio::time::interval(TICK);
+/// Does what falls due while the clock runs.
+async fn tick(service: Arc<Service>, clock: Arc<pace::MovableClock>, stop: Stop) {
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
-                // A failure is logged where it happened, and the next tick tries again.
-                let _ = service.take_due_steps().await;
-                let _ = service.purge_sandboxes().await;
-            }
+            () = clock.beat() => {}
             () = stop.told() => return,
+        }
+        let _turn = clock.turn().await;
+        if clock.runs() {
+            // A failure is logged where it happened, and the next tick tries again.
+            let _ = service.take_due_steps().await;
+            let _ = service.purge_sandboxes().await;
         }
     }
 }

@@ -128,4 +128,6 @@ impl From<StoreError> for Refusal {
 }
 
 #[cfg(test)]
+mod journeys;
+#[cfg(test)]
 mod tests;

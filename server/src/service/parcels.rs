@@ -165,6 +165,11 @@ impl Service {
             | State::ReturnToSender => {}
         }
         let environment = parcel.tenant.environment;
+        // One version of a label has the same bytes for ever: the first one never names the flight.
+        let awb = match parcel.reprinted_at {
+            Some(at) => self.store.awb_before(parcel.key, at)?,
+            None => None,
+        };
         let data = LabelData {
             order,
             tracking_number: &parcel.tracking_number,
@@ -172,7 +177,7 @@ impl Service {
             sandbox: environment == parcelo::Environment::Sandbox,
             created_on: parcel.created_at.to_utc().date_naive(),
             version: parcel.label_version,
-            awb: None,
+            awb: awb.as_deref(),
         };
         let bytes = label::draw(&data, format).map_err(|error| {
             tracing::error!(%error, "a label could not be drawn");

@@ -17,10 +17,10 @@ use crate::{
     store::Store,
 };
 
-fn service(clock: &Arc<ManualClock>) -> Service {
+pub(super) fn settings() -> Settings {
     let site =
         |environment| Site { environment, base_url: String::new(), labels_host: String::new() };
-    let settings = Settings {
+    Settings {
         legacy: crate::core::legacy::Era::default(),
         production: site(Environment::Production),
         sandbox: site(Environment::Sandbox),
@@ -29,10 +29,13 @@ fn service(clock: &Arc<ManualClock>) -> Service {
         secrets: Secrets::derive(&[1; 32]),
         webhooks_allow_private: false,
         trusted_proxies: Vec::new(),
-    };
+    }
+}
+
+fn service(clock: &Arc<ManualClock>) -> Service {
     let store = Store::memory([1; 32]).unwrap();
     let clock: Arc<dyn Clock> = clock.clone();
-    Service::new(store, clock, Arc::new(Ids::seeded(1)), settings)
+    Service::new(store, clock, Arc::new(Ids::seeded(1)), settings())
 }
 
 fn carrier(row: i64, environment: Environment) -> Carrier {

@@ -8,9 +8,12 @@ use super::{
     Store, StoreError,
     parcels::{self, damaged, select_parcels},
 };
-use crate::core::{
-    Tenant,
-    manifest::{Candidate, NewManifest},
+use crate::{
+    clock::Millis,
+    core::{
+        ParcelKey, Tenant,
+        manifest::{Candidate, NewManifest},
+    },
 };
 
 /// What a submission is decided on, all of one moment.
@@ -37,6 +40,15 @@ impl Store {
             let known = known.query_row(params![tenant.number(), awb.as_str()], document);
             let found = numbers.iter().map(|number| candidate(&moment, tenant, number));
             Ok(Loaded { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
+        })
+    }
+
+    /// The air waybill under which a parcel had been put before a moment.
+    pub fn awb_before(&self, parcel: ParcelKey, at: Millis) -> Result<Option<String>, StoreError> {
+        self.read(|db| {
+            let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+                       WHERE p.parcel = ?1 AND m.submitted_at < ?2";
+            db.prepare_cached(sql)?.query_row([parcel.0, at.0], |row| row.get(0)).optional()
         })
     }
 

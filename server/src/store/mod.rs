@@ -26,6 +26,8 @@ mod writer;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::held;
 
 use std::{
     fmt,

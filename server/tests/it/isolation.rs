@@ -155,10 +155,9 @@ async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, 
 /// What a stranger is told.
 fn expected(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
     Some(match operation {
-        Operation::CreateOrder => stranger.taken,
         // A flat refusal has no code for each field.
         Operation::LegacyCreateOrder if stranger.taken.0 == 400 => (400, "VALIDATION_FAILED"),
-        Operation::LegacyCreateOrder => stranger.taken,
+        Operation::CreateOrder | Operation::LegacyCreateOrder => stranger.taken,
         Operation::SubmitManifest => (409, "PARCEL_NOT_FOUND"),
         Operation::BatchTracking | Operation::LegacyTracking => (200, "PARCEL_NOT_FOUND"),
         Operation::GetManifest => (404, "MANIFEST_NOT_FOUND"),

@@ -1,7 +1,8 @@
 //! The public page in a real browser: pictures of it, in docs/ and looked at.
 
 use std::{
-    collections::HashSet,
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     io::{BufReader, BufWriter},
     path::Path,
@@ -156,16 +157,53 @@ impl Picture {
         dots.collect::<HashSet<_>>().len()
     }
 
-    /// A small file: of each colour the upper six bits.
+    /// A small file: the picture's commonest colours, and for every other the nearest of them.
     fn keep(&self, to: &str) {
+        let palette = self.palette();
+        let mut nearest = HashMap::new();
+        let mut place =
+            |dot: [u8; 3]| *nearest.entry(dot).or_insert_with(|| place_in(&palette, dot));
+        let places: Vec<u8> = self.dots().map(&mut place).collect();
         let file = BufWriter::new(fs::File::create(to).unwrap());
-        let mut encoder =
-            png::Encoder::new(file, self.width, u32::try_from(self.rows.len()).unwrap());
-        encoder.set_color(png::ColorType::Rgb);
+        let height = u32::try_from(self.rows.len()).unwrap();
+        let mut encoder = png::Encoder::new(file, self.width, height);
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_palette(palette.concat());
         encoder.set_compression(png::Compression::High);
-        let coarse = |byte: &u8| byte & 0xfc | byte >> 6;
-        let bytes: Vec<_> = self.rows.iter().flatten().map(coarse).collect();
-        encoder.write_header().unwrap().write_image_data(&bytes).unwrap();
+        // Places in a palette are no amounts: a filter finds no slope in them.
+        encoder.set_filter(png::Filter::NoFilter);
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_image_data(&places).unwrap();
+        writer.finish().unwrap();
+    }
+
+    fn dots(&self) -> impl Iterator<Item = [u8; 3]> {
+        self.rows.iter().flat_map(|row| row.chunks(3)).map(|dot| [dot[0], dot[1], dot[2]])
+    }
+
+    fn palette(&self) -> Vec<[u8; 3]> {
+        let mut counts = BTreeMap::<_, u32>::new();
+        self.dots().for_each(|dot| *counts.entry(dot).or_default() += 1);
+        let mut colours: Vec<_> = counts.into_iter().collect();
+        colours.sort_by_key(|(_, count)| Reverse(*count));
+        colours.into_iter().take(256).map(|(dot, _)| dot).collect()
+    }
+}
+
+fn place_in(palette: &[[u8; 3]], dot: [u8; 3]) -> u8 {
+    let distance = |(_, other): &(usize, &[u8; 3])| -> u32 {
+        other.iter().zip(dot).map(|(one, two)| u32::from(one.abs_diff(two)).pow(2)).sum()
+    };
+    let (place, _) = palette.iter().enumerate().min_by_key(distance).unwrap();
+    u8::try_from(place).unwrap()
+}
+
+/// What a reader of the documents has to load stays small.
+#[test]
+fn the_kept_pictures_are_small() {
+    for shot in SHOTS {
+        let bytes = fs::metadata(format!("{DOCS}/{}.png", shot.name)).unwrap().len();
+        assert!(bytes <= 60 * 1024, "{} has {bytes} bytes", shot.name);
     }
 }
 

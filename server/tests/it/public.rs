@@ -136,6 +136,11 @@ async fn another_method_is_405_and_head_is_get_without_a_body() {
     let posted = send(visitor.request("POST", "/track/SB-SUCCESS-0001")).await;
     assert_eq!(posted.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()));
     assert_eq!(posted.header("allow"), "GET,HEAD");
+    let browser = visitor.request("POST", "/track/SB-SUCCESS-0001").header("accept", BROWSER);
+    let shown = send(browser).await;
+    assert_eq!((shown.status, shown.header("allow")), (405, "GET,HEAD"));
+    assert!(shown.text().contains("We cannot show the parcel right now"));
+    assert_private(&shown);
     let head = send(visitor.request("HEAD", "/track/SB-SUCCESS-0001")).await;
     assert_eq!((head.status, head.bytes.len()), (200, 0));
 }
@@ -158,6 +163,13 @@ async fn a_parcel_of_any_account_is_seen_and_a_void_one_too() {
     assert!(html.contains("Voided") && !html.contains("Estimated delivery"), "{html}");
     let json = visitor.get(&format!("/track/{number}")).await.text();
     assert!(json.contains("VOIDED") && !json.contains("PRIVATE") && !html.contains("PRIVATE"));
+}
+
+#[tokio::test]
+async fn an_address_may_look_ten_times_a_second_unless_an_operator_says_otherwise() {
+    let (_server, visitor) = visited().await;
+    let answer = visitor.get("/track/SB-SUCCESS-0001").await;
+    assert_eq!(answer.header("x-ratelimit-limit"), "10");
 }
 
 /// The order with a text of its own in every field that takes a text about people or goods.
@@ -195,6 +207,7 @@ fn marked() -> (Value, Vec<String>) {
         "593991234567",
         "1714307103",
         "170515",
+        "Pichincha",
     ];
     marks.extend(more.map(str::to_owned));
     (marked, marks)
@@ -212,7 +225,9 @@ fn house(environment: &str, arguments: &[&str]) -> (House, Running, ApiKey) {
 async fn no_personal_text_reaches_the_page_its_json_or_the_logs() {
     let (marked, marks) = marked();
     let (house, running, key) = house("sandbox", &[]);
-    running.api(&key).created(&marked).await;
+    let created = running.api(&key).create(&marked).await;
+    assert_eq!(created.status, 201, "{}", created.text());
+    assert!(!created.text().contains("UNKNOWN_FIELD"), "no field: {}", created.text());
     let visitor = Api::new(running.sandbox());
     let lost = page(&visitor, "/track/Canary-of-a-visitor", "en").await.text();
     let seen = [

@@ -4,3 +4,10 @@ mod carriers;
 pub(super) mod conformance;
 mod durability;
 mod erasure;
+
+/// A database that another process writes to until this is dropped.
+pub(crate) fn held(file: &std::path::Path) -> rusqlite::Connection {
+    let other = rusqlite::Connection::open(file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    other
+}

@@ -1,0 +1,152 @@
+//! What happens to every request of the mock server besides what the service does: it is logged,
+//! and it meets the planned faults. The service's own listeners know nothing of this.
+//!
+//! Two layers: [`meet`] stands around the gate, waits and spoils; [`stand_in`] stands behind it and
+//! answers with a planned error, which so has all headers that the gate gives. What a request met is
+//! written on its response, for the carrier that can do what only a connection can: close, reset.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue, header, response::Parts},
+    middleware::{Next, from_fn, from_fn_with_state},
+    response::{IntoResponse, Response},
+};
+use http_body_util::{BodyExt, Collected};
+use parcelo::{ErrorCode, header as names};
+
+use super::{
+    log::Log,
+    plan::{Asked, End, Hit, Moment, Plans, Spoilt},
+    record::{Entry, Seen},
+    spoil::spoil,
+};
+use crate::{
+    clock::Clock,
+    core::Refusal,
+    http::{Api, Refused, ignore, router_through},
+};
+
+/// Where requests are looked at.
+#[derive(Debug)]
+pub(super) struct Desk {
+    plans: Mutex<Plans>,
+    log: Log,
+    clock: Arc<dyn Clock>,
+}
+
+/// On a request: what takes time is left to its carrier.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CarrierWaits;
+
+/// On a request: what is answered in the operation's place, or after it.
+#[derive(Debug, Clone)]
+struct StandIn(Moment, Refusal);
+
+impl Desk {
+    pub(super) fn new(seed: u64, log: usize, clock: Arc<dyn Clock>) -> Self {
+        Self { plans: Mutex::new(Plans::seeded(seed)), log: Log::of(log), clock }
+    }
+
+    pub(super) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub(super) fn plans(&self) -> MutexGuard<'_, Plans> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The service's routes, with faults.
+pub(super) fn routes(api: Api, desk: Arc<Desk>) -> Router {
+    router_through(api, |routes| routes.layer(from_fn(stand_in)))
+        .layer(from_fn_with_state(desk, meet))
+}
+
+async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -> Response {
+    let seen = Seen::of(&mut request).await;
+    let hit = desk.hit(&seen);
+    let (mut entry, mut request) = Entry::begin(&desk.log, seen, desk.clock.now(), request);
+    entry.met(&hit.faults);
+    let carrier_waits = request.extensions().get::<CarrierWaits>().is_some();
+    let pause = |time: Duration| if carrier_waits { Duration::ZERO } else { time };
+    rest(pause(hit.before)).await;
+    if let Some(stand_in) = StandIn::of(&hit) {
+        request.extensions_mut().insert(stand_in);
+    }
+    let (head, body) = whole(next.run(request).await).await;
+    let mut head = desk.head(head, &hit);
+    if !hit.is_cut_before() {
+        entry.answered(head.status.as_u16(), &body);
+    }
+    rest(pause(hit.after)).await;
+    let spoilt = hit.spoilt().filter(|spoilt| !carrier_waits || *spoilt == Spoilt::Malformed);
+    head.extensions.insert(hit);
+    match spoilt {
+        Some(spoilt) => spoil(head, &body, spoilt),
+        None => Response::from_parts(head, Body::from(body)),
+    }
+}
+
+/// The service's bodies are whole in memory and do not fail.
+pub(super) async fn whole(response: Response) -> (Parts, Bytes) {
+    let (head, body) = response.into_parts();
+    (head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
+}
+
+async fn rest(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
+async fn stand_in(request: Request, next: Next) -> Response {
+    let Some(StandIn(moment, refusal)) = request.extensions().get::<StandIn>().cloned() else {
+        return next.run(request).await;
+    };
+    match moment {
+        Moment::Before => ignore(request).await,
+        Moment::AfterCommit => drop(next.run(request).await),
+    }
+    Refused(refusal).into_response()
+}
+
+impl Desk {
+    fn hit(&self, seen: &Seen) -> Hit {
+        let Some(operation) = seen.operation else { return Hit::default() };
+        self.plans().meet(Asked { operation, key: seen.key.as_ref() })
+    }
+
+    /// The head of a planned 429 agrees with its body, unless the gate has answered otherwise.
+    fn head(&self, mut head: Parts, hit: &Hit) -> Parts {
+        if let Some((_, End::RateLimited(seconds))) = hit.end
+            && head.headers.get(header::RETRY_AFTER) == Some(&HeaderValue::from(seconds))
+        {
+            let reset = self.clock.now().second() + i64::from(seconds);
+            head.headers.insert(HeaderName::from_static(names::RATE_REMAINING), 0.into());
+            head.headers.insert(HeaderName::from_static(names::RATE_RESET), reset.into());
+        }
+        head
+    }
+}
+
+impl StandIn {
+    fn of(hit: &Hit) -> Option<Self> {
+        let (moment, end) = hit.end?;
+        match end {
+            End::Error(code) => Some(Self(moment, Refusal::example(code))),
+            End::RateLimited(seconds) => Some(Self(moment, Refusal::rate_limited(seconds))),
+            // Nobody sees this one: the connection ends.
+            End::Cut(_) if moment == Moment::Before => {
+                Some(Self(moment, ErrorCode::ServiceUnavailable.into()))
+            }
+            End::Cut(_) | End::Spoilt(_) => None,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Planning faults: what a test says, one line for each fault.
+
+use std::time::Duration;
+
+use parcelo::{ApiKey, ErrorCode, Operation};
+
+use super::{
+    MockServer,
+    exchange::Desk,
+    plan::{Action, Cut, End, Moment, Plan, Spoilt, When},
+};
+
+/// The faults of a server.
+///
+/// Plans are asked in the order in which they were added. Latencies of several plans add up; of the
+/// other faults a request meets one, from the first plan that is due, and the later plans stay for
+/// other requests. Only requests of an [`Operation`] meet faults. One that is turned away before it
+/// reaches its operation (a bad key, a window that is used up) is counted, and answered so.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::time::Duration;
+///
+/// use parcelo::{ErrorCode, Operation};
+/// use parcelo_server::mock::MockServer;
+///
+/// let server = MockServer::start().await;
+/// server.faults().on(Operation::CreateOrder).nth(1).after_commit().reset_connection();
+/// server.faults().on(Operation::CreateOrder).nth(2).rate_limited(Duration::from_secs(3));
+/// server.faults().on_any().probability(0.1).error(ErrorCode::ServiceUnavailable);
+/// assert_eq!(server.faults().unused().len(), 3);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Faults<'a>(&'a Desk);
+
+/// A fault that is being planned: which requests, and before the operation is carried out, unless
+/// said otherwise. A method that names a fault adds it.
+#[derive(Debug)]
+#[must_use = "nothing is planned before the fault is named"]
+pub struct Fault<'a> {
+    desk: &'a Desk,
+    plan: Plan,
+}
+
+impl MockServer {
+    /// The faults that requests meet; none at first.
+    pub fn faults(&self) -> Faults<'_> {
+        Faults(&self.desk)
+    }
+}
+
+impl<'a> Faults<'a> {
+    /// A fault of one operation.
+    pub fn on(&self, operation: Operation) -> Fault<'a> {
+        self.select(Some(operation))
+    }
+
+    /// A fault of every operation.
+    pub fn on_any(&self) -> Fault<'a> {
+        self.select(None)
+    }
+
+    /// Forgets all plans.
+    pub fn clear(&self) {
+        self.0.plans().clear();
+    }
+
+    /// The plans that no request has met yet, in words: a test that plans a fault wants it to
+    /// happen.
+    pub fn unused(&self) -> Vec<String> {
+        self.0.plans().unused()
+    }
+
+    fn select(&self, operation: Option<Operation>) -> Fault<'a> {
+        let plan = Plan {
+            operation,
+            key: None,
+            when: When::Always,
+            moment: Moment::Before,
+            action: Action::Latency(Duration::ZERO),
+        };
+        Fault { desk: self.0, plan }
+    }
+}
+
+/// Which requests: all of them, unless one of these says otherwise; of `nth`, `first` and
+/// `probability` the last one counts.
+impl Fault<'_> {
+    /// Only the `n`th request, counted from 1 when the fault is planned.
+    pub fn nth(self, n: u64) -> Self {
+        self.when(When::Nth(n))
+    }
+
+    /// Only the first `n` requests.
+    pub fn first(self, n: u64) -> Self {
+        self.when(When::First(n))
+    }
+
+    /// Each request with this probability, from 0 to 1; the server's seed decides which.
+    pub fn probability(self, probability: f64) -> Self {
+        self.when(When::Sometimes(probability))
+    }
+
+    /// Only requests with this key; only they are counted.
+    pub fn key(self, key: &ApiKey) -> Self {
+        let plan = Plan { key: Some(key.clone()), ..self.plan };
+        Self { plan, ..self }
+    }
+
+    /// The operation is carried out, and then the fault happens: the caller does not learn what
+    /// was done.
+    pub fn after_commit(self) -> Self {
+        Self { plan: Plan { moment: Moment::AfterCommit, ..self.plan }, ..self }
+    }
+
+    fn when(self, when: When) -> Self {
+        Self { plan: Plan { when, ..self.plan }, ..self }
+    }
+}
+
+/// What happens.
+impl Fault<'_> {
+    /// It takes longer, in real time: not the server's clock passes, but the runtime's.
+    pub fn latency(self, latency: Duration) {
+        self.act(Action::Latency(latency));
+    }
+
+    /// The service answers with this error.
+    pub fn error(self, code: ErrorCode) {
+        self.end(End::Error(code));
+    }
+
+    /// The service answers that the window is used up, and for how long: in whole seconds, at
+    /// least one.
+    pub fn rate_limited(self, wait: Duration) {
+        let seconds = u32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u32::MAX);
+        self.end(End::RateLimited(seconds.max(1)));
+    }
+
+    /// The connection is closed without an answer.
+    pub fn close(self) {
+        self.end(End::Cut(Cut::Closed));
+    }
+
+    /// The connection is reset (TCP RST) without an answer.
+    pub fn reset_connection(self) {
+        self.end(End::Cut(Cut::Reset));
+    }
+
+    /// The connection is closed in the middle of the answer's body. There is a body only when the
+    /// operation is carried out, so it is.
+    pub fn truncated_body(self) {
+        self.end(End::Spoilt(Spoilt::Truncated));
+    }
+
+    /// The answer's body comes in pieces of 1 KiB, and each piece takes this long, in real time.
+    /// The operation is carried out.
+    pub fn slow_body(self, each: Duration) {
+        self.end(End::Spoilt(Spoilt::Slow(each)));
+    }
+
+    /// The answer's body is broken JSON of a right length. The operation is carried out.
+    pub fn malformed_json(self) {
+        self.end(End::Spoilt(Spoilt::Malformed));
+    }
+
+    fn end(self, end: End) {
+        self.act(Action::End(end));
+    }
+
+    fn act(self, action: Action) {
+        self.desk.plans().add(Plan { action, ..self.plan });
+    }
+}

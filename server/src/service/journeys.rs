@@ -1,0 +1,205 @@
+//! Journeys through the whole service on a clock that the test moves: the sandbox's steps with a
+//! restart in the middle, and what may follow on each of the 13 states.
+
+use std::{path::Path, sync::Arc};
+
+use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
+use serde_json::{Value, json};
+
+use super::{Caller, KeyIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
+use crate::{
+    clock::{ManualClock, Millis},
+    core::{
+        Cause, Changes, Countries, Event, Op, State, sample, scenario::SCENARIOS,
+        state::TRANSITIONS,
+    },
+    ids::Ids,
+    store::{Commit, Store},
+};
+
+const START: Millis = Millis(1_767_600_000_000);
+
+struct House {
+    service: Service,
+    clock: Arc<ManualClock>,
+    caller: Caller,
+}
+
+impl House {
+    async fn on(store: Store) -> Self {
+        let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
+        let settings = settings();
+        let request = NewKeyRequest {
+            account: "default".to_owned(),
+            environment: Environment::Sandbox,
+            name: "Test".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
+        let issuer = KeyIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
+        let (_, key) = issuer.issue(request, START).await.unwrap();
+        let service = Service::new(store, clock.clone(), ids, settings);
+        Self { service, clock, caller: Caller { key: Arc::new(key) } }
+    }
+
+    async fn in_memory() -> Self {
+        Self::on(Store::memory([1; 32]).unwrap()).await
+    }
+
+    /// The same house after its process ended and another began.
+    async fn restarted(self, file: &Path) -> Self {
+        self.service.store().clone().close().await;
+        drop(self.service);
+        let store = Store::open(file, [2; 32]).unwrap();
+        let service = Service::new(store, self.clock.clone(), Arc::new(Ids::seeded(2)), settings());
+        Self { service, ..self }
+    }
+
+    async fn create(&self, number: &str) {
+        let mut order = sample::order();
+        order["trackingNumber"] = json!(number);
+        order["idempotencyKey"] = json!(format!("order-{number}"));
+        self.service.create_order(&self.caller, &order, None).await.unwrap();
+    }
+
+    /// The history as everybody reads it.
+    async fn history(&self, number: &str) -> Value {
+        let record = self.service.track(&self.caller, number, Ok(true), Language::En).await;
+        json!(record.unwrap().history)
+    }
+
+    async fn void(&self, number: &str) -> Result<(), Refusal> {
+        let body =
+            json!({ "idempotencyKey": format!("void-{number}"), "trackingNumbers": [number] });
+        let request = Keyed { body: &body, header_key: None, request_id: "req_1" };
+        self.service.void_orders(&self.caller, request).await.map(drop)
+    }
+
+    async fn manifest(&self, number: &str) -> Result<(), Refusal> {
+        let body = json!({ "awbNumber": "176-12345675", "trackingNumbers": [number] });
+        let request = Keyed { body: &body, header_key: None, request_id: "req_1" };
+        self.service.submit_manifest(&self.caller, request).await.map(drop)
+    }
+
+    /// Puts a parcel where no decision would put it by itself.
+    async fn force(&self, number: &str, state: State) {
+        let number = TrackingNumber::parse(number).unwrap();
+        let store = self.service.store();
+        let parcel = store.parcel(Environment::Sandbox, &number).unwrap().unwrap();
+        let (sequence, location) = (parcel.last_sequence + 1, "Nowhere".to_owned());
+        let event = Event { sequence, state, at: START, location, description: None };
+        let ops = vec![Op::Move { parcel: parcel.key, event }];
+        let changes = Changes { now: START, replay: None, expect: Vec::new(), ops };
+        assert_eq!(store.commit(changes).await, Commit::Committed);
+    }
+
+    fn state(&self, number: &str) -> State {
+        let number = TrackingNumber::parse(number).unwrap();
+        self.service.store().parcel(Environment::Sandbox, &number).unwrap().unwrap().state
+    }
+}
+
+/// Every journey, and a number that chooses none.
+fn numbers() -> Vec<String> {
+    let mut numbers: Vec<_> = SCENARIOS.iter().map(|one| format!("{}0001", one.prefix)).collect();
+    numbers.push("SB-NORMAL-0001".to_owned());
+    numbers
+}
+
+/// The moments around each step of any journey, and one long after all of them.
+fn moments() -> Vec<i64> {
+    let minutes = [5, 10, 15, 20, 70, 75];
+    let around = minutes.iter().flat_map(|at| [-1, 0, 1].map(|by| at * Millis::MINUTE + by));
+    around.chain([0, 24 * Millis::HOUR]).collect()
+}
+
+#[tokio::test]
+async fn a_restart_at_any_moment_changes_no_journey() {
+    let mut undisturbed = Vec::new();
+    let house = House::in_memory().await;
+    for number in numbers() {
+        house.create(&number).await;
+    }
+    house.clock.set(START.plus(25 * Millis::HOUR));
+    for number in numbers() {
+        undisturbed.push(house.history(&number).await);
+    }
+    for moment in moments() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("parcelo.db");
+        let house = House::on(Store::open(&file, [1; 32]).unwrap()).await;
+        for number in numbers() {
+            house.create(&number).await;
+        }
+        // Half of the process's work is done when it ends; the rest is done by the next one.
+        house.clock.set(START.plus(moment));
+        house.history("SB-CUSTOMS-0001").await;
+        let house = house.restarted(&file).await;
+        house.service.take_due_steps().await.unwrap();
+        house.clock.set(START.plus(25 * Millis::HOUR));
+        for (number, expected) in numbers().iter().zip(&undisturbed) {
+            assert_eq!(
+                house.history(number).await,
+                *expected,
+                "{number}, restart after {moment} ms"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hold_lasts_one_hour_to_the_millisecond() {
+    let house = House::in_memory().await;
+    house.create("SB-CUSTOMS-0001").await;
+    let hour_after_hold = START.plus(70 * Millis::MINUTE);
+    for (now, state) in [
+        (START.plus(10 * Millis::MINUTE), State::CustomsHold),
+        (hour_after_hold.plus(-1), State::CustomsHold),
+        (hour_after_hold, State::CustomsClearance),
+    ] {
+        house.clock.set(now);
+        house.history("SB-CUSTOMS-0001").await;
+        assert_eq!(house.state("SB-CUSTOMS-0001"), state, "{now:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_void_ends_a_journey_for_good_and_a_manifest_lets_it_go_on() {
+    let house = House::in_memory().await;
+    for number in ["SB-SUCCESS-0001", "SB-SUCCESS-0002"] {
+        house.create(number).await;
+    }
+    house.clock.set(START.plus(5 * Millis::MINUTE - 1));
+    house.void("SB-SUCCESS-0001").await.unwrap();
+    house.manifest("SB-SUCCESS-0002").await.unwrap();
+    assert_eq!(house.state("SB-SUCCESS-0002"), State::ManifestSubmitted);
+    house.clock.set(START.plus(Millis::DAY));
+    assert_eq!(house.service.take_due_steps().await.unwrap().len(), 4);
+    assert_eq!(house.state("SB-SUCCESS-0001"), State::Voided);
+    assert_eq!(house.state("SB-SUCCESS-0002"), State::Delivered);
+}
+
+#[tokio::test]
+async fn each_of_the_13_states_can_be_voided_or_manifested_as_the_table_says() {
+    for (place, (state, next)) in TRANSITIONS.into_iter().enumerate() {
+        let house = House::in_memory().await;
+        let (one, other) = (format!("SB-VOIDED-{place:04}"), format!("SB-FLOWN-{place:04}"));
+        for number in [&one, &other] {
+            house.create(number).await;
+            house.force(number, state).await;
+        }
+        let may_void = next.contains(&State::Voided) && Cause::Void.allows(State::Voided);
+        let refused = house.void(&one).await.err().map(|refusal| refusal.code);
+        let expected =
+            (!may_void && state != State::Voided).then_some(ErrorCode::ParcelNotVoidable);
+        assert_eq!(refused, expected, "{state:?}");
+        let expected = if may_void { State::Voided } else { state };
+        assert_eq!(house.state(&one), expected, "{state:?}");
+        let may_fly = next.contains(&State::ManifestSubmitted);
+        let refused = house.manifest(&other).await.err().map(|refusal| refusal.code);
+        assert_eq!(refused, (!may_fly).then_some(ErrorCode::ManifestParcelsRejected), "{state:?}");
+        let expected = if may_fly { State::ManifestSubmitted } else { state };
+        assert_eq!(house.state(&other), expected, "{state:?}");
+    }
+}

@@ -1,0 +1,150 @@
+//! What the mock server remembers of its requests.
+
+use std::time::Duration;
+
+use parcelo::{ErrorCode, Operation};
+use parcelo_server::mock::{MockServer, Recorded};
+
+use crate::api::{Api, numbered, order, try_send};
+
+const CREATE: Operation = Operation::CreateOrder;
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_record_tells_what_was_asked_and_what_was_answered() {
+    let server = MockServer::start().await;
+    let key = server.key().issue();
+    let api = Api::with_key(server.url(), &key);
+    let sent = numbered("order-0001", "SB-SUCCESS-0001");
+    let answer = api.create(&sent).await;
+    server.clock().advance(SECOND).await;
+    let label = api.get("/api/v1/labels/SB-SUCCESS-0001/download").await;
+    let _ = Api::new(server.url()).get("/api/v1/nowhere").await;
+
+    let [create, download, stray] = &server.requests().all()[..] else { panic!("three") };
+    assert_eq!(create.at.to_rfc3339(), "2026-01-05T08:00:00+00:00");
+    assert_eq!((create.operation, create.method.as_str()), (Some(CREATE), "POST"));
+    assert_eq!((create.path.as_str(), &create.parameter), (CREATE.path(), &None));
+    let last = &key.secret()[key.secret().len() - 4..];
+    assert_eq!(create.api_key, Some(format!("pk_test_…{last}")));
+    assert_eq!(create.idempotency_key.as_deref(), Some("order-0001"));
+    assert_eq!((create.request.json(), create.status), (Some(sent), Some(201)));
+    assert_eq!((create.answer.json(), create.faults.len()), (Some(answer.json()), 0));
+
+    assert_eq!((download.at - create.at).num_seconds(), 1);
+    assert_eq!(download.path, "/api/v1/labels/{trackingNumber}/download");
+    assert_eq!(download.parameter.as_deref(), Some("SB-SUCCESS-0001"));
+    assert_eq!((download.answer.json(), download.answer.len()), (None, label.bytes.len()));
+    assert_eq!((stray.operation, stray.path.as_str(), stray.status), (None, "", Some(401)));
+    assert_eq!(stray.api_key, None);
+}
+
+#[tokio::test]
+async fn requests_are_chosen_by_operation_and_key() {
+    let server = MockServer::start().await;
+    let [one, two] = [(); 2].map(|()| server.key().issue());
+    for (key, name) in [(&one, "order-0001"), (&one, "order-0002"), (&two, "order-0003")] {
+        Api::with_key(server.url(), key).created(&order(name)).await;
+    }
+    Api::with_key(server.url(), &two).get(Operation::Health.path()).await;
+    let requests = server.requests();
+    requests.assert_count(4);
+    requests.clone().of(CREATE).assert_count(3);
+    requests.clone().with_key(&two).assert_count(2);
+    requests.clone().of(CREATE).with_key(&one).assert_count(2);
+    requests.of(Operation::VoidOrders).assert_count(0);
+}
+
+#[tokio::test]
+#[should_panic(expected = "1 requests, not 2:\n  POST /api/v1/orders/create (pk_test_")]
+async fn a_count_that_is_wrong_fails_and_tells_what_came() {
+    let server = MockServer::start().await;
+    Api::with_key(server.url(), &server.key().issue()).created(&order("order-0001")).await;
+    server.requests().of(CREATE).assert_count(2);
+}
+
+#[tokio::test]
+async fn waiting_ends_with_the_request_that_was_waited_for() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let (waited, ()) = tokio::join!(server.requests().of(CREATE).wait_for(2, SECOND * 20), async {
+        api.created(&order("order-0001")).await;
+        api.get(Operation::Health.path()).await;
+        api.created(&order("order-0002")).await;
+    });
+    assert_eq!(waited.len(), 2);
+}
+
+#[tokio::test]
+#[should_panic(expected = "0 of 1 requests in 1ms")]
+async fn waiting_for_what_does_not_come_fails() {
+    MockServer::start().await.requests().wait_for(1, Duration::from_millis(1)).await;
+}
+
+fn create_request(api: &Api) -> reqwest::RequestBuilder {
+    let request = api.request("POST", CREATE.path()).header("content-type", "application/json");
+    request.body(order("order-0001").to_string())
+}
+
+#[tokio::test]
+async fn a_record_names_its_faults_and_the_answer_that_did_not_arrive() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let create = || server.faults().on(CREATE);
+    create().nth(1).error(ErrorCode::InternalError);
+    create().nth(2).close();
+    create().nth(3).after_commit().reset_connection();
+    create().nth(4).malformed_json();
+    for _ in 0..4 {
+        let request = create_request(&api);
+        let _ = try_send(request).await;
+    }
+    let told = |one: &Recorded| (one.status, one.faults.join("; "), one.answer.json().is_some());
+    let fault = |text: &str| format!("CreateOrder no. {text}");
+    let expected = [
+        (Some(500), fault("1: INTERNAL_ERROR"), true),
+        (None, fault("2: connection closed"), false),
+        (Some(201), fault("3 after commit: connection reset"), true),
+        (Some(200), fault("4: malformed JSON"), true),
+    ];
+    assert_eq!(server.requests().all().iter().map(told).collect::<Vec<_>>(), expected);
+    let bodies = server.requests().all();
+    assert!(bodies.iter().all(|one| one.request.json() == Some(order("order-0001"))));
+}
+
+#[tokio::test]
+async fn a_request_whose_client_leaves_is_recorded_without_an_answer() {
+    let server = MockServer::start().await;
+    server.faults().on(CREATE).latency(SECOND * 600);
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let request = create_request(&api);
+    let sent = try_send(request.timeout(Duration::from_millis(50))).await;
+    assert!(sent.is_err_and(|error| error.is_timeout()));
+    let all = server.requests().of(CREATE).wait_for(1, SECOND * 20).await;
+    assert_eq!((all[0].status, all[0].faults.len()), (None, 1));
+}
+
+#[tokio::test]
+async fn the_log_keeps_the_newest_and_may_be_off() {
+    for (most, kept) in [(0, 0), (2, 2), (9, 3)] {
+        let server = MockServer::builder().request_log(most).start().await;
+        let api = Api::with_key(server.url(), &server.key().issue());
+        for name in ["order-0001", "order-0002", "order-0003"] {
+            api.created(&order(name)).await;
+        }
+        server.requests().assert_count(kept);
+        let newest = server.requests().all().pop().map(|one| one.idempotency_key.unwrap());
+        assert!(newest.is_none_or(|key| key == "order-0003"));
+    }
+}
+
+#[tokio::test]
+async fn a_record_shows_no_personal_data_by_itself() {
+    let server = MockServer::start().await;
+    let key = server.key().issue();
+    Api::with_key(server.url(), &key).created(&order("order-0001")).await;
+    let shown = format!("{:?}", server.requests().all());
+    for secret in ["Muñoz", "Amazonas", "1714307103", &key.secret()[8..30]] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
