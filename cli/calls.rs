@@ -80,6 +80,7 @@ fn exit_of(error: &Error) -> Exit {
 fn code_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
+        ErrorKind::RateLimited => ErrorCode::RateLimitExceeded.code(),
         ErrorKind::Network => "NETWORK",
         ErrorKind::Timeout => "TIMEOUT",
         ErrorKind::Decode => "UNREADABLE_ANSWER",

@@ -51,7 +51,54 @@
 //!
 //! An [`IdempotencyKey`] is made with the request. When [`Error::may_have_executed`] is true, send
 //! the same request again with the same key, within 24 hours: if the first call was carried out,
-//! its answer comes back ([`Outcome::Replayed`]) and nothing is made twice.
+//! its answer comes back ([`Outcome::Replayed`]) and nothing is made twice. After that time the key
+//! is refused ([`ErrorKind::KeyExpired`]), as far as the process knows when it was first sent
+//! ([`IdempotencyKey::sent_before`]).
+//!
+//! [`Error::kind`] says what can be done about a failure, [`Error::stop_reason`] why the client did
+//! not try again. Neither `Display` nor `Debug` of an error holds secrets or personal data.
+//!
+//! # Trying again, and when
+//!
+//! | what happened | tried again |
+//! |---|---|
+//! | nothing was sent: no address, no connection | always |
+//! | a used connection was closed without an answer | at once, if repeating changes nothing |
+//! | no whole answer came; 408, 500, 502, 503, 504 | if repeating changes nothing |
+//! | 429 | always |
+//! | 409 `IDEMPOTENCY_IN_PROGRESS` | yes |
+//! | any other answer, a bad certificate | never |
+//!
+//! Repeating changes nothing for reads and for writes with a key, which is every call but
+//! [`Sandbox::reset`]. [`Retry`] says how often and how patiently; a budget that clones share keeps
+//! retries few when most calls fail. [`Timeouts::total`] bounds a call with all its waits.
+//!
+//! Requests go in even gaps under the key's rate limit, which every answer tells ([`RateLimit`]). A
+//! single call may have settings of its own: `client.with_retry(Retry::none()).orders()…`.
+//!
+//! # Many at once
+//!
+//! [`Orders::create_many`] creates the orders of an iterator several at a time, [`ListParcels::stream`]
+//! reads a whole list, [`Tracking::batch`] asks for any number of parcels.
+//!
+//! ```
+//! use parcelo::{IdempotencyKey, OrderRequest};
+//! # use parcelo_server::mock::MockServer;
+//!
+//! # async fn import(rows: Vec<(String, OrderRequest)>) -> Result<(), parcelo::Error> {
+//! # let server = MockServer::start().await;
+//! # let client = server.client(&server.key().issue());
+//! let orders = rows.into_iter().map(|(id, mut order)| {
+//!     order.idempotency_key = IdempotencyKey::derive("my-shop", &id); // run twice, created once
+//!     order
+//! });
+//! let mut created = client.orders().create_many(orders).concurrency(16);
+//! while let Some((row, created)) = created.next().await {
+//!     println!("{row}: {}", created?.parcel.tracking_number);
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(feature = "client")]
 pub mod client;

@@ -1,6 +1,6 @@
 //! Making a client, and what it refuses to be made of.
 
-use std::{env, net::IpAddr, sync::Arc};
+use std::{env, sync::Arc};
 
 use http::{
     HeaderMap, HeaderValue,
@@ -8,7 +8,10 @@ use http::{
 };
 use url::{Host, Url};
 
-use super::{Client, Error, Retry, Timeouts, Transport, error::Texts, socket::Http};
+use super::{
+    Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
+    attempt::Observer, clock::Anchor, error::Texts, labels::is_loopback, socket::Http, turn::Line,
+};
 use crate::{ApiKey, Environment, Language, header};
 
 /// Makes a [`Client`].
@@ -33,9 +36,10 @@ pub struct ClientBuilder {
     key: ApiKey,
     base_url: Option<Url>,
     language: Language,
-    timeouts: Timeouts,
-    retry: Retry,
+    settings: Settings,
+    labels_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
+    observer: Option<Observer>,
 }
 
 const KEY: &str = "PARCELO_API_KEY";
@@ -47,9 +51,10 @@ impl ClientBuilder {
             key,
             base_url: None,
             language: Language::default(),
-            timeouts: Timeouts::default(),
-            retry: Retry::standard(),
+            settings: Settings::default(),
+            labels_hosts: Vec::new(),
             transport: None,
+            observer: None,
         }
     }
 
@@ -79,12 +84,28 @@ impl ClientBuilder {
 
     /// How long to wait for what.
     pub fn timeouts(self, timeouts: Timeouts) -> Self {
-        Self { timeouts, ..self }
+        Self { settings: Settings { timeouts, ..self.settings }, ..self }
     }
 
     /// How often to try.
     pub fn retry(self, retry: Retry) -> Self {
-        Self { retry, ..self }
+        Self { settings: Settings { retry, ..self.settings }, ..self }
+    }
+
+    /// How to keep to the key's rate limit. Even gaps between requests unless set.
+    pub fn rate_limit(self, rate_limit: RateLimit) -> Self {
+        Self { settings: Settings { rate_limit, ..self.settings }, ..self }
+    }
+
+    /// Who is told about each attempt, as soon as it is over: for counters and logs. It should be
+    /// quick, for the call goes on afterwards.
+    pub fn on_attempt(self, observer: impl Fn(&Attempt) + Send + Sync + 'static) -> Self {
+        Self { observer: Some(Observer(Arc::new(observer))), ..self }
+    }
+
+    /// The hosts, besides the service's own, from which label links are opened.
+    pub fn labels_hosts<H: Into<String>>(self, hosts: impl IntoIterator<Item = H>) -> Self {
+        Self { labels_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// What carries requests, instead of HTTP. A base URL is then optional.
@@ -94,7 +115,9 @@ impl ClientBuilder {
 
     /// The client. It connects when it is first used.
     ///
-    /// Errors without a base URL, and when a live key would travel unencrypted to another machine.
+    /// Errors without a base URL, when a live key would travel unencrypted to another machine, when
+    /// the address names the environment that the key is not of (`sandbox`, or `live`, `prod`,
+    /// `production`, as a part of its host's name), and when a label host is none.
     pub fn build(self) -> Result<Client, Error> {
         let base_url = match (self.base_url, &self.transport) {
             (Some(base_url), _) => base_url,
@@ -104,20 +127,30 @@ impl ClientBuilder {
         if self.key.environment() == Environment::Production && is_exposed(&base_url) {
             return Err(Error::config(EXPOSED));
         }
+        if environment_of(&base_url).is_some_and(|there| there != self.key.environment()) {
+            return Err(Error::config(OTHER_ENVIRONMENT));
+        }
+        if self.labels_hosts.iter().any(|host| Host::parse(host).is_err()) {
+            return Err(Error::config(BAD_HOST));
+        }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(Http::new(self.timeouts)?),
+            None => Arc::new(Http::new(self.settings.timeouts)?),
         };
-        Ok(Client::new(super::Inner {
+        let environment = self.key.environment();
+        let shared = Shared {
             base_url,
-            environment: self.key.environment(),
+            environment,
             language: self.language,
             headers: headers(&self.key, self.language)?,
-            timeouts: self.timeouts,
-            retry: self.retry,
+            labels_hosts: self.labels_hosts,
             transport,
-            rng: std::sync::Mutex::default(),
-        }))
+            observer: self.observer,
+            decider: std::sync::Mutex::default(),
+            line: Line::new(environment.requests_per_second()),
+            anchor: Anchor::now(),
+        };
+        Ok(Client { shared: Arc::new(shared), settings: self.settings })
     }
 }
 
@@ -142,6 +175,25 @@ const EXPOSED: Texts = (
     "A live key must not travel unencrypted: use an https address.",
     "Una clave de producción no debe viajar sin cifrar: use una dirección https.",
 );
+
+const OTHER_ENVIRONMENT: Texts = (
+    "The key and the address are of different environments: sandbox and production.",
+    "La clave y la dirección son de entornos distintos: sandbox y producción.",
+);
+const BAD_HOST: Texts = (
+    "A label host is not a host's name; give it without scheme, port and path.",
+    "Un servidor de etiquetas no es un nombre de servidor; indíquelo sin esquema, puerto ni ruta.",
+);
+
+/// The environment that an address names, if it names one.
+fn environment_of(url: &Url) -> Option<Environment> {
+    let parts = url.domain()?.split(['.', '-']);
+    parts.into_iter().find_map(|part| match part {
+        "sandbox" => Some(Environment::Sandbox),
+        "live" | "prod" | "production" => Some(Environment::Production),
+        _ => None,
+    })
+}
 
 /// The fault without the variable's content, which may be a secret.
 fn fault_of(fault: &env::VarError) -> &'static str {
@@ -169,13 +221,7 @@ fn checked_address(address: &str) -> Result<Url, Error> {
 
 /// True when requests would cross a network unencrypted.
 fn is_exposed(url: &Url) -> bool {
-    let near = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(ip)) => IpAddr::from(ip).is_loopback(),
-        Some(Host::Ipv6(ip)) => IpAddr::from(ip).to_canonical().is_loopback(),
-        None => false,
-    };
-    url.scheme() == "http" && !near
+    url.scheme() == "http" && !is_loopback(url)
 }
 
 /// The headers of every request.
@@ -240,6 +286,46 @@ mod tests {
         for (address, fine) in table {
             assert_eq!(build(Environment::Production, address).is_ok(), fine, "{address}");
             assert!(build(Environment::Sandbox, address).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_not_sent_to_the_environment_it_is_not_of() {
+        use Environment::{Production, Sandbox};
+        let table = [
+            ("https://sandbox.parcelo.example", Some(Sandbox)),
+            ("https://api-sandbox.parcelo.example/v", Some(Sandbox)),
+            ("https://SANDBOX.parcelo.example", Some(Sandbox)),
+            ("https://live.parcelo.example", Some(Production)),
+            ("https://api.prod.parcelo.example", Some(Production)),
+            ("https://production.parcelo.example", Some(Production)),
+            ("https://api.parcelo.example/sandbox", None),
+            ("https://sandboxes.parcelo.example", None),
+            ("http://127.0.0.1:8081", None),
+        ];
+        for (address, there) in table {
+            for key in Environment::ALL {
+                let fine = there.is_none_or(|there| there == key);
+                assert_eq!(build(key, address).is_ok(), fine, "{key} {address}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_label_host_is_a_host() {
+        let table = [
+            ("labels.parcelo.example", true),
+            ("127.0.0.1", true),
+            ("https://labels.parcelo.example", false),
+            ("labels.parcelo.example:8443", false),
+            ("labels.parcelo.example/a", false),
+            ("labels\r\n", false),
+            ("", false),
+        ];
+        for (host, fine) in table {
+            let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+            let builder = ClientBuilder::new(key).base_url("http://h").unwrap();
+            assert_eq!(builder.labels_hosts([host]).build().is_ok(), fine, "{host:?}");
         }
     }
 

@@ -3,23 +3,32 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method as HttpMethod, header::CONTENT_TYPE};
+use http::{HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
 use serde::Serialize;
 use tokio::time::Instant;
-use url::form_urlencoded::Serializer;
+use url::{Url, form_urlencoded::Serializer};
 
 use super::{Client, Error, ErrorKind, body::Pace};
-use crate::{Idempotency, IdempotencyKey, Method, Operation};
+use crate::{Idempotency, IdempotencyKey, Method, Operation, header};
 
 /// The most bytes of JSON that an honest answer has.
 pub(super) const LONGEST_JSON: u64 = 8 << 20;
 const LONGEST_FILE: u64 = 16 << 20;
 
+/// Where a call goes.
+#[derive(Debug, Clone, Copy)]
+enum Target<'a> {
+    /// To the operation's path, with what stands in its braces.
+    Path(&'a str),
+    /// To a link that the service gave out, which opens without the key.
+    Link(&'a Url),
+}
+
 /// A call of an operation.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     pub(super) operation: Operation,
-    parameter: &'a str,
+    target: Target<'a>,
     query: &'a [(&'a str, &'a str)],
     body: Option<Bytes>,
     pub(super) idempotency_key: Option<&'a IdempotencyKey>,
@@ -27,12 +36,17 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(super) fn new(operation: Operation) -> Self {
-        Self { operation, parameter: "", query: &[], body: None, idempotency_key: None }
+        Self { operation, target: Target::Path(""), query: &[], body: None, idempotency_key: None }
     }
 
     /// What stands in the braces of the operation's path.
     pub(super) fn parameter(self, parameter: &'a str) -> Self {
-        Self { parameter, ..self }
+        Self { target: Target::Path(parameter), ..self }
+    }
+
+    /// A link that the service gave out, instead of the operation's own path.
+    pub(super) fn link(self, link: &'a Url) -> Self {
+        Self { target: Target::Link(link), ..self }
     }
 
     pub(super) fn query(self, query: &'a [(&'a str, &'a str)]) -> Self {
@@ -60,6 +74,86 @@ impl<'a> Call<'a> {
         self.operation.idempotency() != Idempotency::Reads
     }
 
+    /// What every attempt sends.
+    pub(super) fn draft(&self, client: &Client) -> Result<Draft, Error> {
+        const UNSENDABLE: (&str, &str) =
+            ("The request has no valid address.", "La solicitud no tiene una dirección válida.");
+        let address = match self.target {
+            Target::Path(parameter) => self.address(client.base_url().as_str(), parameter),
+            Target::Link(link) => link.as_str().to_owned(),
+        };
+        let address =
+            Uri::try_from(address).map_err(|fault| Error::config(UNSENDABLE).because(fault))?;
+        let (operation, template) = (self.operation, self.template());
+        Ok(Draft {
+            operation,
+            template,
+            address,
+            linked: self.is_linked(),
+            body: self.body.clone(),
+        })
+    }
+
+    /// The path without its parameters, for logs.
+    pub(super) fn template(&self) -> &'static str {
+        if self.is_linked() { "{labelUrl}" } else { self.operation.path() }
+    }
+
+    fn is_linked(&self) -> bool {
+        matches!(self.target, Target::Link(_))
+    }
+
+    fn address(&self, base: &str, parameter: &str) -> String {
+        let base = base.trim_end_matches('/');
+        let path = self.operation.path_of(parameter);
+        let mut address = String::with_capacity(base.len() + path.len() + 64);
+        address.push_str(base);
+        address.push_str(&path);
+        if self.query.is_empty() {
+            return address;
+        }
+        address.push('?');
+        let start = address.len();
+        Serializer::for_suffix(address, start).extend_pairs(self.query).finish()
+    }
+}
+
+/// What every attempt of a call sends: the same bytes to the same place.
+#[derive(Debug)]
+pub(super) struct Draft {
+    operation: Operation,
+    pub(super) template: &'static str,
+    address: Uri,
+    /// It goes to a link: without the key, and outside its rate limit.
+    linked: bool,
+    body: Option<Bytes>,
+}
+
+impl Draft {
+    /// The request of one attempt.
+    pub(super) fn request(&self, client: &Client) -> http::Request<Bytes> {
+        let mut request = http::Request::new(self.body.clone().unwrap_or_default());
+        *request.method_mut() = match self.operation.method() {
+            Method::Get => HttpMethod::GET,
+            Method::Post => HttpMethod::POST,
+        };
+        *request.uri_mut() = self.address.clone();
+        *request.headers_mut() = client.headers().clone();
+        if self.linked {
+            request.headers_mut().remove(header::API_KEY);
+        }
+        if self.body.is_some() {
+            let json = HeaderValue::from_static("application/json");
+            request.headers_mut().insert(CONTENT_TYPE, json);
+        }
+        request
+    }
+
+    /// Whether the key's rate limit counts it.
+    pub(super) fn takes_turns(&self) -> bool {
+        !self.linked
+    }
+
     /// The most bytes that an honest answer has.
     pub(super) fn longest_answer(&self) -> u64 {
         if self.is_file() { LONGEST_FILE } else { LONGEST_JSON }
@@ -73,38 +167,6 @@ impl<'a> Call<'a> {
     fn is_file(&self) -> bool {
         self.operation == Operation::DownloadLabel
     }
-
-    /// The request that every attempt sends.
-    pub(super) fn request(&self, client: &Client) -> Result<http::Request<Bytes>, Error> {
-        const UNSENDABLE: (&str, &str) =
-            ("The request has no valid address.", "La solicitud no tiene una dirección válida.");
-        let mut request = http::Request::builder()
-            .method(match self.operation.method() {
-                Method::Get => HttpMethod::GET,
-                Method::Post => HttpMethod::POST,
-            })
-            .uri(self.address(client.base_url().as_str()))
-            .body(self.body.clone().unwrap_or_default())
-            .map_err(|fault| Error::config(UNSENDABLE).because(fault))?;
-        *request.headers_mut() = client.headers().clone();
-        if self.body.is_some() {
-            request
-                .headers_mut()
-                .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
-        Ok(request)
-    }
-
-    fn address(&self, base: &str) -> String {
-        let mut address = base.trim_end_matches('/').to_owned();
-        address.push_str(&self.operation.path_of(self.parameter));
-        if self.query.is_empty() {
-            return address;
-        }
-        address.push('?');
-        let start = address.len();
-        Serializer::for_suffix(address, start).extend_pairs(self.query).finish()
-    }
 }
 
 #[cfg(test)]
@@ -113,18 +175,18 @@ mod tests {
 
     #[test]
     fn the_address_is_base_path_parameter_and_query() {
-        let call = Call::new(Operation::GetTracking).parameter("EC7K2M9QX4T8WD0");
+        let call = Call::new(Operation::GetTracking);
         let path = "/api/v1/tracking/EC7K2M9QX4T8WD0";
         for base in
             ["http://h", "http://h/", "http://h:81/a/b", "http://h:81/a/b/", "http://[::1]:9"]
         {
             let expected = format!("{}{path}", base.trim_end_matches('/'));
-            assert_eq!(call.address(base), expected);
+            assert_eq!(call.address(base, "EC7K2M9QX4T8WD0"), expected);
         }
         let query = [("format", "PDF"), ("odd", "a b&c=ñ")];
         let asked = Call::new(Operation::Health).query(&query);
         assert_eq!(
-            asked.address("http://h"),
+            asked.address("http://h", ""),
             "http://h/api/v1/health?format=PDF&odd=a+b%26c%3D%C3%B1"
         );
     }

@@ -1,7 +1,9 @@
-//! The one place where the client reads time: tokio's, so that a paused runtime moves it.
+//! The one place where the client reads time: tokio's, so that a paused runtime moves it. Dates are
+//! counted from the wall clock's when the client was made.
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
 /// Longer than any timeout means; keeps sums of instants and durations in range.
@@ -20,4 +22,24 @@ pub(super) fn after(wait: Duration) -> Instant {
 /// The time from now until `deadline`; zero when it has passed.
 pub(super) fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(now())
+}
+
+/// A date and the instant that it was, to tell others by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Anchor {
+    date: DateTime<Utc>,
+    instant: Instant,
+}
+
+impl Anchor {
+    #[expect(clippy::disallowed_methods, reason = "this module is the client's clock")]
+    pub(super) fn now() -> Self {
+        Self { date: Utc::now(), instant: now() }
+    }
+
+    /// The date of an instant since.
+    pub(super) fn date(&self, at: Instant) -> DateTime<Utc> {
+        let passed = TimeDelta::from_std(at.saturating_duration_since(self.instant));
+        passed.ok().and_then(|passed| self.date.checked_add_signed(passed)).unwrap_or(self.date)
+    }
 }

@@ -22,6 +22,9 @@ pub enum ErrorKind {
     NotFound,
     /// The request disagrees with what the service already has.
     Conflict,
+    /// The idempotency key was first sent 24 hours ago: see whether it was done, and if not, make a
+    /// new key.
+    KeyExpired,
     /// Too many requests: come back after [`Error::retry_after`].
     RateLimited,
     /// The service failed: try later, with the same idempotency key.

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Error, ErrorKind, Phase, StopReason, TransportError, call::Call, error::Texts, hint::hint,
-    reply::request_id, retry::Class,
+    reply::request_id, retry::FailureClass,
 };
 use crate::{ErrorBody, ErrorCode, ErrorEnvelope, IdempotencyKey};
 
@@ -34,7 +34,7 @@ pub(super) struct Refusal {
     status: StatusCode,
     request_id: Option<String>,
     body: Option<ErrorBody>,
-    hint: Option<Duration>,
+    pub(super) hint: Option<Duration>,
 }
 
 impl Refusal {
@@ -104,11 +104,28 @@ const FOREIGN: Texts =
     ("The answer is none of this API's.", "La respuesta no corresponde a esta API.");
 
 impl Failure {
-    pub(super) fn class(&self) -> Class {
+    pub(super) fn class(&self) -> FailureClass {
         match self {
-            Self::Transport(fault) => Class::of_phase(fault.phase()),
-            Self::TooLarge => Class::Permanent,
-            Self::Refused(refusal) => Class::of_status(refusal.status, refusal.code()),
+            Self::Transport(fault) => FailureClass::of_phase(fault.phase()),
+            Self::TooLarge => FailureClass::Permanent,
+            Self::Refused(refusal) => FailureClass::of_status(refusal.status, refusal.code()),
+        }
+    }
+
+    /// The HTTP status; none when no answer came, or none that counts.
+    pub(super) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.status.as_u16()),
+            Self::Transport(_) | Self::TooLarge => None,
+        }
+    }
+
+    /// One word for logs, of few that there are.
+    pub(super) fn error_type(&self) -> String {
+        match self {
+            Self::Transport(fault) => format!("{:?}", fault.phase()),
+            Self::TooLarge => "TooLarge".to_owned(),
+            Self::Refused(refusal) => refusal.status.as_str().to_owned(),
         }
     }
 
@@ -123,7 +140,13 @@ impl Failure {
     pub(super) fn is_in_the_dark(&self) -> bool {
         match (self, self.class()) {
             (Self::TooLarge, _)
-            | (_, Class::Stale | Class::MaybeSent | Class::Server | Class::Busy) => true,
+            | (
+                _,
+                FailureClass::Stale
+                | FailureClass::MaybeSent
+                | FailureClass::Server
+                | FailureClass::Busy,
+            ) => true,
             (Self::Refused(refusal), _) => {
                 refusal.status.is_server_error() && refusal.status != StatusCode::NOT_IMPLEMENTED
             }

@@ -25,6 +25,13 @@ pub(super) fn hint(
         .or_else(|| window(status, headers, date?))
 }
 
+/// The seconds from the answer's own `Date` to the end of the rate limit's window.
+pub(super) fn rest(headers: &HeaderMap, reset: u64) -> Option<u64> {
+    let date = httpdate::parse_http_date(text(headers, &standard::DATE)?).ok()?;
+    let date = date.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+    reset.checked_sub(date)
+}
+
 /// The rest of the rate limit's window; it says nothing about other troubles.
 fn window(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Option<Duration> {
     let reset = headers.get(header::RATE_RESET).filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
@@ -52,6 +59,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -129,5 +137,34 @@ mod tests {
         let headers: [(&str, &[u8]); 1] = [("retry-after", b"99999999999999999999999999")];
         assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), Some(MOST));
         assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &[], Some(1e300)), Some(MOST));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_headers_say_nothing_panics(
+            after in header_value(), date in header_value(), reset in header_value(),
+            body in any::<Option<f64>>(), status in 100_u16..1000,
+        ) {
+            let names = ["retry-after", "date", "x-ratelimit-reset", "x-ratelimit-limit"];
+            let values = [&after, &date, &reset, &reset].map(Vec::as_slice);
+            let headers: Vec<_> = names.into_iter().zip(values).collect();
+            let hint = hint_of(StatusCode::from_u16(status).unwrap(), &headers, body);
+            prop_assert!(hint.is_none_or(|seconds| (0.0..=MOST).contains(&seconds)), "{:?}", hint);
+            let headers = headers.iter().map(|(name, value)| {
+                (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value).unwrap())
+            });
+            let headers = headers.collect();
+            rest(&headers, u64::MAX);
+            crate::client::reply::rate_limit(&headers);
+        }
+    }
+
+    /// Numbers, dates, nearly numbers and nearly dates, and anything else that a header can hold.
+    fn header_value() -> impl Strategy<Value = Vec<u8>> {
+        let date =
+            "[MTWFS][a-z]{2}, [0-9]{1,3} [A-Z][a-z]{2} [0-9]{1,5} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT";
+        let text = prop_oneof!["-?[0-9]{0,30}(\\.[0-9]{0,30})?(e[0-9]{1,4})?", date, "[ -~]{0,40}"];
+        let bytes = prop::collection::vec(prop_oneof![0x20_u8..0x7f, 0x80_u8..=0xff], 0..40);
+        prop_oneof![text.prop_map(String::into_bytes), bytes]
     }
 }

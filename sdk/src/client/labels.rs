@@ -1,18 +1,8 @@
-//! Label files: in memory, piece by piece, or on disk, where a file is whole or not there.
+//! Labels. How a file is downloaded is decided in [`download`](super::download).
 
-use std::{
-    fs, io,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use url::{Host, Url};
 
-use bytes::Bytes;
-use futures_util::{StreamExt, stream, stream::BoxStream};
-
-use super::{
-    Client, Error, ErrorKind, Failure, Reply, StopReason, body::Reader, call::Call, error::Texts,
-    failure::Trace, send::Answer,
-};
+use super::{Client, Error, LabelDownload, Reply, call::Call, error::Texts};
 use crate::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
 /// Labels: [`Client::labels`].
@@ -45,7 +35,31 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
-        LabelDownload { client: self.client, number, format }
+        LabelDownload::of(self.client, number, format)
+    }
+
+    /// A label file by its link, `labelUrl` or one of `downloads`, which opens without the API key:
+    /// the key is not sent.
+    ///
+    /// Errors: `Config` when the link is not to the service's own address or to one of
+    /// [`ClientBuilder::labels_hosts`](crate::ClientBuilder::labels_hosts), and those of
+    /// [`Labels::download`].
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// let created = client.orders().create(&order).await?;
+    /// let file = client.labels().download_link(&created.parcel.label_url)?.save_in("labels").await?;
+    /// println!("{}", file.display());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
+        let url = Url::parse(link).map_err(|fault| Error::config(BAD_LINK).because(fault))?;
+        if is_known(&url, self.client) {
+            Ok(LabelDownload::linked(self.client, url))
+        } else {
+            Err(Error::config(FOREIGN_LINK))
+        }
     }
 
     /// What is known about a label; readable also after its order was voided.
@@ -93,135 +107,28 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// A label file that is about to be downloaded.
-#[derive(Debug, Clone, Copy)]
-#[must_use = "nothing is downloaded until it is said where to"]
-pub struct LabelDownload<'a> {
-    client: &'a Client,
-    number: &'a TrackingNumber,
-    format: LabelFormat,
+const BAD_LINK: Texts = ("The label link is no address.", "El enlace no es una dirección.");
+const FOREIGN_LINK: Texts = (
+    "The label link is to a host that labels are not fetched from.",
+    "El enlace apunta a un servidor del que no se descargan etiquetas.",
+);
+
+/// True for the service's own origin, and for the hosts that the client was told of: over https, or
+/// on this machine.
+fn is_known(link: &Url, client: &Client) -> bool {
+    let bare = link.username().is_empty() && link.password().is_none();
+    let named = |host: &String| link.host_str().is_some_and(|is| is.eq_ignore_ascii_case(host));
+    let safe = link.scheme() == "https" || (link.scheme() == "http" && is_loopback(link));
+    bare && (link.origin() == client.base_url().origin()
+        || (safe && client.labels_hosts().iter().any(named)))
 }
 
-impl LabelDownload<'_> {
-    /// The file in memory. A download that breaks off is begun again.
-    pub async fn bytes(self) -> Result<Bytes, Error> {
-        let query = [("format", self.format.code())];
-        let answer = self.client.answer(&self.call(&query), Reader::whole).await?;
-        Ok(answer.body)
+/// True when an address is on this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
+        None => false,
     }
-
-    /// Writes the file and tells its length in bytes.
-    ///
-    /// The file appears at `path` whole or not at all, in place of one that was there. It is written
-    /// beside it under another name first, which needs the right to create files in the directory.
-    ///
-    /// Errors: `File` when it cannot be written.
-    pub async fn save_to(self, path: impl AsRef<Path>) -> Result<u64, Error> {
-        let path = path.as_ref().to_owned();
-        let draft = draft_of(&path, self.client.random()).ok_or_else(|| unwritten(BAD_NAME))?;
-        let file = self.bytes().await?;
-        let length = file.len() as u64;
-        // On a thread of its own it runs to its end, even when this future is dropped.
-        match tokio::task::spawn_blocking(move || write_whole(&path, &draft, &file)).await {
-            Ok(written) => written.map_err(|fault| unwritten(UNWRITTEN).because(fault))?,
-            Err(fault) => return Err(unwritten(UNWRITTEN).because(fault)),
-        }
-        Ok(length)
-    }
-
-    /// The file piece by piece, as it comes. It is not begun again when it breaks off.
-    pub async fn stream(self) -> Result<LabelStream, Error> {
-        let query = [("format", self.format.code())];
-        let call = self.call(&query);
-        let answer = self.client.answer(&call, |reader| std::future::ready(Ok(reader))).await?;
-        Ok(LabelStream::new(Trace::new(&call), answer))
-    }
-
-    fn call<'c>(&'c self, query: &'c [(&'c str, &'c str)]) -> Call<'c> {
-        Call::new(Operation::DownloadLabel).parameter(self.number.as_str()).query(query)
-    }
-}
-
-/// A label file that is coming in, as a `Stream` of its pieces.
-///
-/// Its last item is an error when the file did not arrive whole.
-pub struct LabelStream {
-    pieces: BoxStream<'static, Result<Bytes, Error>>,
-    length: Option<u64>,
-}
-
-impl LabelStream {
-    fn new(trace: Trace, answer: Answer<Reader>) -> Self {
-        let trace = Trace { attempts: answer.attempts, ..trace };
-        let length = answer.body.promised();
-        let pieces = stream::unfold(Some((answer.body, trace)), async |state| {
-            let (mut reader, trace) = state?;
-            match reader.next().await {
-                Ok(piece) => Some((Ok(piece?), Some((reader, trace)))),
-                Err(failure) => Some((Err(broken(failure, trace)), None)),
-            }
-        });
-        Self { pieces: pieces.fuse().boxed(), length }
-    }
-
-    /// The next piece; none at the end of the whole file.
-    pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        self.pieces.next().await
-    }
-
-    /// The file's length in bytes, when the service says it.
-    pub fn length(&self) -> Option<u64> {
-        self.length
-    }
-}
-
-impl std::fmt::Debug for LabelStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LabelStream").field("length", &self.length).finish_non_exhaustive()
-    }
-}
-
-impl futures_util::Stream for LabelStream {
-    type Item = Result<Bytes, Error>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.pieces.poll_next_unpin(context)
-    }
-}
-
-/// The pieces that were handed over cannot be taken back, so nothing is tried again.
-fn broken(failure: Failure, trace: Trace) -> Error {
-    failure.into_error(trace, StopReason::NotRepeatable)
-}
-
-const BAD_NAME: Texts = ("The path names no file.", "La ruta no nombra un archivo.");
-const UNWRITTEN: Texts =
-    ("The label file could not be written.", "No se pudo escribir el archivo de la etiqueta.");
-
-fn unwritten(texts: Texts) -> Error {
-    Error::new(ErrorKind::File, texts)
-}
-
-/// A name beside `path` that nobody else uses.
-fn draft_of(path: &Path, random: u64) -> Option<PathBuf> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name()?);
-    name.push(format!(".{random:016x}.part"));
-    Some(path.with_file_name(name))
-}
-
-fn write_whole(path: &Path, draft: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create_new(draft)?;
-    let written = file
-        .write_all(content)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(draft, path));
-    if written.is_err() {
-        // The first fault is the one to tell; a draft that stays behind does no harm.
-        let _ = fs::remove_file(draft);
-    }
-    written
 }

@@ -1,19 +1,26 @@
 //! The client: one call is one future, retried where that is safe, with typed answers and errors.
 //!
 //! [`Client`] is made by [`ClientBuilder`]; its methods hand out one small handle for each resource
-//! ([`Orders`], [`Tracking`], [`Labels`]). Every method makes a `Call` of an operation, `send` makes
-//! its attempts, `retry` decides about the next one, and a [`Transport`] carries them. Rules about
-//! orders are not decided here: see `rules`.
+//! ([`Orders`], [`Tracking`], [`Labels`]). Every method makes a `Call` of an operation, and its `Course`
+//! leads it through its attempts: `limiter` decides when each may go, `retry` whether there is another
+//! one, and a [`Transport`] carries them. Rules about orders are not decided here: see `rules`.
 
+mod attempt;
 mod body;
+mod budget;
 mod builder;
 mod call;
 mod clock;
+mod course;
+mod download;
 mod error;
 mod failure;
+mod file;
 mod hint;
 mod labels;
+mod limiter;
 mod manifests;
+mod many;
 mod orders;
 mod parcels;
 mod reply;
@@ -24,37 +31,46 @@ mod socket;
 mod timeouts;
 mod tracking;
 mod transport;
+mod turn;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use fastrand::Rng;
+use chrono::{DateTime, Utc};
 use http::HeaderMap;
+use tokio::time::Instant;
 use url::Url;
 
+pub use attempt::Attempt;
 pub use builder::ClientBuilder;
+pub use download::{LabelDownload, LabelStream};
 pub use error::{Error, ErrorKind};
-pub use labels::{LabelDownload, LabelStream, Labels};
+pub use labels::Labels;
 pub use manifests::Manifests;
+pub use many::{CreateMany, Items};
 pub use orders::Orders;
 pub use parcels::{ListParcels, Page, Parcels};
 pub use reply::{Outcome, RateLimitStatus, Reply, ReplyMeta};
-pub use retry::{Retry, StopReason};
+pub use retry::{FailureClass, Retry, StopReason};
 pub use sandbox::Sandbox;
 pub use timeouts::Timeouts;
 pub use tracking::{GetTracking, TrackBatch, Tracking};
 pub use transport::{BodyStream, Phase, Transport, TransportError};
+pub use turn::RateLimit;
 
 use crate::{ApiKey, Environment, Health, Language, Operation};
+use attempt::Observer;
 use call::Call;
 use failure::Failure;
-use retry::{Decision, Failed};
+use retry::Decider;
+use turn::Line;
 
 /// A client of the service, for one API key.
 ///
-/// Cloning is cheap; clones share connections. It runs on a tokio runtime with its timer enabled.
+/// Cloning is cheap; clones share connections, the budget for retries, and their turns under the rate
+/// limit. It runs on a tokio runtime with its timer enabled.
 ///
 /// ```no_run
 /// # async fn example(order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
@@ -69,17 +85,31 @@ use retry::{Decision, Failed};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    shared: Arc<Shared>,
+    settings: Settings,
+}
 
-struct Inner {
+/// What may differ from call to call.
+#[derive(Debug, Clone, Copy, Default)]
+struct Settings {
+    timeouts: Timeouts,
+    retry: Retry,
+    rate_limit: RateLimit,
+}
+
+/// What a client and its clones have together.
+struct Shared {
     base_url: Url,
     environment: Environment,
     language: Language,
     headers: HeaderMap,
-    timeouts: Timeouts,
-    retry: Retry,
+    labels_hosts: Vec<String>,
     transport: Arc<dyn Transport>,
-    rng: Mutex<Rng>,
+    observer: Option<Observer>,
+    decider: Mutex<Decider>,
+    line: Line,
+    anchor: clock::Anchor,
 }
 
 impl Client {
@@ -93,10 +123,6 @@ impl Client {
     /// A builder of a client for a key.
     pub fn builder(key: ApiKey) -> ClientBuilder {
         ClientBuilder::new(key)
-    }
-
-    fn new(inner: Inner) -> Self {
-        Self(Arc::new(inner))
     }
 
     /// Checks the key: its name, its countries, its environment.
@@ -116,42 +142,91 @@ impl Client {
 
     /// Where the service is.
     pub fn base_url(&self) -> &Url {
-        &self.0.base_url
+        &self.shared.base_url
     }
 
     /// The language of texts for people.
     pub fn language(&self) -> Language {
-        self.0.language
+        self.shared.language
     }
 
     /// The environment that the key belongs to.
     pub fn environment(&self) -> Environment {
-        self.0.environment
+        self.shared.environment
+    }
+
+    /// The same client with other rules for trying again.
+    ///
+    /// It shares connections, budget and turns with this one, and so do the next two.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// use parcelo::Retry;
+    ///
+    /// let created = client.with_retry(Retry::none()).orders().create(&order).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_retry(&self, retry: Retry) -> Self {
+        self.with(Settings { retry, ..self.settings })
+    }
+
+    /// The same client with other timeouts; that for connecting stays what it was.
+    #[must_use]
+    pub fn with_timeouts(&self, timeouts: Timeouts) -> Self {
+        self.with(Settings { timeouts, ..self.settings })
+    }
+
+    /// The same client with another way of keeping to the rate limit.
+    #[must_use]
+    pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self {
+        self.with(Settings { rate_limit, ..self.settings })
+    }
+
+    fn with(&self, settings: Settings) -> Self {
+        Self { shared: Arc::clone(&self.shared), settings }
     }
 
     fn headers(&self) -> &HeaderMap {
-        &self.0.headers
+        &self.shared.headers
     }
 
     fn timeouts(&self) -> Timeouts {
-        self.0.timeouts
+        self.settings.timeouts
+    }
+
+    fn retry(&self) -> Retry {
+        self.settings.retry
+    }
+
+    fn rate_limit(&self) -> RateLimit {
+        self.settings.rate_limit
+    }
+
+    fn labels_hosts(&self) -> &[String] {
+        &self.shared.labels_hosts
     }
 
     fn transport(&self) -> &dyn Transport {
-        &*self.0.transport
+        &*self.shared.transport
     }
 
-    fn decide(&self, failed: &Failed) -> Decision {
-        retry::decide(self.0.retry, failed, &mut self.rng())
+    fn observer(&self) -> Option<&Observer> {
+        self.shared.observer.as_ref()
     }
 
-    fn random(&self) -> u64 {
-        self.rng().u64(..)
+    fn line(&self) -> &Line {
+        &self.shared.line
     }
 
-    fn rng(&self) -> std::sync::MutexGuard<'_, Rng> {
-        // A generator is as good after a panic as before.
-        self.0.rng.lock().unwrap_or_else(PoisonError::into_inner)
+    fn decider(&self) -> MutexGuard<'_, Decider> {
+        // It is plain numbers, as good after a panic as before.
+        self.shared.decider.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn date(&self, at: Instant) -> DateTime<Utc> {
+        self.shared.anchor.date(at)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Orders.
 
-use super::{Client, Error, Reply, call::Call};
+use super::{Client, CreateMany, Error, Reply, call::Call};
 use crate::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
 
 /// Orders: [`Client::orders`].
@@ -38,6 +38,30 @@ impl Orders<'_> {
     pub async fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
         let call = Call::new(Operation::CreateOrder).keyed(&order.idempotency_key).body(order)?;
         self.client.json(call).await
+    }
+
+    /// Creates the orders of an iterator, 8 at a time unless
+    /// [`CreateMany::concurrency`](crate::CreateMany::concurrency) says otherwise: a stream of each
+    /// one's place in the iterator and its result.
+    ///
+    /// Orders with derived keys can be imported again after a crash: what was created is replayed.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client, orders: Vec<parcelo::OrderRequest>) {
+    /// let mut creations = client.orders().create_many(orders).concurrency(16);
+    /// while let Some((place, created)) = creations.next().await {
+    ///     match created {
+    ///         Ok(created) => println!("{place}: {}", created.parcel.tracking_number),
+    ///         Err(error) => eprintln!("{place}: {error}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn create_many<I>(self, orders: I) -> CreateMany<I::IntoIter>
+    where
+        I: IntoIterator<Item = OrderRequest>,
+    {
+        CreateMany::new(self.client, orders.into_iter())
     }
 
     /// Voids 1-100 orders: their labels can no longer be used.

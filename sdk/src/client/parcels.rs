@@ -2,11 +2,14 @@
 
 use std::future::IntoFuture;
 
-use chrono::{DateTime, Utc};
-use futures_util::{FutureExt, future::BoxFuture};
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
-use super::{Client, Error, Reply, call::Call};
+use super::{Client, Error, Items, Reply, call::Call};
 use crate::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSummary, model::time};
+
+/// The most parcels of a page.
+const MOST: u32 = 100;
 
 /// Parcels: [`Client::parcels`].
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +56,7 @@ impl<'a> Parcels<'a> {
     }
 }
 
-/// A question for a page of the list; `.await` it.
+/// A question for a page of the list; `.await` it, or stream the whole list.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is asked until it is awaited"]
 pub struct ListParcels<'a> {
@@ -61,7 +64,55 @@ pub struct ListParcels<'a> {
     query: Vec<(&'static str, String)>,
 }
 
-impl ListParcels<'_> {
+impl<'a> ListParcels<'a> {
+    /// All parcels of the list from its page on, asked for by the hundred unless
+    /// [`ListParcels::limit`] says otherwise.
+    ///
+    /// What is created meanwhile is left out, so that no parcel comes twice. After an error there is
+    /// nothing more.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// let mut parcels = client.parcels().list().stream();
+    /// while let Some(parcel) = parcels.next().await {
+    ///     println!("{}", parcel?.tracking_number);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stream(self) -> Items<'a, Result<ParcelSummary, Error>> {
+        let page = self.query.iter().rfind(|(name, _)| *name == "page");
+        let page = page.and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
+        let list = if self.says("limit") { self } else { self.limit(MOST) };
+        let pages = stream::unfold(Some((list, page)), async |turn| {
+            let (list, page) = turn?;
+            match list.clone().page(page).await {
+                Ok(reply) => {
+                    let Page { parcels, meta } = reply.into_inner();
+                    let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
+                    let list = if page == 1 { list.up_to(&parcels) } else { list };
+                    let next = more.then(|| (list, page.saturating_add(1)));
+                    Some((parcels.into_iter().map(Ok).collect(), next))
+                }
+                Err(error) => Some((vec![Err(error)], None)),
+            }
+        });
+        Items::of(pages.flat_map(stream::iter))
+    }
+
+    /// Only what was there when the first page was asked for: parcels that are created later would
+    /// move the others to later pages.
+    fn up_to(self, first_page: &[ParcelSummary]) -> Self {
+        if self.says("createdTo") {
+            return self;
+        }
+        let newest = first_page.iter().map(|parcel| parcel.created_at).max();
+        match newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1))) {
+            Some(to) => self.created_to(to),
+            None => self,
+        }
+    }
+
     /// The page, from 1.
     pub fn page(self, page: u32) -> Self {
         self.with("page", page.to_string())
@@ -97,7 +148,12 @@ impl ListParcels<'_> {
         self.with("createdTo", time::to_text(to))
     }
 
+    fn says(&self, name: &str) -> bool {
+        self.query.iter().any(|(known, _)| *known == name)
+    }
+
     fn with(mut self, name: &'static str, value: String) -> Self {
+        self.query.retain(|(known, _)| *known != name);
         self.query.push((name, value));
         self
     }

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
-use super::{Error, ErrorKind, StopReason, call::Call, error::Texts, send::Answer};
+use super::{
+    Error, ErrorKind, StopReason, call::Call, course::Answer, error::Texts, failure::Trace,
+};
 use crate::{IdempotencyKey, Operation, header};
 
 /// A successful answer. It dereferences to its value.
@@ -84,17 +86,21 @@ impl<T> Reply<T> {
 
 impl<T: DeserializeOwned> Reply<T> {
     /// Reads the answer to a call.
-    pub(super) fn read(call: &Call<'_>, answer: &Answer<Bytes>) -> Result<Self, Error> {
+    pub(super) fn read(
+        call: &Call<'_>,
+        answer: &Answer<Bytes>,
+        trace: &Trace,
+    ) -> Result<Self, Error> {
         let value = serde_json::from_slice(&answer.body)
-            .map_err(|fault| undecodable(call, answer, &fault))?;
+            .map_err(|fault| undecodable(answer, trace, &fault))?;
         Ok(Self {
             value,
             outcome: outcome(call.operation, answer.status, &answer.headers),
             meta: ReplyMeta {
                 request_id: request_id(&answer.headers),
-                attempts: answer.attempts,
-                rate_limit: rate_limit(&answer.headers),
-                idempotency_key: call.idempotency_key.cloned(),
+                attempts: trace.attempts,
+                rate_limit: answer.rate_limit,
+                idempotency_key: trace.idempotency_key.clone(),
             },
         })
     }
@@ -119,7 +125,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
 }
 
-fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
+pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
     let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
     Some(RateLimitStatus {
         limit: number(header::RATE_LIMIT)?.try_into().ok()?,
@@ -136,7 +142,7 @@ struct Unreadable {
     column: usize,
 }
 
-fn undecodable(call: &Call<'_>, answer: &Answer<Bytes>, fault: &serde_json::Error) -> Error {
+fn undecodable(answer: &Answer<Bytes>, trace: &Trace, fault: &serde_json::Error) -> Error {
     const UNREADABLE: Texts =
         ("The answer could not be read.", "No se pudo interpretar la respuesta.");
     Error::new(ErrorKind::Decode, UNREADABLE)
@@ -144,9 +150,9 @@ fn undecodable(call: &Call<'_>, answer: &Answer<Bytes>, fault: &serde_json::Erro
         .with(|inner| {
             inner.status = Some(answer.status.as_u16());
             inner.request_id = request_id(&answer.headers);
-            inner.attempts = answer.attempts;
-            inner.idempotency_key = call.idempotency_key.cloned();
-            inner.may_have_executed = call.writes();
+            inner.attempts = trace.attempts;
+            inner.idempotency_key.clone_from(&trace.idempotency_key);
+            inner.may_have_executed = trace.writes;
             inner.stop_reason = Some(StopReason::Permanent);
         })
 }

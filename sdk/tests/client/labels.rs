@@ -3,9 +3,9 @@
 use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
-use parcelo::{ErrorKind, LabelFormat, StopReason};
+use parcelo::{Client, Error, ErrorKind, LabelFormat};
 
-use crate::script::{Piece, Script, Step, answer, number, refusal};
+use crate::script::{Piece, Script, Step, answer, key, number, refusal};
 
 const LABEL: &[u8] = b"%PDF-1.7 label";
 
@@ -98,23 +98,145 @@ async fn a_slow_label_may_take_longer_than_any_other_call() {
     assert_eq!(bytes.len(), 140);
 }
 
+/// The pieces of a streamed label, and the error at its end.
+async fn streamed(client: &Client) -> (Vec<Bytes>, Option<Error>) {
+    let number = number();
+    let mut stream = client.labels().download(&number, LabelFormat::Pdf).stream().await.unwrap();
+    let mut pieces = Vec::new();
+    while let Some(piece) = stream.next().await {
+        match piece {
+            Ok(piece) => pieces.push(piece),
+            Err(error) => {
+                assert!(stream.next().await.is_none(), "an error is the last item");
+                return (pieces, Some(error));
+            }
+        }
+    }
+    (pieces, None)
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_with_an_error_unless_the_file_is_whole() {
-    for (length, whole) in [(14, true), (15, false)] {
-        let (client, script) = Script::client([label(length, &[&LABEL[..5], &LABEL[5..]])]);
-        let number = number();
-        let download = client.labels().download(&number, LabelFormat::Pdf);
-        let mut stream = download.stream().await.unwrap();
-        assert_eq!(stream.length(), Some(length as u64));
-        assert_eq!(stream.next().await.unwrap().unwrap(), &LABEL[..5]);
-        assert_eq!(stream.next().await.unwrap().unwrap(), &LABEL[5..]);
-        let end = stream.next().await.map(Result::unwrap_err);
-        assert_eq!(end.is_none(), whole);
-        assert!(
-            end.is_none_or(|error| error.stop_reason() == Some(StopReason::NotRepeatable)
-                && error.attempts() == 1)
-        );
-        assert!(stream.next().await.is_none());
-        assert_eq!(script.sent().len(), 1);
+async fn a_stream_is_the_whole_file_however_often_it_breaks_off() {
+    let broken = |pieces: &[&'static [u8]], end: Piece| {
+        let pieces = pieces.iter().map(|piece| Piece::Bytes(Bytes::from_static(piece)));
+        Step::Answer(200, vec![], pieces.chain([end]).collect())
+    };
+    let whole = || label(14, &[&LABEL[..7], &LABEL[7..]]);
+    let table = [
+        (vec![whole()], 1),
+        (vec![label(14, &[&LABEL[..5]]), whole()], 2),
+        (vec![label(14, &[]), whole()], 2),
+        (vec![broken(&[&LABEL[..7]], Piece::Break), whole()], 2),
+        (vec![broken(&[LABEL], Piece::Break), whole()], 2),
+        (vec![broken(&[&LABEL[..9]], Piece::Silence), label(14, &[&LABEL[..2]]), whole()], 3),
+        (vec![broken(&[&LABEL[..9]], Piece::Break), answer(503, ""), whole()], 3),
+    ];
+    for (steps, requests) in table {
+        let (client, script) = Script::client(steps.clone());
+        let (pieces, error) = streamed(&client).await;
+        assert!(error.is_none(), "{steps:?}: {error:?}");
+        assert_eq!((&pieces.concat()[..], script.sent().len()), (LABEL, requests), "{steps:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_cannot_be_completed_ends_with_an_error() {
+    let begun = || label(14, &[&LABEL[..5]]);
+    let other = label(14, &[b"%PDX-1.7 label"]);
+    let gone = answer(409, refusal("LABEL_VOIDED"));
+    let table = [
+        (vec![begun()], ErrorKind::Network, 4),
+        (vec![begun(), gone], ErrorKind::Conflict, 2),
+        (vec![begun(), other], ErrorKind::Conflict, 2),
+        (vec![begun(), label(3, &[&LABEL[..3]])], ErrorKind::Conflict, 2),
+        (vec![label(17 << 20, &[])], ErrorKind::Decode, 1),
+    ];
+    for (steps, kind, requests) in table {
+        let (client, script) = Script::client(steps.clone());
+        let (_, error) = streamed(&client).await;
+        let error = error.unwrap();
+        assert_eq!((error.kind(), script.sent().len()), (kind, requests), "{steps:?}");
+        assert_eq!(error.attempts() as usize, requests, "{steps:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_take_longer_than_any_other_call_and_still_go_on() {
+    let slow = vec![Piece::After(Duration::from_secs(9), Bytes::from_static(b"0123456789")); 10];
+    let broken = slow.iter().cloned().chain([Piece::Break]).collect();
+    let (client, _) =
+        Script::client([Step::Answer(200, vec![], broken), Step::Answer(200, vec![], slow)]);
+    let (pieces, error) = streamed(&client).await;
+    assert!(error.is_none() && pieces.concat().len() == 100, "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_is_saved_under_a_harmless_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let (client, _) = Script::client([label(14, &[LABEL])]);
+    let number = number();
+    let download = client.labels().download(&number, LabelFormat::Zpl);
+    let path = download.save_in(directory.path()).await.unwrap();
+    assert_eq!(path, directory.path().join("SB-SUCCESS-0001.zpl"));
+    let link = "http://localhost/files/..%2F..%2Fevil.pdf?sig=CANARY";
+    let download = client.labels().download_link(link).unwrap();
+    let path = download.save_in(directory.path()).await.unwrap();
+    assert_eq!(path.parent(), Some(directory.path()));
+    assert_eq!(names(directory.path()).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
+    let open = async |base: &str, link: &str| {
+        let script = Script::client([label(14, &[LABEL])]).1;
+        let builder = Client::builder(key()).base_url(base).unwrap().transport(script.clone());
+        let client = builder.labels_hosts(["labels.parcelo.example"]).build().unwrap();
+        let fetched = match client.labels().download_link(link) {
+            Ok(download) => download.bytes().await,
+            Err(error) => Err(error),
+        };
+        let sent = script.sent();
+        if let Ok(bytes) = &fetched {
+            assert!(bytes == LABEL && sent[0].uri() == link && sent[0].method() == "GET");
+            assert!(!sent[0].headers().contains_key("x-api-key"), "{link}");
+            let shown = format!("{:?}", sent[0]);
+            assert!(!shown.contains(key().secret()), "{shown}");
+        } else {
+            assert!(sent.is_empty(), "{link}");
+        }
+        fetched.map_err(|error| error.kind())
+    };
+    let table = [
+        ("http://127.0.0.1:81", "http://127.0.0.1:81/files/a.pdf?sig=x", true),
+        ("https://api.parcelo.example/v", "https://api.parcelo.example/files/a.pdf", true),
+        ("https://api.parcelo.example", "https://labels.parcelo.example/a.pdf", true),
+        ("https://api.parcelo.example", "https://LABELS.parcelo.example:8443/a.pdf", true),
+        ("https://api.parcelo.example", "http://labels.parcelo.example/a.pdf", false),
+        ("https://api.parcelo.example", "http://api.parcelo.example/a.pdf", false),
+        ("https://api.parcelo.example", "https://api.parcelo.example:444/a.pdf", false),
+        ("https://api.parcelo.example", "https://evil.example/a.pdf", false),
+        ("https://api.parcelo.example", "https://api.parcelo.example.evil.example/a", false),
+        ("https://api.parcelo.example", "https://api.parcelo.example@evil.example/a", false),
+        ("https://api.parcelo.example", "https://u:p@api.parcelo.example/a.pdf", false),
+        ("https://api.parcelo.example", "file:///etc/passwd", false),
+        ("https://api.parcelo.example", "//evil.example/a.pdf", false),
+        ("https://api.parcelo.example", "", false),
+        ("http://127.0.0.1:81", "http://127.0.0.1:82/a.pdf", false),
+    ];
+    for (base, link, fine) in table {
+        let expected = if fine { Ok(()) } else { Err(ErrorKind::Config) };
+        assert_eq!(open(base, link).await.map(|_| ()), expected, "{base} {link}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_larger_than_any_honest_one_is_refused() {
+    let piece = Piece::Bytes(vec![b' '; 1 << 20].into());
+    let endless = Step::Answer(200, vec![], vec![piece; 17]);
+    for step in [endless, label((16 << 20) + 1, &[])] {
+        let (client, script) = Script::client([step]);
+        let error =
+            client.labels().download(&number(), LabelFormat::Png).bytes().await.unwrap_err();
+        assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Decode, 1));
     }
 }

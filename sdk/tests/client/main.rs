@@ -8,9 +8,14 @@
 )]
 
 mod conformance;
+mod keys;
 mod labels;
+mod limits;
+mod many;
 mod operations;
+mod outage;
 mod retries;
 mod script;
 mod socket;
+mod spans;
 mod sweep;

@@ -76,6 +76,49 @@ async fn each_answer_is_retried_exactly_when_that_helps() {
     }
 }
 
+/// Attempts of a read, a write with a key, a read by POST, and the one write without a key.
+async fn attempts(step: &Step) -> [usize; 4] {
+    let (reads, read) = Script::client([step.clone()]);
+    reads.tracking().get(&number()).await.unwrap_err();
+    let (writes, keyed) = Script::client([step.clone()]);
+    writes.orders().create(&order()).await.unwrap_err();
+    let (batches, batch) = Script::client([step.clone()]);
+    batches.tracking().batch(&[number()]).await.unwrap_err();
+    let (resets, reset) = Script::client([step.clone()]);
+    resets.sandbox().reset().await.unwrap_err();
+    [read, keyed, batch, reset].map(|script| script.sent().len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_signal_is_retried_for_the_operations_that_allow_it() {
+    const ALWAYS: [usize; 4] = [4; 4];
+    const REPEATABLE: [usize; 4] = [4, 4, 4, 1];
+    const NEVER: [usize; 4] = [1; 4];
+    let truncated = Step::Answer(200, vec![("content-length", "9".into())], vec![]);
+    let signals = [
+        (Step::Fail(Phase::NotSent), ALWAYS),
+        (Step::Fail(Phase::Untrusted), NEVER),
+        (Step::Fail(Phase::Stale), REPEATABLE),
+        (Step::Fail(Phase::MaybeSent), REPEATABLE),
+        (Step::Fail(Phase::Timeout), REPEATABLE),
+        (Step::Hang, REPEATABLE),
+        (truncated, REPEATABLE),
+        (answer(409, refusal("IDEMPOTENCY_IN_PROGRESS")), REPEATABLE),
+        (answer(200, "no json"), NEVER),
+    ];
+    let answers: [(&[u16], [usize; 4]); 3] = [
+        (&[408, 500, 502, 503, 504], REPEATABLE),
+        (&[429], ALWAYS),
+        (&[300, 302, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 501, 505], NEVER),
+    ];
+    let answers = answers.iter().flat_map(|(statuses, expected)| {
+        statuses.iter().map(|code| (answer(*code, ""), *expected))
+    });
+    for (step, expected) in signals.into_iter().chain(answers) {
+        assert_eq!(attempts(&step).await, expected, "{step:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_caller_knows_whether_it_may_have_happened() {
     let validation = || answer(400, refusal("VALIDATION_FAILED"));

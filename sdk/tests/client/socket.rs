@@ -54,6 +54,16 @@ async fn a_redirect_is_not_followed_and_the_key_stays_home() {
         let error = client.orders().create(&order()).await.unwrap_err();
         assert!(!error.may_have_executed() && error.attempts() == 1);
     }
+    // A link is opened without the key, and leads nowhere else either.
+    server.reset().await;
+    let redirect = ResponseTemplate::new(302).insert_header("location", elsewhere.uri());
+    Mock::given(path("/files/a.pdf")).respond_with(redirect).expect(1).mount(&server).await;
+    let client = builder(&server.uri()).build().unwrap();
+    let link = format!("{}/files/a.pdf?sig=x", server.uri());
+    let error = client.labels().download_link(&link).unwrap().bytes().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unexpected);
+    let sent = server.received_requests().await.unwrap();
+    assert!(sent.iter().all(|request| !request.headers.contains_key("x-api-key")));
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ async fn session(client: &Client) -> [TrackingNumber; 2] {
     let manifest = ManifestRequest::new(awb, std::slice::from_ref(&second));
     let manifest = ManifestRequest { idempotency_key: Some(key("manifest-0001")), ..manifest };
     let manifest = insist(async || client.manifests().submit(&manifest).await).await;
-    assert_eq!(manifest.tracking_numbers, [second.clone()]);
+    assert_eq!(manifest.tracking_numbers, std::slice::from_ref(&second));
     [first, second]
 }
 

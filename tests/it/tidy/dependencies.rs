@@ -90,18 +90,53 @@ fn versions_stand_in_the_workspace_only() {
 
 #[test]
 fn the_vocabulary_brings_no_client_along() {
+    let held = held_by(&["--package", "parcelo", "--no-default-features"]);
+    let names: BTreeSet<_> = held.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains("serde_json"), "the tree was not read: {held:?}");
+    let offences: Vec<_> = CLIENT_ONLY.iter().filter(|name| names.contains(**name)).collect();
+    assert!(offences.is_empty(), "parcelo without default features holds {offences:?}");
+}
+
+/// The crates that the SDK may bring along besides those of reqwest and tokio.
+const MOST_OWN_CRATES: usize = 30;
+
+#[test]
+fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
+    let (mut theirs, mut ours, mut owner) = (BTreeSet::new(), BTreeSet::new(), String::new());
+    for line in tree(&["--package", "parcelo", "--prefix", "depth", "--no-dedupe"]).lines() {
+        let line = line.split(" (").next().unwrap();
+        let (depth, held) = line.split_at(line.find(|c: char| !c.is_ascii_digit()).unwrap());
+        if depth == "1" {
+            held.split(' ').next().unwrap().clone_into(&mut owner);
+        }
+        match owner.as_str() {
+            // Its feature `json`, which our peers use, brings serde_json along.
+            "reqwest" | "tokio" | "serde_json" => theirs.insert(held.to_owned()),
+            _ => depth != "0" && ours.insert(held.to_owned()),
+        };
+    }
+    assert!(theirs.len() > 50 && ours.len() > 10, "the tree was not read");
+    let own: Vec<_> = ours.difference(&theirs).collect();
+    assert!(own.len() <= MOST_OWN_CRATES, "{}: {own:?}", own.len());
+}
+
+/// The crates of a tree, as `name version`.
+fn held_by(arguments: &[&str]) -> BTreeSet<String> {
+    let tree = tree(&[arguments, &["--prefix", "none"]].concat());
+    let held = tree.lines().filter_map(|line| line.split(" (").next());
+    held.map(str::to_owned).collect()
+}
+
+/// A tree without what tests bring along.
+fn tree(arguments: &[&str]) -> String {
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--edges", "normal", "--prefix", "none"])
-        .args(["--package", "parcelo", "--no-default-features"])
+        .args(["tree", "--locked", "--edges", "normal"])
+        .args(arguments)
         .current_dir(root())
         .output()
         .unwrap();
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-    let tree = String::from_utf8(tree.stdout).unwrap();
-    let held: BTreeSet<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(held.contains("serde_json"), "the tree was not read: {tree}");
-    let offences: Vec<_> = CLIENT_ONLY.iter().filter(|name| held.contains(**name)).collect();
-    assert!(offences.is_empty(), "parcelo without default features holds {offences:?}");
+    String::from_utf8(tree.stdout).unwrap()
 }
 
 /// The names in the tables of docs/decisions.md: rows of "Dependencies" start with | `name`.

@@ -1,0 +1,156 @@
+//! What a happy call costs the caller's thread, beside reqwest alone and reqwest with the usual
+//! middleware, in the same run: the same creation to the same server, which runs in a process of its
+//! own. The connection runs on the measured thread.
+//!
+//! `cargo bench -p parcelo --bench calls [-- CALLS]` prints a table for docs/benchmarks.md. Linux only:
+//! it reads a thread's CPU time from /proc.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a benchmark fails loudly and prints"
+)]
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+};
+
+use parcelo::{ApiKey, Client, CreatedOrder, Environment, OrderRequest, RateLimit};
+use reqwest_middleware::ClientBuilder;
+use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
+use tokio::runtime::Runtime;
+
+const ORDER: &str = r#"{"idempotencyKey":"order-0001","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50}}"#;
+const CREATED: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z0000000000000000000A","trackingNumber":"SBEC7K2M9QX4T8WD0","status":"LABEL_GENERATED","labelUrl":"http://127.0.0.1:8081/files/SBEC7K2M9QX4T8WD0.pdf?sig=0000000000000000000000","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
+const SERVE: &str = "--serve";
+const ROUNDS: usize = 15;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == SERVE) {
+        return serve();
+    }
+    let calls = arguments.iter().find_map(|text| text.parse().ok()).unwrap_or(2000);
+    let server = Server::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    measure(&runtime, &server.address, calls);
+}
+
+fn measure(runtime: &Runtime, address: &str, calls: u32) {
+    let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
+    let url = format!("{address}/api/v1/orders/create");
+    let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+
+    let raw = reqwest::Client::new();
+    let alone = async || {
+        let request = raw.post(&url).header("X-API-Key", key.secret()).json(&order);
+        request.send().await.unwrap().json::<CreatedOrder>().await.unwrap()
+    };
+    let policy = ExponentialBackoff::builder().build_with_max_retries(3);
+    let usual = ClientBuilder::new(reqwest::Client::new())
+        .with(RetryTransientMiddleware::new_with_policy(policy))
+        .build();
+    let middleware = async || {
+        let request = usual.post(&url).header("X-API-Key", key.secret()).json(&order);
+        request.send().await.unwrap().json::<CreatedOrder>().await.unwrap()
+    };
+    let builder = Client::builder(key.clone()).base_url(address).unwrap();
+    let client = builder.rate_limit(RateLimit::off()).build().unwrap();
+    let ours = async || client.orders().create(&order).await.unwrap();
+
+    // Round by round, so that whatever else the machine does meets all three.
+    let mut costs = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        costs[0].push(cost(runtime, calls, &alone));
+        costs[1].push(cost(runtime, calls, &middleware));
+        costs[2].push(cost(runtime, calls, &ours));
+    }
+    println!("| what | median µs of CPU per call | least |\n|---|---|---|");
+    let names = ["reqwest, `.json()`", "reqwest-middleware + reqwest-retry", "parcelo"];
+    for (name, costs) in names.iter().zip(&mut costs) {
+        costs.sort_by(f64::total_cmp);
+        println!("| {name} | {:.1} | {:.1} |", costs[ROUNDS / 2], costs[0]);
+    }
+}
+
+/// The CPU time of a call on this thread, in microseconds.
+fn cost<T>(runtime: &Runtime, calls: u32, call: &impl AsyncFn() -> T) -> f64 {
+    runtime.block_on(async {
+        for _ in 0..calls / 10 {
+            std::hint::black_box(call().await);
+        }
+        let before = cpu_time();
+        for _ in 0..calls {
+            std::hint::black_box(call().await);
+        }
+        (cpu_time() - before) as f64 / 1000.0 / f64::from(calls)
+    })
+}
+
+/// The nanoseconds that this thread has run.
+fn cpu_time() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut child = command.arg(SERVE).stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Self { child, address: address.trim().to_owned() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Gives every request the same answer.
+fn serve() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    println!("http://{}", listener.local_addr().unwrap());
+    for connection in listener.incoming() {
+        std::thread::spawn(move || answer(connection.unwrap()));
+    }
+}
+
+fn answer(connection: TcpStream) -> Option<()> {
+    connection.set_nodelay(true).ok()?;
+    let mut writer = connection.try_clone().ok()?;
+    let mut reader = BufReader::new(connection);
+    let head = "HTTP/1.1 201 Created\r\ncontent-type: application/json\r\nx-request-id: req_1\r\n\
+        date: Sat, 10 Jan 2026 15:05:00 GMT\r\nx-ratelimit-limit: 50\r\nx-ratelimit-remaining: 40\r\n\
+        x-ratelimit-reset: 1768057501\r\n";
+    let answer = format!("{head}content-length: {}\r\n\r\n{CREATED}", CREATED.len());
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let line = line.trim().to_ascii_lowercase();
+            if let Some(text) = line.strip_prefix("content-length:") {
+                length = text.trim().parse().ok()?;
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        reader.read_exact(&mut vec![0; length]).ok()?;
+        writer.write_all(answer.as_bytes()).ok()?;
+    }
+}

@@ -1,0 +1,282 @@
+//! A call on its way: attempt after attempt, waiting as [`retry`](super::retry) and
+//! [`limiter`](super::limiter) decide.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use http::{HeaderMap, StatusCode};
+use tokio::time::{Instant, sleep, timeout_at};
+use tracing::{Instrument, Span, debug, debug_span, field::Empty};
+
+use super::{
+    Attempt, Client, Error, ErrorKind, Failure, FailureClass, Phase, RateLimitStatus, StopReason,
+    TransportError,
+    body::{Pace, Reader},
+    call::{Call, Draft, LONGEST_JSON},
+    clock,
+    error::Texts,
+    failure::{Refusal, Trace},
+    hint,
+    limiter::Heard,
+    reply,
+    retry::{Decision, Failed},
+    turn::Refused,
+};
+use crate::{IdempotencyKey, Operation};
+
+/// A successful answer.
+#[derive(Debug)]
+pub(super) struct Answer<T> {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) rate_limit: Option<RateLimitStatus>,
+    pub(super) body: T,
+}
+
+/// A call between its attempts.
+#[derive(Debug)]
+pub(super) struct Course {
+    client: Client,
+    operation: Operation,
+    draft: Draft,
+    deadline: Instant,
+    pub(super) trace: Trace,
+    stale_before: bool,
+    /// What the last retry cost.
+    cost: Option<u32>,
+    began: Instant,
+}
+
+impl Course {
+    /// A call that is about to be sent: its turn has come.
+    pub(super) async fn begin(client: &Client, call: &Call<'_>) -> Result<Self, Error> {
+        let draft = call.draft(client)?;
+        let began = clock::now();
+        let course = Self {
+            client: client.clone(),
+            operation: call.operation,
+            draft,
+            deadline: clock::after(client.timeouts().total),
+            trace: Trace::new(call),
+            stale_before: false,
+            cost: None,
+            began,
+        };
+        course.turn().await.map_err(|refused| course.crowded_out(refused))?;
+        if course.key_left().is_some_and(|left| left.is_zero()) {
+            return Err(course.expired());
+        }
+        Ok(course)
+    }
+
+    /// Attempts until one succeeds; `read` takes what it needs of the body before it counts as one.
+    pub(super) async fn answer<T, R>(
+        &mut self,
+        read: impl Fn(Reader) -> R,
+    ) -> Result<Answer<T>, Error>
+    where
+        R: Future<Output = Result<T, Failure>>,
+    {
+        loop {
+            self.trace.attempts += 1;
+            self.began = clock::now();
+            let span = self.span();
+            let result = self.exchange(&read).instrument(span.clone()).await;
+            record(&span, &result);
+            match result {
+                Ok(answer) => {
+                    self.succeeded(answer.status);
+                    return Ok(answer);
+                }
+                Err(failure) => self.recover(failure).await?,
+            }
+        }
+    }
+
+    async fn exchange<T, R>(&self, read: impl Fn(Reader) -> R) -> Result<Answer<T>, Failure>
+    where
+        R: Future<Output = Result<T, Failure>>,
+    {
+        let timeouts = self.client.timeouts();
+        let end = clock::after(timeouts.attempt).min(self.deadline);
+        let request = self.draft.request(&self.client);
+        let answer = timeout_at(end, self.client.transport().send(request))
+            .await
+            .map_err(|elapsed| TransportError::new(Phase::Timeout, elapsed))??;
+        let (head, body) = answer.into_parts();
+        let rate_limit = reply::rate_limit(&head.headers);
+        if head.status.is_success() {
+            self.hear(&head, rate_limit, None);
+            let pace = self.draft.pace(end, timeouts.idle);
+            let reader = Reader::new(&head.headers, body, self.draft.longest_answer(), pace);
+            let body = read(reader).await?;
+            return Ok(Answer { status: head.status, headers: head.headers, rate_limit, body });
+        }
+        // The status alone is enough to decide by, should the rest not arrive.
+        let reader = Reader::new(&head.headers, body, LONGEST_JSON, Pace::By(end));
+        let body = reader.whole().await.unwrap_or_default();
+        let refusal = Refusal::read(head.status, &head.headers, &body);
+        self.hear(&head, rate_limit, Some(&refusal));
+        Err(Failure::Refused(Box::new(refusal)))
+    }
+
+    /// Tells the limiter what the answer says.
+    fn hear(
+        &self,
+        head: &http::response::Parts,
+        status: Option<RateLimitStatus>,
+        refusal: Option<&Refusal>,
+    ) {
+        let throttled = refusal.filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
+        if !self.draft.takes_turns() || (status.is_none() && throttled.is_none()) {
+            return;
+        }
+        self.client.line().hear(&Heard {
+            sent: self.began,
+            received: clock::now(),
+            status,
+            rest: status.and_then(|status| hint::rest(&head.headers, status.reset)).unwrap_or(1),
+            refused: throttled.map(|refusal| refusal.hint.unwrap_or_default()),
+        });
+    }
+
+    fn succeeded(&self, status: StatusCode) {
+        self.client.decider().succeeded(self.cost);
+        self.tell(|| Attempt { status: Some(status.as_u16()), ..self.told() });
+    }
+
+    /// Waits for the next attempt after a failed one, or gives up.
+    pub(super) async fn recover(&mut self, failure: Failure) -> Result<(), Error> {
+        self.trace.in_the_dark |= failure.is_in_the_dark();
+        let failed = self.failed(&failure);
+        self.stale_before |= failed.class == FailureClass::Stale;
+        let decision = self.client.decider().decide(self.client.retry(), &failed);
+        self.tell(|| {
+            let (wait, stopped) = match decision {
+                Decision::Wait(wait) => (Some(wait), None),
+                Decision::GiveUp(reason) => (None, Some(reason)),
+            };
+            let (status, failure) = (failure.status(), Some(failed.class));
+            Attempt { status, failure, wait, stopped, ..self.told() }
+        });
+        let wait = match decision {
+            Decision::Wait(wait) => wait,
+            Decision::GiveUp(reason) => return Err(failure.into_error(self.trace.clone(), reason)),
+        };
+        debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
+        self.cost = Some(failed.cost());
+        if failed.is_free() {
+            // It was not counted, so its turn is still its own.
+            return Ok(());
+        }
+        sleep(wait).await;
+        let turn = self.turn().await;
+        turn.map_err(|refused| failure.into_error(self.trace.clone(), refused.reason))
+    }
+
+    fn failed(&self, failure: &Failure) -> Failed {
+        Failed {
+            number: self.trace.attempts,
+            class: failure.class(),
+            repeatable: self.operation.is_repeatable(),
+            stale_before: self.stale_before,
+            hint: failure.hint(),
+            now: clock::now(),
+            left: clock::until(self.deadline),
+            key_left: self.key_left(),
+        }
+    }
+
+    /// Begins the call's time anew, for a download that had come some way.
+    pub(super) fn extend(&mut self) {
+        self.deadline = clock::after(self.client.timeouts().total);
+    }
+
+    async fn turn(&self) -> Result<(), Refused> {
+        if self.draft.takes_turns() {
+            self.client.line().turn(self.client.rate_limit(), self.deadline).await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What is left of the idempotency key's life, which begins when it is first sent.
+    fn key_left(&self) -> Option<Duration> {
+        let now = self.client.date(clock::now());
+        let age = now - self.trace.idempotency_key.as_ref()?.send_at(now);
+        Some((IdempotencyKey::LIFE - age.max(TimeDelta::zero())).to_std().unwrap_or_default())
+    }
+
+    fn crowded_out(&self, refused: Refused) -> Error {
+        const NO_TURN: Texts = (
+            "The client's own rate limit left no room in time; nothing was sent.",
+            "El límite de solicitudes del propio cliente no dejó lugar a tiempo; no se envió nada.",
+        );
+        Error::new(ErrorKind::RateLimited, NO_TURN).with(|inner| {
+            inner.retry_after = refused.wait;
+            inner.idempotency_key.clone_from(&self.trace.idempotency_key);
+            inner.stop_reason = Some(refused.reason);
+        })
+    }
+
+    fn expired(&self) -> Error {
+        const EXPIRED: Texts = (
+            "The idempotency key was first sent 24 hours ago: sending it again could do it twice.",
+            "La clave de idempotencia se envió hace 24 horas: enviarla otra vez podría repetir la operación.",
+        );
+        Error::new(ErrorKind::KeyExpired, EXPIRED).with(|inner| {
+            inner.idempotency_key.clone_from(&self.trace.idempotency_key);
+            inner.may_have_executed = true;
+            inner.stop_reason = Some(StopReason::KeyExpired);
+        })
+    }
+
+    fn tell(&self, attempt: impl FnOnce() -> Attempt) {
+        if let Some(observer) = self.client.observer() {
+            (observer.0)(&attempt());
+        }
+    }
+
+    fn told(&self) -> Attempt {
+        Attempt {
+            operation: self.operation,
+            number: self.trace.attempts,
+            status: None,
+            failure: None,
+            took: clock::now().saturating_duration_since(self.began),
+            wait: None,
+            stopped: None,
+        }
+    }
+
+    /// The span of one attempt, named as OpenTelemetry names HTTP. Not the address: it holds
+    /// tracking numbers.
+    fn span(&self) -> Span {
+        let (method, template) = (self.operation.method().as_str(), self.draft.template);
+        let base = self.client.base_url();
+        debug_span!(
+            "parcelo.attempt",
+            otel.name = format_args!("{method} {template}"),
+            otel.kind = "client",
+            "http.request.method" = method,
+            "url.template" = template,
+            "server.address" = base.host_str(),
+            "server.port" = base.port_or_known_default(),
+            "http.request.resend_count" = self.trace.attempts - 1,
+            "http.response.status_code" = Empty,
+            "error.type" = Empty,
+        )
+    }
+}
+
+fn record<T>(span: &Span, result: &Result<Answer<T>, Failure>) {
+    if span.is_disabled() {
+        return;
+    }
+    match result {
+        Ok(answer) => span.record("http.response.status_code", answer.status.as_u16()),
+        Err(failure) => span
+            .record("http.response.status_code", failure.status())
+            .record("error.type", failure.error_type()),
+    };
+}

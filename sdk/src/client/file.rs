@@ -1,0 +1,96 @@
+//! A file on disk: whole or not there, and under a harmless name.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+/// A name beside `path` that nobody else uses.
+pub(super) fn draft_of(path: &Path, random: u64) -> Option<PathBuf> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name()?);
+    name.push(format!(".{random:016x}.part"));
+    Some(path.with_file_name(name))
+}
+
+/// Writes the draft and gives it its name.
+pub(super) fn write_whole(path: &Path, draft: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create_new(draft)?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(draft, path));
+    if written.is_err() {
+        // The first fault is the one to tell; a draft that stays behind does no harm.
+        let _ = fs::remove_file(draft);
+    }
+    written
+}
+
+/// Names that Windows gives to devices, whatever follows their dot.
+const DEVICES: [&str; 4] = ["CON", "PRN", "AUX", "NUL"];
+const NUMBERED_DEVICES: [&str; 2] = ["COM", "LPT"];
+const LONGEST: usize = 100;
+
+/// A file name of letters, digits, dots, hyphens and underscores, that no system takes for
+/// something else.
+pub(super) fn harmless(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = name.chars().map(|c| if plain(c) { c } else { '_' }).take(LONGEST).collect();
+    let name = name.trim_matches('.');
+    if name.is_empty() {
+        "label".to_owned()
+    } else if is_device(name) {
+        format!("_{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().to_ascii_uppercase();
+    let numbered = |device: &str| {
+        stem.strip_prefix(device)
+            .is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    DEVICES.contains(&stem.as_str()) || NUMBERED_DEVICES.into_iter().any(numbered)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_name_from_outside_becomes_harmless() {
+        let table = [
+            ("SB-SUCCESS-0001.pdf", "SB-SUCCESS-0001.pdf"),
+            ("", "label"),
+            ("..", "label"),
+            (".hidden", "hidden"),
+            ("../../etc/passwd", "_.._etc_passwd"),
+            ("a\\b:c*d.pdf", "a_b_c_d.pdf"),
+            ("a\u{202e}fdp.exe", "a_fdp.exe"),
+            ("a%2Fb\n", "a_2Fb_"),
+            ("con.pdf", "_con.pdf"),
+            ("LPT1", "_LPT1"),
+            ("COM12.pdf", "COM12.pdf"),
+            ("CONTAINER.pdf", "CONTAINER.pdf"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(harmless(name), expected, "{name:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_leaves_its_directory(name in any::<String>()) {
+            let path = Path::new("labels").join(harmless(&name));
+            prop_assert_eq!(path.parent(), Some(Path::new("labels")));
+            prop_assert!(path.file_name().is_some_and(|name| name.len() <= LONGEST + 1));
+        }
+    }
+}

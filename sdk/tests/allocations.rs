@@ -1,0 +1,119 @@
+//! What a call costs in allocations, beside reqwest alone and reqwest with the usual middleware:
+//! the same request to the same server, counted on the same thread, which also runs the connection.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+};
+
+use parcelo::{ApiKey, Client, CreatedOrder, Environment, OrderRequest, RateLimit};
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
+use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
+use tokio::runtime::Runtime;
+
+const ORDER: &str = r#"{"idempotencyKey":"order-0001",
+    "sender":{"fullName":"Ana Ruiz","phone":"+13055550100",
+        "address":{"line1":"8400 NW 25th St","city":"Miami","country":"US"}},
+    "receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103",
+        "address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","country":"EC"}},
+    "parcelDetails":{"weightKg":1.5,"declaredValue":19.99}}"#;
+const CREATED: &str = r#"{"success":true,"parcel":{"id":"par_1","trackingNumber":"SB-SUCCESS-0001","status":"LABEL_GENERATED","labelUrl":"http://localhost/l","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
+
+/// The allocations that a happy call of the SDK may have beyond those of reqwest alone.
+const MOST_MORE: u64 = 4;
+
+#[test]
+fn a_happy_call_allocates_little_more_than_reqwest_alone_and_less_than_with_middleware() {
+    let address = serve();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
+
+    let url = format!("{address}/api/v1/orders/create");
+    let raw = reqwest::Client::new();
+    let alone = least(&runtime, || async {
+        let request = raw.post(&url).header("X-API-Key", key().secret());
+        let answer = request.json(&order).send().await.unwrap();
+        std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
+    });
+    let usual = with_middleware();
+    let middleware = least(&runtime, || async {
+        let request = usual.post(&url).header("X-API-Key", key().secret());
+        let answer = request.json(&order).send().await.unwrap();
+        std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
+    });
+    let builder = Client::builder(key()).base_url(&address).unwrap();
+    let client = builder.rate_limit(RateLimit::off()).build().unwrap();
+    let off = least(&runtime, || async {
+        std::hint::black_box(client.orders().create(&order).await.unwrap());
+    });
+    let client = client.with_rate_limit(RateLimit::adaptive());
+    let ours = least(&runtime, || async {
+        std::hint::black_box(client.orders().create(&order).await.unwrap());
+    });
+    let found = format!(
+        "reqwest {alone}, with middleware {middleware}, ours {ours} (without limiter {off})"
+    );
+    assert!(ours <= alone + MOST_MORE && ours < middleware && off <= ours, "{found}");
+}
+
+fn key() -> ApiKey {
+    ApiKey::from_random(Environment::Sandbox, &[7; 32])
+}
+
+fn with_middleware() -> ClientWithMiddleware {
+    let policy = ExponentialBackoff::builder().build_with_max_retries(3);
+    ClientBuilder::new(reqwest::Client::new())
+        .with(RetryTransientMiddleware::new_with_policy(policy))
+        .build()
+}
+
+/// The fewest allocations of a call in a row of them: what it takes when pools are warm.
+fn least<F: Future<Output = ()>>(runtime: &Runtime, call: impl Fn() -> F) -> u64 {
+    let counted = |_| allocation_counter::measure(|| runtime.block_on(call())).count_total;
+    (0..30).map(counted).min().unwrap()
+}
+
+/// A server that gives every request the same answer, on threads of its own.
+fn serve() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            std::thread::spawn(move || answer(connection.unwrap()));
+        }
+    });
+    address
+}
+
+fn answer(connection: TcpStream) -> Option<()> {
+    let mut writer = connection.try_clone().ok()?;
+    let mut reader = BufReader::new(connection);
+    let head = "HTTP/1.1 201 Created\r\ncontent-type: application/json\r\nx-request-id: req_1\r\n\
+        date: Sat, 10 Jan 2026 15:05:00 GMT\r\n\
+        x-ratelimit-limit: 50\r\nx-ratelimit-remaining: 40\r\nx-ratelimit-reset: 1768057501\r\n";
+    let answer = format!("{head}content-length: {}\r\n\r\n{CREATED}", CREATED.len());
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let line = line.trim().to_ascii_lowercase();
+            if let Some(text) = line.strip_prefix("content-length:") {
+                length = text.trim().parse().ok()?;
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        reader.read_exact(&mut vec![0; length]).ok()?;
+        writer.write_all(answer.as_bytes()).ok()?;
+    }
+}

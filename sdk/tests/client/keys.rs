@@ -1,0 +1,130 @@
+//! The life of an idempotency key: made with the request, sent for 24 hours, known in every outcome.
+
+use std::time::Duration;
+
+use parcelo::{
+    Client, ErrorKind, IdempotencyKey, ManifestRequest, Phase, ReprintRequest, Retry, StopReason,
+    Timeouts, VoidRequest,
+};
+
+use crate::script::{CREATED, Script, Step, answer, key, number, order, refusal};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+async fn sleep(time: Duration) {
+    tokio::time::advance(time).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_sent_for_24_hours_after_its_first_attempt_and_then_refused() {
+    let (client, script) = Script::client([Step::Fail(Phase::MaybeSent), answer(201, CREATED)]);
+    let (order, client) = (order(), client.with_retry(Retry::none()));
+    assert!(order.idempotency_key.first_sent().is_none());
+    assert!(client.orders().create(&order).await.unwrap_err().may_have_executed());
+    let first = order.idempotency_key.first_sent().unwrap();
+
+    sleep(23 * HOUR + 59 * MINUTE).await;
+    assert!(client.orders().create(&order.clone()).await.is_ok());
+    sleep(MINUTE).await;
+    let error = client.orders().create(&order).await.unwrap_err();
+    assert_eq!((error.kind(), error.stop_reason()), expired());
+    assert_eq!((error.attempts(), error.may_have_executed()), (0, true));
+    assert_eq!(error.idempotency_key(), Some(&order.idempotency_key));
+    assert_eq!(order.idempotency_key.first_sent(), Some(first), "later attempts do not renew it");
+    assert_eq!(script.sent().len(), 2);
+
+    let mut order = order;
+    order.idempotency_key = IdempotencyKey::random();
+    assert!(client.orders().create(&order).await.is_ok());
+}
+
+fn expired() -> (ErrorKind, Option<StopReason>) {
+    (ErrorKind::KeyExpired, Some(StopReason::KeyExpired))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_goes_on_says_when_the_key_was_first_sent() {
+    let (client, script) = Script::client([answer(201, CREATED)]);
+    for (hours, fine) in [(23, true), (25, false)] {
+        let stored = order();
+        client.orders().create(&stored).await.unwrap();
+        let ago = stored.idempotency_key.first_sent().unwrap() - chrono::TimeDelta::hours(hours);
+        let mut again = order();
+        again.idempotency_key = again.idempotency_key.sent_before(ago);
+        assert_eq!(client.orders().create(&again).await.is_ok(), fine, "{hours}");
+    }
+    assert_eq!(script.sent().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_retry_outlives_its_key() {
+    let patient = Retry::standard().attempts(1000).unbudgeted().longest_hint(2 * HOUR);
+    let timeouts = Timeouts::default().total(1000 * HOUR);
+    let (client, script) = Script::client([answer(503, "").with("retry-after", "3600")]);
+    let client = client.with_retry(patient).with_timeouts(timeouts);
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert_eq!(error.stop_reason(), Some(StopReason::KeyExpired));
+    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Server, 24));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_write_tells_its_key_whatever_becomes_of_it() {
+    let steps = [
+        answer(400, refusal("VALIDATION_FAILED")),
+        answer(503, ""),
+        answer(200, "no json"),
+        Step::Fail(Phase::NotSent),
+        Step::Hang,
+    ];
+    for step in steps {
+        let (client, _) = Script::client([step.clone()]);
+        let key = IdempotencyKey::parse("write-0001").unwrap();
+        let void = VoidRequest::new(key.clone(), &[number()]);
+        let reprint = ReprintRequest::new(key.clone());
+        let awb = parcelo::Awb::parse("17612345675").unwrap();
+        let manifest = ManifestRequest {
+            idempotency_key: Some(key.clone()),
+            ..ManifestRequest::new(awb, &[number()])
+        };
+        let mut order = order();
+        order.idempotency_key = key.clone();
+        let errors = [
+            client.orders().create(&order).await.unwrap_err(),
+            client.orders().void(&void).await.unwrap_err(),
+            client.labels().reprint(&number(), &reprint).await.unwrap_err(),
+            client.manifests().submit(&manifest).await.unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.idempotency_key(), Some(&key), "{step:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_key_that_a_manifest_was_given_by_the_client_is_told_in_errors_too() {
+    let (client, script) = Script::client([Step::Fail(Phase::MaybeSent)]);
+    let awb = parcelo::Awb::parse("17612345675").unwrap();
+    let error = client.manifests().submit(&ManifestRequest::new(awb, &[number()])).await;
+    let error = error.unwrap_err();
+    let sent = script.sent();
+    let body: serde_json::Value = serde_json::from_slice(sent[0].body()).unwrap();
+    assert_eq!(body["idempotencyKey"], error.idempotency_key().unwrap().as_str());
+    assert_eq!(sent.len(), 4);
+    assert!(sent.iter().all(|request| request.body() == sent[0].body()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_any_settings_is_one_client() {
+    let script = Script::client([answer(503, "")]).1;
+    let client = Client::builder(key()).transport(script.clone()).build().unwrap();
+    for _ in 0..40 {
+        let _ = client.with_timeouts(Timeouts::default()).health().await;
+    }
+    let sent = script.sent().len();
+    assert!((40..90).contains(&sent), "{sent}");
+    let error = client.with_retry(Retry::standard().attempts(2)).health().await.unwrap_err();
+    assert_eq!((error.stop_reason(), error.attempts()), (Some(StopReason::Budget), 1));
+    let error = client.with_retry(Retry::standard().unbudgeted()).health().await.unwrap_err();
+    assert_eq!((error.stop_reason(), error.attempts()), (Some(StopReason::Attempts), 4));
+}

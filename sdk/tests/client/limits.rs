@@ -1,0 +1,291 @@
+//! Keeping to the rate limit: against the real service, in virtual time and over a socket, and against
+//! its arithmetic with latencies.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use parcelo::{
+    ApiKey, Attempt, BodyStream, Client, Environment, ErrorKind, IdempotencyKey, OrderRequest,
+    RateLimit, Retry, StopReason, Timeouts, Transport, TransportError,
+};
+use parcelo_server::{
+    clock::Millis,
+    core::limit::{Admission, Window},
+    mock::{Clock, MockServer},
+};
+use tokio::time::{Instant, sleep};
+
+use crate::script::{CREATED, Script, answer, key, order, refusal};
+
+#[expect(clippy::disallowed_methods, reason = "the clock of the test, paused or not")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// The service's rate limit, on a clock that moves with tokio's.
+#[derive(Debug, Clone)]
+struct Limited {
+    limit: u32,
+    began: Instant,
+    /// Milliseconds between a whole second and the beginning.
+    phase: u64,
+    latency: Duration,
+    window: Arc<Mutex<Window>>,
+    refused: Arc<AtomicUsize>,
+}
+
+impl Limited {
+    fn new(limit: u32, phase: u64, latency: Duration) -> Self {
+        let (window, refused) = (Arc::default(), Arc::default());
+        Self { limit, began: now(), phase, latency, window, refused }
+    }
+
+    fn take(&self) -> (u16, parcelo_server::core::limit::Quota) {
+        let millis = self.phase + u64::try_from(self.began.elapsed().as_millis()).unwrap();
+        let at = Millis(1_768_057_500_000 + i64::try_from(millis).unwrap());
+        match self.window.lock().unwrap().take(self.limit, at) {
+            Admission::Granted(quota) => (201, quota),
+            Admission::Refused(quota) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                (429, quota)
+            }
+        }
+    }
+}
+
+impl Transport for Limited {
+    fn send(
+        &self,
+        _: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        async {
+            sleep(self.latency / 2).await;
+            let (status, quota) = self.take();
+            sleep(self.latency / 2).await;
+            let answer = http::Response::builder()
+                .status(status)
+                .header("x-ratelimit-limit", quota.limit)
+                .header("x-ratelimit-remaining", quota.remaining)
+                .header("x-ratelimit-reset", quota.reset)
+                .header("retry-after", "1");
+            let body = stream::iter([Ok(Bytes::from_static(CREATED.as_bytes()))]).boxed();
+            Ok(answer.body(body).unwrap())
+        }
+        .boxed()
+    }
+}
+
+fn orders(count: u32) -> impl Iterator<Item = OrderRequest> + Send {
+    (0..count).map(|number| OrderRequest {
+        idempotency_key: IdempotencyKey::derive("limits", &number.to_string()),
+        ..order()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_the_latency_nothing_is_refused_and_the_limit_is_used() {
+    for (environment, phase, latency, count) in [
+        (Environment::Sandbox, 137, 8, 1000_u32),
+        (Environment::Sandbox, 0, 0, 1000),
+        (Environment::Sandbox, 995, 80, 1000),
+        (Environment::Production, 500, 30, 1000),
+    ] {
+        let limit = environment.requests_per_second();
+        let service = Limited::new(limit, phase, Duration::from_millis(latency));
+        let key = ApiKey::from_random(environment, &[7; 32]);
+        let client = Client::builder(key).transport(service.clone()).build().unwrap();
+        let mut created = client.orders().create_many(orders(count)).concurrency(16);
+        let began = now();
+        while let Some((_, created)) = created.next().await {
+            assert_eq!(created.unwrap().meta().attempts, 1);
+        }
+        assert_eq!(service.refused.load(Ordering::Relaxed), 0, "{phase} {latency}");
+        let share = f64::from(count) / began.elapsed().as_secs_f64() / f64::from(limit);
+        assert!(share >= 0.98, "{share} of the limit at {phase} {latency}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_creations_on_the_real_service_are_never_refused_and_use_the_limit() {
+    let clock = Clock::ticking("2026-01-05T08:00:00.700Z");
+    let server = MockServer::builder().clock(clock).start().await;
+    let refused = Arc::new(AtomicUsize::new(0));
+    let client = server.in_memory_builder(&server.key().issue());
+    let client = client.on_attempt(count_refusals(&refused)).build().unwrap();
+    let share = share_of(100, 10_000, &client).await;
+    assert_eq!(refused.load(Ordering::Relaxed), 0);
+    assert!(share >= 0.98, "{share} of the limit");
+}
+
+/// Creates orders on a service that takes them, and tells which share of its limit was used.
+async fn share_of(limit: u32, count: u32, client: &Client) -> f64 {
+    let orders = orders(count).map(|order| crate::script::real(&order.idempotency_key));
+    let mut created = client.orders().create_many(orders).concurrency(16);
+    let began = now();
+    while let Some((_, created)) = created.next().await {
+        created.unwrap();
+    }
+    f64::from(count) / began.elapsed().as_secs_f64() / f64::from(limit)
+}
+
+fn count_refusals(refused: &Arc<AtomicUsize>) -> impl Fn(&Attempt) + Send + Sync + use<> {
+    let refused = Arc::clone(refused);
+    move |attempt| {
+        refused.fetch_add(usize::from(attempt.status == Some(429)), Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+#[ignore = "takes ten seconds of real time"]
+async fn a_thousand_creations_over_a_socket_are_never_refused_and_use_the_limit() {
+    let server = MockServer::builder().clock(Clock::system()).start().await;
+    let refused = Arc::new(AtomicUsize::new(0));
+    let client = Client::builder(server.key().issue()).base_url(server.url()).unwrap();
+    let client = client.on_attempt(count_refusals(&refused)).build().unwrap();
+    let share = share_of(100, 1000, &client).await;
+    assert_eq!(refused.load(Ordering::Relaxed), 0);
+    assert!(share >= 0.95, "{share} of the limit");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_clients_with_one_key_share_its_limit_with_few_refusals() {
+    let service = Limited::new(100, 250, Duration::from_millis(10));
+    let began = now();
+    let mut loads = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let client = Client::builder(key()).transport(service.clone()).build().unwrap();
+        loads.spawn(async move {
+            let created = client.orders().create_many(orders(1000)).concurrency(16);
+            created.for_each(|(_, created)| async move { assert!(created.is_ok()) }).await;
+        });
+    }
+    loads.join_all().await;
+    let refused = service.refused.load(Ordering::Relaxed);
+    let share = 2000.0 / began.elapsed().as_secs_f64() / 100.0;
+    assert!(refused < 100 && share > 0.8, "{refused} refused, {share} of the limit");
+}
+
+#[tokio::test(start_paused = true)]
+async fn clones_take_turns() {
+    let (client, script) = Script::client([answer(201, CREATED)]);
+    let began = now();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let client = client.clone();
+        calls.spawn(async move { client.orders().create(&order()).await.unwrap() });
+    }
+    calls.join_all().await;
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(490) && took < Duration::from_millis(510), "{took:?}");
+    assert_eq!(script.sent().len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_shall_not_wait_fails_at_once_and_says_when_to_come_back() {
+    let script = Script::client([answer(200, crate::script::RECORD)]).1;
+    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().fail_fast());
+    let client = client.transport(script.clone()).build().unwrap();
+    let number = crate::script::number();
+    assert!(client.tracking().get(&number).await.is_ok());
+    let began = now();
+    let error = client.tracking().get(&number).await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
+    assert_eq!(error.stop_reason(), Some(StopReason::RateLimit));
+    let wait = error.retry_after().unwrap();
+    assert!(wait > Duration::from_millis(9) && wait < Duration::from_millis(11), "{wait:?}");
+    assert_eq!((began.elapsed(), script.sent().len()), (Duration::ZERO, 1));
+    assert!(!error.may_have_executed() && !error.to_string().is_empty());
+    assert!(client.with_rate_limit(RateLimit::adaptive()).tracking().get(&number).await.is_ok());
+    tokio::time::advance(Duration::from_millis(11)).await;
+    assert!(client.tracking().get(&number).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_limiter_nothing_waits_and_the_service_refuses() {
+    let service = Limited::new(100, 0, Duration::ZERO);
+    let builder = Client::builder(key()).rate_limit(RateLimit::off()).retry(Retry::none());
+    let client = builder.transport(service.clone()).build().unwrap();
+    for _ in 0..120 {
+        let _ = client.orders().create(&order()).await;
+    }
+    assert_eq!(service.refused.load(Ordering::Relaxed), 20);
+    assert_eq!(service.began.elapsed().as_millis() / 100, 0);
+
+    let service = Limited::new(100, 0, Duration::ZERO);
+    let client = Client::builder(key()).transport(service.clone()).build().unwrap();
+    for _ in 0..10 {
+        let one = client.with_rate_limit(RateLimit::off());
+        assert!(one.orders().create(&order()).await.is_ok());
+    }
+    assert_eq!(service.began.elapsed().as_millis() / 100, 0, "off for these calls alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_turn_is_part_of_a_call_s_time() {
+    let (client, script) = Script::client([answer(201, CREATED)]);
+    let client = client.with_timeouts(Timeouts::default().total(Duration::from_millis(105)));
+    let began = now();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..50 {
+        let client = client.clone();
+        calls.spawn(async move { client.orders().create(&order()).await });
+    }
+    let ended = calls.join_all().await;
+    assert!(began.elapsed() <= Duration::from_millis(105), "{:?}", began.elapsed());
+    let late: Vec<_> = ended.into_iter().filter_map(Result::err).collect();
+    assert_eq!((script.sent().len(), late.len()), (11, 39));
+    for error in late {
+        assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
+        assert_eq!(error.idempotency_key(), Some(&order().idempotency_key));
+        assert!(!error.may_have_executed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_used_up_window_keeps_everybody_out_until_it_ends() {
+    let full = answer(201, CREATED)
+        .with("x-ratelimit-limit", "100")
+        .with("x-ratelimit-remaining", "0")
+        .with("x-ratelimit-reset", "1768057501");
+    let (client, _) = Script::client([full, answer(201, CREATED)]);
+    let began = now();
+    client.orders().create(&order()).await.unwrap();
+    client.clone().orders().create(&order()).await.unwrap();
+    assert_eq!(began.elapsed(), Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_slows_down_all_that_follows() {
+    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED"));
+    let (client, _) = Script::client([limited, answer(201, CREATED)]);
+    client.with_retry(Retry::none()).orders().create(&order()).await.unwrap_err();
+    let began = now();
+    for _ in 0..8 {
+        client.orders().create(&order()).await.unwrap();
+    }
+    let took = began.elapsed().as_millis();
+    assert!((105..=120).contains(&took), "70 a second instead of 100: {took}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_in_the_line_holds_nobody_up() {
+    let (client, _) = Script::client([answer(201, CREATED)]);
+    let began = now();
+    client.orders().create(&order()).await.unwrap();
+    for _ in 0..100 {
+        let waiting = client.clone();
+        let waiting = tokio::spawn(async move { waiting.orders().create(&order()).await });
+        tokio::task::yield_now().await;
+        waiting.abort();
+    }
+    client.orders().create(&order()).await.unwrap();
+    assert!(began.elapsed() < Duration::from_millis(15), "{:?}", began.elapsed());
+}

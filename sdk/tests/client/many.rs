@@ -1,0 +1,173 @@
+//! Whole lists, and many orders at once.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use parcelo::{ErrorKind, IdempotencyKey, OrderRequest, ParcelStatus};
+use parcelo_server::mock::MockServer;
+use serde_json::json;
+
+use crate::script::{CREATED, Piece, Script, Step, answer, order, real, refusal};
+
+fn orders(count: usize) -> Vec<OrderRequest> {
+    let number = |number: usize| OrderRequest {
+        idempotency_key: IdempotencyKey::derive("many", &number.to_string()),
+        ..order()
+    };
+    (0..count).map(number).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_order_has_its_place_and_its_result_and_the_others_go_on() {
+    let refused = answer(400, refusal("VALIDATION_FAILED"));
+    let created = answer(201, CREATED);
+    let steps = (0..9).map(|step| if step == 4 { refused.clone() } else { created.clone() });
+    let (client, script) = Script::client(steps);
+    let mut creations = client.orders().create_many(orders(9)).concurrency(3);
+    let mut places = Vec::new();
+    while let Some((place, created)) = creations.next().await {
+        places.push(place);
+        let key = IdempotencyKey::derive("many", &place.to_string());
+        match created {
+            Ok(created) => assert_eq!(created.meta().idempotency_key, Some(key)),
+            Err(error) => {
+                assert_eq!((error.kind(), place), (ErrorKind::Validation, 4));
+                assert_eq!(error.idempotency_key(), Some(&key));
+            }
+        }
+    }
+    places.sort_unstable();
+    assert_eq!((places, script.sent().len()), ((0..9).collect(), 9));
+    assert!(client.orders().create_many([]).next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_orders_are_taken_than_are_on_their_way() {
+    for (concurrency, most) in [(0, 1), (1, 1), (5, 5)] {
+        let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
+        let (client, _) = Script::client([Step::Answer(201, vec![], slow)]);
+        let taken = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&taken);
+        let endless = std::iter::repeat_with(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            order()
+        });
+        let mut creations = client.orders().create_many(endless).concurrency(concurrency);
+        for done in 0..20 {
+            creations.next().await.unwrap().1.unwrap();
+            let taken = taken.load(Ordering::Relaxed);
+            assert!(taken <= done + most, "{taken} taken, {done} done");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_orders_are_on_their_way_as_allowed() {
+    let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
+    let (client, _) = Script::client([Step::Answer(201, vec![], slow)]);
+    let began = crate::limits::now();
+    let mut creations = client.orders().create_many(orders(20)).concurrency(10);
+    while let Some((_, created)) = creations.next().await {
+        created.unwrap();
+    }
+    assert!(began.elapsed() < Duration::from_millis(2300), "{:?}", began.elapsed());
+}
+
+fn page(ids: std::ops::Range<usize>, meta: (u32, usize)) -> Step {
+    let parcels: Vec<_> = ids
+        .rev()
+        .map(|id| {
+            json!({"id": format!("par_{id}"), "trackingNumber": "SB-SUCCESS-0001",
+                "status": "VOIDED", "statusName": "Voided", "destinationCountry": "EC",
+                "createdAt": format!("2026-01-10T15:05:00.{id:03}Z"),
+                "updatedAt": "2026-01-10T15:05:00.000Z"})
+        })
+        .collect();
+    let (page, total) = meta;
+    let meta = json!({"requestId": "req_1", "page": page, "limit": 100, "total": total,
+        "totalPages": total.div_ceil(100)});
+    answer(200, json!({"success": true, "data": parcels, "meta": meta}).to_string())
+}
+
+fn queries(script: &Script) -> Vec<String> {
+    let sent = script.sent();
+    sent.iter().map(|request| request.uri().query().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
+    let (client, script) =
+        Script::client([page(150..250, (1, 250)), page(50..150, (2, 250)), page(0..50, (3, 250))]);
+    let mut parcels = client.parcels().list().status(&ParcelStatus::Voided).stream();
+    for id in (0..250).rev() {
+        assert_eq!(parcels.next().await.unwrap().unwrap().id, format!("par_{id}"));
+        assert_eq!(script.sent().len(), (249 - id) / 100 + 1, "no page before it is needed");
+    }
+    assert!(parcels.next().await.is_none() && parcels.next().await.is_none());
+    // What is created after the first page was asked for does not move the others.
+    let to = "&createdTo=2026-01-10T15%3A05%3A00.250Z";
+    let expected = [
+        "status=VOIDED&limit=100&page=1".to_owned(),
+        format!("status=VOIDED&limit=100{to}&page=2"),
+        format!("status=VOIDED&limit=100{to}&page=3"),
+    ];
+    assert_eq!(queries(&script), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_ends_a_streamed_list() {
+    let gone = answer(401, refusal("AUTH_INVALID_API_KEY"));
+    let (client, _) = Script::client([page(100..200, (1, 200)), gone]);
+    let mut parcels = client.parcels().list().stream();
+    for _ in 0..100 {
+        parcels.next().await.unwrap().unwrap();
+    }
+    let error = parcels.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Authentication);
+    assert!(parcels.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_list_keeps_what_the_caller_said() {
+    let (client, script) = Script::client([page(0..1, (7, 800)), page(0..0, (8, 800))]);
+    let to = "2026-02-01T00:00:00Z".parse().unwrap();
+    let mut parcels = client.parcels().list().page(7).limit(10).created_to(to).stream();
+    while let Some(parcel) = parcels.next().await {
+        parcel.unwrap();
+    }
+    let said = "limit=10&createdTo=2026-02-01T00%3A00%3A00.000Z";
+    assert_eq!(queries(&script)[..2], [format!("{said}&page=7"), format!("{said}&page=8")]);
+}
+
+#[tokio::test]
+async fn an_import_that_is_run_twice_creates_everything_once() {
+    let server = MockServer::start().await;
+    let client = server.client(&server.key().issue());
+    let orders = || (0..30).map(|row| real(&IdempotencyKey::derive("import", &row.to_string())));
+    let mut numbers = Vec::new();
+    for expected in [parcelo::Outcome::Created, parcelo::Outcome::Replayed] {
+        let mut creations = client.orders().create_many(orders()).concurrency(4);
+        while let Some((place, created)) = creations.next().await {
+            let created = created.unwrap();
+            assert_eq!(created.outcome(), expected);
+            numbers.push((place, created.parcel.tracking_number.to_string()));
+        }
+    }
+    numbers.sort();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 30);
+    let mut parcels = client.parcels().list().limit(7).stream();
+    let mut listed = Vec::new();
+    while let Some(parcel) = parcels.next().await {
+        listed.push(parcel.unwrap().tracking_number.to_string());
+    }
+    let mut created: Vec<_> = numbers.into_iter().map(|(_, number)| number).collect();
+    created.sort();
+    listed.sort();
+    assert_eq!(created, listed);
+}

@@ -1,0 +1,131 @@
+//! A minute in which the service is down: what it costs in requests, beside the usual way.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use parcelo::{Attempt, Client, FailureClass, StopReason};
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Next};
+use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
+use tokio::task::JoinSet;
+
+use crate::script::{CREATED, RECORD, Script, answer, key, number, order, refusal};
+
+const CALLS: usize = 60 * 50;
+
+/// Fifty calls a second for a minute; ends when all have ended.
+async fn a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F) {
+    let mut calls = JoinSet::new();
+    for _ in 0..CALLS {
+        calls.spawn(call());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    calls.join_all().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_costs_hardly_more_requests_than_calls() {
+    let (client, script) = Script::client([answer(503, refusal("SERVICE_UNAVAILABLE"))]);
+    a_minute(|| {
+        let client = client.clone();
+        async move { drop(client.tracking().get(&number()).await.unwrap_err()) }
+    })
+    .await;
+    let ours = per_call(script.sent().len());
+
+    let requests = Arc::new(AtomicUsize::new(0));
+    let usual = usual(&requests);
+    a_minute(|| {
+        let usual = usual.clone();
+        async move { drop(usual.get("http://localhost/").send().await) }
+    })
+    .await;
+    let theirs = per_call(requests.load(Ordering::Relaxed));
+
+    assert!((1.0..=1.05).contains(&ours), "{ours} attempts per call");
+    assert!(theirs > 3.9, "reqwest-retry with the same four attempts: {theirs}");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some thousands of calls")]
+fn per_call(attempts: usize) -> f64 {
+    attempts as f64 / CALLS as f64
+}
+
+type Answered<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
+
+/// A client of the usual middleware whose service is down: no socket, so time can be moved.
+fn usual(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
+    fn down<F>(down: F) -> F
+    where
+        F: for<'a> Fn(reqwest::Request, &'a mut http::Extensions, Next<'a>) -> Answered<'a>,
+    {
+        down
+    }
+    let requests = Arc::clone(requests);
+    let policy = ExponentialBackoff::builder().build_with_max_retries(3);
+    ClientBuilder::new(reqwest::Client::new())
+        .with(RetryTransientMiddleware::new_with_policy(policy))
+        .with(down(move |_, _, _| {
+            requests.fetch_add(1, Ordering::Relaxed);
+            let answer = http::Response::builder().status(503).body("").unwrap();
+            async { Ok(answer.into()) }.boxed()
+        }))
+        .build()
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_outage_retries_are_there_again() {
+    let down = (0..100).map(|_| answer(503, ""));
+    let up = [answer(200, RECORD), answer(503, ""), answer(200, RECORD)];
+    let (client, _) = Script::client(down.chain(up));
+    let mut spent = 0;
+    loop {
+        match client.tracking().get(&number()).await {
+            Ok(_) => break,
+            Err(error) if error.stop_reason() == Some(StopReason::Budget) => spent += 1,
+            Err(_) => {}
+        }
+    }
+    assert!(spent > 0, "the budget was never spent");
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let reply = client.tracking().get(&number()).await.unwrap();
+    assert_eq!(reply.meta().attempts, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_is_told_of_each_attempt_and_of_nobody() {
+    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
+    let steps = [limited, crate::script::Step::Hang, answer(201, CREATED), answer(404, "")];
+    let script = Script::client(steps).1;
+    let told = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
+    let log = Arc::clone(&told);
+    let builder =
+        Client::builder(key()).on_attempt(move |attempt| log.lock().unwrap().push(*attempt));
+    let client = builder.transport(script).build().unwrap();
+    client.orders().create(&order()).await.unwrap();
+    client.health().await.unwrap_err();
+
+    let told = told.lock().unwrap();
+    let shown = format!("{told:?}");
+    assert!(!shown.contains("CANARY") && !shown.contains(key().secret()), "{shown}");
+    let facts: Vec<_> = told
+        .iter()
+        .map(|attempt| (attempt.operation.name(), attempt.number, attempt.status, attempt.failure))
+        .collect();
+    let expected = [
+        ("CreateOrder", 1, Some(429), Some(FailureClass::Throttled)),
+        ("CreateOrder", 2, None, Some(FailureClass::MaybeSent)),
+        ("CreateOrder", 3, Some(201), None),
+        ("Health", 1, Some(404), Some(FailureClass::Permanent)),
+    ];
+    assert_eq!(facts, expected);
+    assert!(told[0].wait >= Some(Duration::from_secs(2)) && told[0].stopped.is_none());
+    assert_eq!(told[1].took, Duration::from_secs(15));
+    assert_eq!((told[2].wait, told[2].stopped), (None, None));
+    assert_eq!((told[3].wait, told[3].stopped), (None, Some(StopReason::Permanent)));
+}
