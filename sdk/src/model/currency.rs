@@ -2,8 +2,8 @@
 
 use super::{InvalidValue, macros::checked_text};
 
-/// The active codes; the test compares them with a list that others keep up.
-const ACTIVE: &str = "\
+/// The codes; the test compares them with a list that others keep up.
+const KNOWN: &str = "\
     AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN BWP \
     BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN \
     ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK \
@@ -13,7 +13,11 @@ const ACTIVE: &str = "\
     TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES VND VUV WST XAD XAF \
     XAG XAU XBA XBB XBC XBD XCD XCG XDR XOF XPD XPF XPT XSU XTS XUA XXX YER ZAR ZMW ZWG ZWL";
 
-/// An active ISO 4217 currency, in exact upper case; `USD` unless the order says otherwise.
+/// Those that ISO 4217 has withdrawn.
+const WITHDRAWN: [&str; 5] = ["BGN", "CUC", "HRK", "SLL", "ZWL"];
+
+/// A currency of ISO 4217, in exact upper case; `USD` unless the order says otherwise. It may have been
+/// withdrawn since; then no new order can be in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CurrencyCode(&'static str);
 
@@ -23,11 +27,16 @@ impl CurrencyCode {
 
     /// Reads a code.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        ACTIVE
+        KNOWN
             .split_ascii_whitespace()
             .find(|code| *code == text)
             .map(Self)
             .ok_or(InvalidValue::CurrencyCode)
+    }
+
+    /// Whether it is still in use: the kuna is not, since Croatia has the euro.
+    pub fn is_active(self) -> bool {
+        !WITHDRAWN.contains(&self.0)
     }
 
     /// The code.
@@ -55,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_exact_active_codes() {
+    fn only_exact_codes() {
         for good in ["USD", "EUR", "COP", "MXN", "PEN"] {
             assert_eq!(CurrencyCode::parse(good).map(|c| c.as_str()), Ok(good));
         }
@@ -73,6 +82,16 @@ mod tests {
         {
             let known = iso_currency::Currency::from_code(&text).is_some();
             assert_eq!(CurrencyCode::parse(&text).is_ok(), known, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_withdrawn_currency_is_known_but_not_active() {
+        for code in KNOWN.split_ascii_whitespace() {
+            let currency = iso_currency::Currency::from_code(code).unwrap();
+            // The bolívar has a second code, VED, but ISO 4217 has not withdrawn the first.
+            let is_withdrawn = currency.is_superseded().is_some() && code != "VES";
+            assert_eq!(CurrencyCode::parse(code).unwrap().is_active(), !is_withdrawn, "{code}");
         }
     }
 }

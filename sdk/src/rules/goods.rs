@@ -82,9 +82,10 @@ fn check_weights(lbs: &Entry<'_, Decimal>, kg: &Entry<'_, Decimal>) {
 }
 
 fn currency(code: &str) -> Result<CurrencyCode, Wrong> {
-    CurrencyCode::parse(code).map_err(|_| {
-        let meant = CurrencyCode::parse(&code.trim().to_uppercase());
-        faults::currency().suggest(meant.ok().map(|currency| currency.as_str()))
+    let active = |code: &str| CurrencyCode::parse(code).ok().filter(|code| code.is_active());
+    active(code).ok_or_else(|| {
+        let meant = active(&code.trim().to_uppercase());
+        faults::currency().suggest(meant.map(|currency| currency.as_str()))
     })
 }
 

@@ -224,8 +224,8 @@ fn formats_of_people_and_places() {
         Rule(
             "PE",
             "parcelDetails.currency",
-            json!(["USD", "PEN", null, ""]),
-            json!(["usd", "US", "ZZZ", "DEM"]),
+            json!(["USD", "PEN", "VES", null, ""]),
+            json!(["usd", "US", "ZZZ", "DEM", "HRK", "hrk", "BGN", "CUC", "SLL", "ZWL"]),
             "parcelDetails.currency UNKNOWN_VALUE",
         ),
         Rule(
