@@ -41,7 +41,7 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{endpoints::Replay, error::StoreError};
+pub use self::{endpoints::Replay, error::StoreError, parcels::Created};
 use self::{
     group::{Health, Work},
     readers::Readers,
