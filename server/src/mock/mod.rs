@@ -7,6 +7,8 @@ mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+#[cfg(test)]
+mod determinism;
 mod exactly_once;
 mod exchange;
 mod faults;
