@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    extract::{RawQuery, Request, State},
+    extract::{Path, RawQuery, Request, State},
     response::Response,
     routing::{get, post},
 };
@@ -40,6 +40,8 @@ pub(super) fn routes(server: Arc<MockServer>) -> Router {
         .route("/faults", get(unused).post(plan).delete(forget))
         .route("/requests", get(requests))
         .route("/keys", post(make_key))
+        .route("/reset", post(reset))
+        .route("/parcels/{number}/status", post(put_status))
         .route("/webhooks", get(received).post(receive))
         .with_state(controlled);
     let routes = routes
@@ -298,6 +300,31 @@ async fn make_key(State(controlled): Controls, request: Request) -> Told {
         key = key.rate_limit(limit);
     }
     Ok(answer_ok(&json!({ "key": key.issue().secret() })))
+}
+
+/// POST reset: deletes all data, whatever the account, and forgets the faults; keys and clock stay.
+async fn reset(State(controlled): Controls) -> Response {
+    controlled.server.faults().clear();
+    answer_ok(&json!({ "deleted": controlled.server.reset().await }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WantedStatus {
+    status: parcelo::ParcelStatus,
+}
+
+/// POST parcels/{number}/status: the shortest legal way to a status, now.
+async fn put_status(
+    State(controlled): Controls,
+    Path(number): Path<String>,
+    request: Request,
+) -> Told {
+    let asked: WantedStatus = read(request, "status").await?;
+    let number = parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
+    let put = controlled.server.put_status(&number, asked.status).await;
+    let way = put.map_err(|fault| wrong(&fault.to_string()))?;
+    Ok(answer_ok(&json!({ "trackingNumber": number, "statuses": way })))
 }
 
 #[derive(Deserialize)]

@@ -3,11 +3,15 @@
 //! Not an imitation: the same rules, the same store, the same HTTP. It stops when it is dropped.
 
 mod at_once;
+mod builder;
 mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
 mod control;
+#[cfg(test)]
+mod determinism;
+mod exactly_once;
 mod exchange;
 mod faults;
 #[cfg(feature = "sdk")]
@@ -26,15 +30,14 @@ mod seed;
 mod snapshot;
 mod spoil;
 mod status;
+mod verify;
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::sync::{Arc, atomic::AtomicBool};
 
 use axum::Router;
-use parcelo::{Environment, rules::Destinations};
+use parcelo::Environment;
 
+pub use builder::Builder;
 pub use clock::{Clock, ClockControl};
 pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
@@ -48,16 +51,11 @@ pub use status::NotPut;
 
 pub use crate::service::Fired;
 use crate::{
-    core::{Secrets, Site, legacy::Era},
     http::{Api, Listener, Stop},
     ids::Ids,
-    service::{Limits, Service, Settings},
-    store::Store,
+    service::Service,
     webhook::Dispatcher,
 };
-
-/// How many requests are remembered.
-const LOG: usize = 10_000;
 
 /// The service, embedded: the sandbox, on `127.0.0.1` and a free port.
 ///
@@ -81,22 +79,14 @@ pub struct MockServer {
     desk: Arc<exchange::Desk>,
     url: String,
     stop: Stop,
-}
-
-/// How a [`MockServer`] is to be started.
-#[derive(Debug, Clone)]
-pub struct Builder {
-    clock: Clock,
-    seed: u64,
-    log: usize,
-    limits: Option<bool>,
+    verifies: bool,
 }
 
 impl MockServer {
     /// A server to be set up: its clock is frozen at 2026-01-05 08:00 UTC and its seed is 0
     /// unless said otherwise.
     pub fn builder() -> Builder {
-        Builder { clock: Clock::frozen("2026-01-05T08:00:00Z"), seed: 0, log: LOG, limits: None }
+        Builder::new()
     }
 
     /// Starts a server as [`MockServer::builder`] sets it up.
@@ -163,94 +153,13 @@ impl MockServer {
     }
 }
 
-impl Builder {
-    /// Sets the clock.
-    #[must_use]
-    pub fn clock(self, clock: Clock) -> Self {
-        Self { clock, ..self }
-    }
-
-    /// Sets the seed, from which ids, tracking numbers and keys follow.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
-    }
-
-    /// Sets how many requests are remembered, the newest; 0 is none. 10,000 unless set.
-    #[must_use]
-    pub fn request_log(self, most: usize) -> Self {
-        Self { log: most, ..self }
-    }
-
-    /// Sets whether keys and addresses are held to the service's limits of requests a second; unless
-    /// set, they are where the clock runs. A limit of a key's own always holds.
-    #[must_use]
-    pub fn rate_limits(self, enforced: bool) -> Self {
-        Self { limits: Some(enforced), ..self }
-    }
-
-    /// Starts the server on an address of the caller's choice, with controls under `/__mock/` for
-    /// programs in any language. It stops with the process.
-    ///
-    /// Errors when the address cannot be listened on.
-    pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
-        let socket = tokio::net::TcpListener::bind(address).await?;
-        let server = Arc::new(self.on(format!("http://{}", socket.local_addr()?)));
-        let routes = server.routes().merge(control::routes(Arc::clone(&server)));
-        server.run(socket, routes);
-        Ok(server)
-    }
-
-    /// Starts the server.
-    ///
-    /// # Panics
-    ///
-    /// When no port of `127.0.0.1` can be listened on.
-    pub async fn start(self) -> MockServer {
-        let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
-        let socket =
-            tokio::net::TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
-        #[expect(clippy::expect_used, reason = "a bound socket has an address")]
-        let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
-        let server = self.on(url);
-        let routes = server.routes();
-        server.run(socket, routes);
-        server
-    }
-
-    fn on(self, url: String) -> MockServer {
-        let ids = Arc::new(Ids::seeded(self.seed));
-        let clock = Arc::new(pace::MovableClock::from(&self.clock));
-        let site = |environment| Site {
-            environment,
-            base_url: url.clone(),
-            labels_host: format!("{url}/files"),
-        };
-        #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]
-        let store = Store::memory(ids.array()).expect("a store in memory");
-        let settings = Settings {
-            production: site(Environment::Production),
-            sandbox: site(Environment::Sandbox),
-            destinations: Destinations::All,
-            limits: Limits { enforced: self.limits.unwrap_or(clock.runs()), ..Limits::default() },
-            secrets: Secrets::derive(&store.secret()),
-            webhooks_allow_private: false,
-            trusted_proxies: Vec::new(),
-            legacy: Era::default(),
-        };
-        let now: Arc<dyn crate::clock::Clock> = clock.clone();
-        let desk = Arc::new(exchange::Desk::new(self.seed, self.log, clock.clone()));
-        let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
-        // One message at a time: the inbox gets them in the same order in every run.
-        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
-        MockServer { service, dispatcher, ids, clock, desk, url, stop: Stop::default() }
-    }
-}
-
 impl Drop for MockServer {
     fn drop(&mut self) {
         self.stop.now();
+        // A test that fails already has its reason, and a second panic would end the process.
+        if self.verifies && !std::thread::panicking() {
+            self.verify();
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
 use ulid::Ulid;
 
+use super::{Store, StoreError};
 use crate::{
     clock::Millis,
     core::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history},
@@ -30,6 +31,43 @@ pub(super) use select_parcels;
 /// The first column after those of a [`ParcelRow`].
 pub(super) const MORE: usize = 17;
 const ORDER: usize = MORE;
+
+/// A parcel, and the idempotency key that its order names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Created {
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The parcel's public id, without its prefix.
+    pub id: Ulid,
+    /// Its tracking number.
+    pub number: String,
+    /// When it was created.
+    pub created_at: Millis,
+    /// The key in its order.
+    pub idempotency_key: String,
+}
+
+impl Store {
+    /// What every parcel was created by, oldest first.
+    pub fn creations(&self) -> Result<Vec<Created>, StoreError> {
+        self.read(|db| {
+            let mut find = db.prepare_cached(
+                "SELECT tenant, public_id, number, created_at, \
+                 coalesce(json_extract(order_json, '$.idempotencyKey'), '') FROM parcels ORDER BY id",
+            )?;
+            let creation = |row: &Row<'_>| {
+                Ok(Created {
+                    tenant: Tenant::of_number(row.get(0)?),
+                    id: Ulid::from_bytes(row.get(1)?),
+                    number: row.get(2)?,
+                    created_at: Millis(row.get(3)?),
+                    idempotency_key: row.get(4)?,
+                })
+            };
+            find.query_map([], creation)?.collect()
+        })
+    }
+}
 
 /// The number under which an environment is stored.
 pub(super) const fn environment(environment: Environment) -> i64 {

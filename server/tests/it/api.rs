@@ -67,6 +67,11 @@ impl Api {
         Self::new(url).key(key.secret())
     }
 
+    /// The same HTTP client on another server.
+    pub(crate) fn at(&self, url: &str, key: &ApiKey) -> Self {
+        Self { http: self.http.clone(), url: url.to_owned(), key: Some(key.secret().to_owned()) }
+    }
+
     pub(crate) fn key(self, key: &str) -> Self {
         Self { key: Some(key.to_owned()), ..self }
     }

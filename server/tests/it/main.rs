@@ -13,6 +13,7 @@ mod access;
 mod api;
 mod carrier;
 mod clock;
+mod crowd;
 mod deliveries;
 mod document;
 mod faults;

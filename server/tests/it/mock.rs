@@ -103,6 +103,30 @@ async fn faults_are_planned_met_and_forgotten_and_requests_are_told() {
 }
 
 #[tokio::test]
+async fn a_parcel_is_put_where_a_test_needs_it_and_a_reset_deletes_all() {
+    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let api = mock.api();
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    let put = |number: &str, status: &str| {
+        let path = format!("parcels/{number}/status");
+        let body = json!({ "status": status });
+        let mock = &mock;
+        async move { mock.control("POST", &path, &body).await }
+    };
+    let way = put("SB-NORMAL-0001", "DELIVERED").await.json();
+    assert_eq!(way["statuses"], json!(["IN_TRANSIT", "DELIVERED"]));
+    assert_eq!(api.track("SB-NORMAL-0001").await.json()["status"], "DELIVERED");
+    let back = put("SB-NORMAL-0001", "IN_TRANSIT").await;
+    assert_eq!(back.status, 400);
+    assert!(back.text().contains("no way leads from there"), "{}", back.text());
+    assert_eq!(put("SB-NOBODY-0001", "DELIVERED").await.status, 400);
+    assert_eq!(put("odd", "DELIVERED").await.status, 404);
+    let deleted = mock.control("POST", "reset", &json!({})).await.json();
+    assert_eq!(deleted["deleted"]["parcels"], 1, "{deleted}");
+    assert_eq!(api.track("SB-NORMAL-0001").await.status, 404);
+}
+
+#[tokio::test]
 async fn keys_are_made_and_webhooks_received() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let made = mock.control("POST", "keys", &json!({ "allowedCountries": ["MX"] })).await.json();

@@ -1,6 +1,6 @@
 //! The mock server's state: parcels to begin with, statuses to be put, and going back.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use parcelo::{ParcelStatus, TrackingNumber};
 use parcelo_server::mock::{Clock, MockServer, NotPut};
@@ -23,6 +23,13 @@ async fn history(api: &Api, number: &str) -> Vec<String> {
     let answer = api.get(&path).await.json();
     let history = answer["history"].as_array().unwrap().clone();
     history.iter().map(|entry| entry["status"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_thousand_keys_can_be_made_without_a_pause() {
+    let server = MockServer::start().await;
+    let keys: HashSet<_> = (0..1_000).map(|_| server.key().issue().secret().to_owned()).collect();
+    assert_eq!(keys.len(), 1_000);
 }
 
 #[tokio::test]
