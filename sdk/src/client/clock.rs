@@ -16,12 +16,12 @@ pub(super) fn now() -> Instant {
 
 /// The instant `wait` from now.
 pub(super) fn after(wait: Duration) -> Instant {
-    now() + wait.min(YEAR)
+    beyond(now(), wait)
 }
 
-/// The time from now until `deadline`; zero when it has passed.
-pub(super) fn until(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(now())
+/// The instant `wait` after another one.
+pub(super) fn beyond(start: Instant, wait: Duration) -> Instant {
+    start + wait.min(YEAR)
 }
 
 /// A date and the instant that it was, to tell others by.

@@ -56,16 +56,16 @@ impl Course {
             client: client.clone(),
             operation: call.operation,
             draft,
-            deadline: clock::after(client.timeouts().total),
+            deadline: clock::beyond(began, client.timeouts().total),
             trace: Trace::new(call),
             stale_before: false,
             cost: None,
             began,
         };
-        course.turn().await.map_err(|refused| course.crowded_out(refused))?;
-        if course.key_left().is_some_and(|left| left.is_zero()) {
+        if course.key_left(began).is_some_and(|left| left.is_zero()) {
             return Err(course.expired());
         }
+        course.turn().await.map_err(|refused| course.crowded_out(refused))?;
         Ok(course)
     }
 
@@ -98,7 +98,7 @@ impl Course {
         R: Future<Output = Result<T, Failure>>,
     {
         let timeouts = self.client.timeouts();
-        let end = clock::after(timeouts.attempt).min(self.deadline);
+        let end = clock::beyond(self.began, timeouts.attempt).min(self.deadline);
         let request = self.draft.request(&self.client);
         let answer = timeout_at(end, self.client.transport().send(request))
             .await
@@ -175,15 +175,16 @@ impl Course {
     }
 
     fn failed(&self, failure: &Failure) -> Failed {
+        let now = clock::now();
         Failed {
             number: self.trace.attempts,
             class: failure.class(),
             repeatable: self.operation.is_repeatable(),
             stale_before: self.stale_before,
             hint: failure.hint(),
-            now: clock::now(),
-            left: clock::until(self.deadline),
-            key_left: self.key_left(),
+            now,
+            left: self.deadline.saturating_duration_since(now),
+            key_left: self.key_left(now),
         }
     }
 
@@ -201,8 +202,8 @@ impl Course {
     }
 
     /// What is left of the idempotency key's life, which begins when it is first sent.
-    fn key_left(&self) -> Option<Duration> {
-        let now = self.client.date(clock::now());
+    fn key_left(&self, now: Instant) -> Option<Duration> {
+        let now = self.client.date(now);
         let age = now - self.trace.idempotency_key.as_ref()?.send_at(now);
         Some((IdempotencyKey::LIFE - age.max(TimeDelta::zero())).to_std().unwrap_or_default())
     }

@@ -1,8 +1,9 @@
 //! What a collector of spans sees: OpenTelemetry's names for HTTP, and nobody's data.
 
 use std::{
+    cell::{Cell, RefCell},
     fmt::Write,
-    sync::{Arc, Mutex},
+    sync::Once,
 };
 
 use parcelo::{LabelFormat, Language, Phase};
@@ -10,13 +11,20 @@ use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
+    subscriber::Interest,
 };
 
 use crate::script::{CREATED, Script, Step, answer, key, number, order, refusal};
 
-/// Collects every span and event as text, one line for each.
-#[derive(Debug, Clone, Default)]
-struct Collected(Arc<Mutex<Vec<String>>>);
+thread_local! {
+    /// Every span and event of this test's thread as text, one line for each.
+    static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static COLLECTING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Collects for all threads: collectors that come and go hide spans from each other.
+#[derive(Debug)]
+struct Collector;
 
 struct Line<'a>(&'a mut String);
 
@@ -26,40 +34,42 @@ impl Visit for Line<'_> {
     }
 }
 
-impl Collected {
-    fn begin(&self, metadata: &Metadata<'_>, visit: impl FnOnce(&mut dyn Visit)) -> u64 {
-        let mut lines = self.0.lock().unwrap();
-        let mut line = metadata.name().to_owned();
-        visit(&mut Line(&mut line));
+fn begin(metadata: &Metadata<'_>, visit: impl FnOnce(&mut dyn Visit)) -> u64 {
+    let mut line = metadata.name().to_owned();
+    visit(&mut Line(&mut line));
+    LINES.with_borrow_mut(|lines| {
         lines.push(line);
         lines.len() as u64
-    }
-
-    /// The lines about a name.
-    fn of(&self, name: &str) -> Vec<String> {
-        let lines = self.0.lock().unwrap();
-        lines.iter().filter(|line| line.starts_with(name)).cloned().collect()
-    }
+    })
 }
 
-impl Subscriber for Collected {
+/// The lines about a name.
+fn of(lines: &[String], name: &str) -> Vec<String> {
+    lines.iter().filter(|line| line.starts_with(name)).cloned().collect()
+}
+
+impl Subscriber for Collector {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("parcelo")
+        COLLECTING.get() && metadata.target().starts_with("parcelo::")
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        Id::from_u64(self.begin(span.metadata(), |visit| span.record(visit)))
+        Id::from_u64(begin(span.metadata(), |visit| span.record(visit)))
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
         let place = usize::try_from(span.into_u64()).unwrap() - 1;
-        values.record(&mut Line(&mut self.0.lock().unwrap()[place]));
+        LINES.with_borrow_mut(|lines| values.record(&mut Line(&mut lines[place])));
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        self.begin(event.metadata(), |visit| event.record(visit));
+        begin(event.metadata(), |visit| event.record(visit));
     }
 
     fn enter(&self, _: &Id) {}
@@ -69,8 +79,7 @@ impl Subscriber for Collected {
 
 #[test]
 fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
-    let collected = Collected::default();
-    collect(&collected, async {
+    let collected = collect(async {
         let (client, _) = Script::client([answer(503, ""), answer(201, CREATED)]);
         client.orders().create(&order()).await.unwrap();
         let (client, _) = Script::client([Step::Fail(Phase::Untrusted)]);
@@ -90,14 +99,14 @@ fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
             r#"parcelo.attempt otel.name=GET {tracking} otel.kind="client" http.request.method="GET" url.template="{tracking}" server.address="localhost" server.port=80 http.request.resend_count=0 error.type="Untrusted""#
         ),
     ];
-    assert_eq!(collected.of("parcelo.attempt"), expected);
+    assert_eq!(of(&collected, "parcelo.attempt"), expected);
     let calls = [
         format!(
             r#"parcelo.call http.request.method="POST" url.template="{path}" http.response.status_code=201 attempts=2"#
         ),
         format!(r#"parcelo.call http.request.method="GET" url.template="{tracking}" attempts=1"#),
     ];
-    assert_eq!(collected.of("parcelo.call"), calls);
+    assert_eq!(of(&collected, "parcelo.call"), calls);
 }
 
 #[test]
@@ -120,9 +129,8 @@ fn no_error_and_no_span_shows_the_key_or_anything_personal() {
         Step::Answer(200, vec![("content-length", (99_u64 << 20).to_string())], vec![]),
         Step::Answer(302, vec![("location", "http://CANARY.example/CANARY".into())], vec![]),
     ];
-    let collected = Collected::default();
     let mut kinds = std::collections::HashSet::new();
-    collect(&collected, async {
+    let collected = collect(async {
         for step in refusals.into_iter().chain(failures).chain(others) {
             let (client, script) = Script::client([step.clone()]);
             let link = "http://localhost/files/CANARY.pdf?sig=CANARY";
@@ -148,9 +156,10 @@ fn no_error_and_no_span_shows_the_key_or_anything_personal() {
         }
     });
     assert!(kinds.len() >= 11, "{kinds:?}");
-    let lines = collected.0.lock().unwrap();
-    assert!(lines.len() > 100);
-    lines.iter().for_each(|line| assert_harmless(line));
+    assert!(collected.len() > 100);
+    for line in &collected {
+        assert_harmless(line);
+    }
 }
 
 /// Canaries stand for names, national ids and link signatures; the rest is from the test's order.
@@ -160,9 +169,14 @@ fn assert_harmless(shown: &str) {
     }
 }
 
-/// Runs calls in virtual time with a collector.
-fn collect(collected: &Collected, calls: impl Future<Output = ()>) {
+/// Runs calls in virtual time, and tells what was collected meanwhile.
+fn collect(calls: impl Future<Output = ()>) -> Vec<String> {
+    static COLLECTOR: Once = Once::new();
+    COLLECTOR.call_once(|| tracing::subscriber::set_global_default(Collector).unwrap());
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    tracing::subscriber::with_default(collected.clone(), || runtime.unwrap().block_on(calls));
+    COLLECTING.set(true);
+    runtime.unwrap().block_on(calls);
+    COLLECTING.set(false);
+    LINES.take()
 }
