@@ -70,7 +70,7 @@ pub(crate) enum Parcel {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Label {
     Get(GetLabel),
-    Info(LabelInfo),
+    Show(ShowLabel),
     Reprint(Reprint),
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct GetLabel {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct LabelInfo {
+pub(crate) struct ShowLabel {
     #[arg(value_name = "NUMBER")]
     pub(crate) number: String,
 }

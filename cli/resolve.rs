@@ -33,7 +33,7 @@ pub(crate) enum Job {
     Track { client: Client, numbers: Vec<TrackingNumber>, history: bool },
     List { client: Client, filter: Filter, pages: Pages },
     Labels { client: Client, numbers: Vec<TrackingNumber>, format: LabelFormat, place: Place },
-    LabelInfo { client: Client, number: TrackingNumber },
+    ShowLabel { client: Client, number: TrackingNumber },
     Reprint { client: Client, number: TrackingNumber, request: ReprintRequest },
     Reset { client: Client },
     Health { client: Client },
@@ -136,9 +136,9 @@ impl Caller {
                 let (place, format) = (place(&get, numbers.len())?, get.format.into());
                 Ok(Job::Labels { client: self.client()?, numbers, format, place })
             }
-            Label::Info(info) => {
+            Label::Show(info) => {
                 let number = requests::number(&info.number)?;
-                Ok(Job::LabelInfo { client: self.client()?, number })
+                Ok(Job::ShowLabel { client: self.client()?, number })
             }
             Label::Reprint(reprint) => {
                 let number = requests::number(&reprint.number)?;

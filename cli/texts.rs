@@ -220,7 +220,7 @@ pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
     ("parcelo parcel list", Text { en: "List parcels, newest first", es: "Listar paquetes, los más nuevos primero" }),
     ("parcelo label", Text { en: "Fetch and reprint labels", es: "Obtener y reimprimir etiquetas" }),
     ("parcelo label get", Text { en: "Save label files", es: "Guardar archivos de etiquetas" }),
-    ("parcelo label info", Text { en: "Show what is known about a label", es: "Mostrar lo que se sabe de una etiqueta" }),
+    ("parcelo label show", Text { en: "Show what is known about a label", es: "Mostrar lo que se sabe de una etiqueta" }),
     ("parcelo label reprint", Text { en: "Make a label anew, marked as a reprint", es: "Crear de nuevo una etiqueta, marcada como reimpresión" }),
     ("parcelo sandbox", Text { en: "Work on the sandbox as a whole", es: "Trabajar con el entorno de pruebas entero" }),
     ("parcelo sandbox reset", Text { en: "Delete all orders, labels, manifests and tracking data of the sandbox", es: "Borrar todos los pedidos, etiquetas, manifiestos y datos de rastreo del entorno de pruebas" }),

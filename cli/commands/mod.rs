@@ -37,7 +37,7 @@ pub(crate) fn run(job: Job) -> Result<Done, Failure> {
         Job::Labels { client, numbers, format, place } => {
             waiting(label::get(&client, &numbers, format, &place))
         }
-        Job::LabelInfo { client, number } => waiting(label::info(&client, &number)),
+        Job::ShowLabel { client, number } => waiting(label::info(&client, &number)),
         Job::Reprint { client, number, request } => {
             waiting(label::reprint(&client, &number, &request))
         }

@@ -95,25 +95,25 @@ async fn get_refuses_what_is_not_there_and_places_that_cannot_be() {
 #[tokio::test(flavor = "multi_thread")]
 async fn info_tells_what_is_known_of_a_label_also_after_a_void() {
     let shop = shop_with_two().await;
-    let people = shop.run("label info SB-SUCCESS-0001");
+    let people = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((people.code, &*people.stderr), (0, ""));
     for fact in ["SB-SUCCESS-0001", "Usable (ACTIVE)", "Version", "2026-01-05 08:00:00 UTC", "sig="]
     {
         assert!(people.text().contains(fact), "{fact}: {people:?}");
     }
-    let label = shop.run("label info SB-SUCCESS-0001 -o json").json();
+    let label = shop.run("label show SB-SUCCESS-0001 -o json").json();
     assert_eq!((&label["version"], &label["reprintCount"]), (&json!(1), &json!(0)));
     assert!(label["labelId"].as_str().unwrap().starts_with("lbl_"));
-    assert_eq!(shop.run("label info SB-SUCCESS-0001 -o ndjson").lines(), [label]);
+    assert_eq!(shop.run("label show SB-SUCCESS-0001 -o ndjson").lines(), [label]);
 
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
-    let csv = shop.run("label info SB-SUCCESS-0002 -o csv");
+    let csv = shop.run("label show SB-SUCCESS-0002 -o csv");
     let rows: Vec<_> = csv.text().lines().collect();
     let heading = "labelId,trackingNumber,status,version,labelUrl,createdAt,lastReprintedAt,voidedAt,idempotencyKey";
     assert_eq!(rows[0], heading);
     let voided = ",SB-SUCCESS-0002,VOIDED,1,,2026-01-05T08:00:00.000Z,,2026-01-05T08:00:00.000Z,";
     assert!(rows[1].ends_with(voided), "{csv:?}");
-    let spanish = shop.run("label info SB-SUCCESS-0002 --lang es");
+    let spanish = shop.run("label show SB-SUCCESS-0002 --lang es");
     assert!(spanish.text().contains("Anulado (VOIDED)"), "{spanish:?}");
 }
 
@@ -148,8 +148,8 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
     let long = "x".repeat(256);
     let table = [
-        ("label info SB-UNKNOWN-01".to_owned(), 5, "PARCEL_NOT_FOUND"),
-        ("label info short".to_owned(), 3, "VALIDATION_FAILED"),
+        ("label show SB-UNKNOWN-01".to_owned(), 5, "PARCEL_NOT_FOUND"),
+        ("label show short".to_owned(), 3, "VALIDATION_FAILED"),
         ("label reprint SB-UNKNOWN-01".to_owned(), 5, "PARCEL_NOT_FOUND"),
         ("label reprint SB-SUCCESS-0002".to_owned(), 6, "LABEL_VOIDED"),
         ("label reprint short".to_owned(), 3, "VALIDATION_FAILED"),
@@ -160,5 +160,5 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
         let ran = shop.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
     }
-    assert_eq!(shop.run("label info SB-SUCCESS-0001 -o json").json()["version"], 1);
+    assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }

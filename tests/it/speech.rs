@@ -24,7 +24,7 @@ const COMMANDS: [&str; 19] = [
     "parcel list",
     "label",
     "label get",
-    "label info",
+    "label show",
     "label reprint",
     "sandbox",
     "sandbox reset",

@@ -44,15 +44,27 @@ pub fn metadata(
     })
 }
 
+/// Whether a parcel in this state has a label that can be used.
+pub fn check_alive(state: State) -> Result<(), Refusal> {
+    if state == State::Ordered {
+        return Err(ErrorCode::LabelNotFound.into());
+    }
+    if state == State::Voided {
+        return Err(ErrorCode::LabelVoided.into());
+    }
+    Ok(())
+}
+
 /// The parcel as it is after its label was made anew, unless its journey is over.
 pub fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
+    check_alive(parcel.state)?;
     match parcel.state {
-        State::Ordered => Err(ErrorCode::LabelNotFound.into()),
-        State::Voided => Err(ErrorCode::LabelVoided.into()),
         State::Delivered | State::ReturnToSender => {
             Err(Refusal::status(ErrorCode::LabelNotReprintable, parcel.state))
         }
-        State::LabelGenerated
+        State::Ordered
+        | State::Voided
+        | State::LabelGenerated
         | State::ManifestSubmitted
         | State::PickedUp
         | State::CustomsClearance

@@ -28,7 +28,10 @@ pub(super) async fn moved() -> Response {
 
 /// GET /docs/.
 pub(super) async fn page() -> Response {
-    file(Path("index.html".to_owned())).await
+    let swagger = serve("index.html", Arc::new(Config::default()));
+    let Ok(Some(file)) = swagger else { return Refused::from(ErrorCode::NotFound).into_response() };
+    let html = String::from_utf8_lossy(&file.bytes);
+    page_of(html.replace("<title>Swagger UI</title>", "<title>Parcelo API</title>"))
 }
 
 /// GET /docs/{file}.

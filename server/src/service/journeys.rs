@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
+use parcelo::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};
 use serde_json::{Value, json};
 
 use super::{Caller, KeyIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
@@ -201,5 +201,26 @@ async fn each_of_the_13_states_can_be_voided_or_manifested_as_the_table_says() {
         assert_eq!(refused, (!may_fly).then_some(ErrorCode::ManifestParcelsRejected), "{state:?}");
         let expected = if may_fly { State::ManifestSubmitted } else { state };
         assert_eq!(house.state(&other), expected, "{state:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_due_is_done_before_a_list_or_a_manifest_is_decided() {
+    let list = async |house: &House| {
+        let query = check_list([("status".into(), "CUSTOMS_CLEARANCE".into())]).unwrap();
+        let listed = house.service.list_parcels(&house.caller, &query, Language::En).await;
+        listed.unwrap().1.total
+    };
+    for is_list_first in [true, false] {
+        let house = House::in_memory().await;
+        house.create("SB-SUCCESS-0001").await;
+        assert_eq!(list(&house).await, 0);
+        house.clock.set(START.plus(5 * Millis::MINUTE));
+        if is_list_first {
+            assert_eq!(list(&house).await, 1);
+        }
+        let refused = house.manifest("SB-SUCCESS-0001").await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::ManifestParcelsRejected);
+        assert_eq!(list(&house).await, 1);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Caller, Service};
 use crate::{
-    core::{ParcelRow, Refusal, Secrets, State, Tenant, history},
+    core::{ParcelRow, Refusal, Secrets, Tenant, history, labels},
     label::{self, LabelData},
 };
 
@@ -149,21 +149,7 @@ impl Service {
         order: &OrderRequest,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
-        match parcel.state {
-            State::Voided => return Err(ErrorCode::LabelVoided.into()),
-            State::Ordered => return Err(ErrorCode::LabelNotFound.into()),
-            State::LabelGenerated
-            | State::ManifestSubmitted
-            | State::PickedUp
-            | State::CustomsClearance
-            | State::CustomsHold
-            | State::InTransit
-            | State::OutForDelivery
-            | State::DeliveryAttempted
-            | State::Delivered
-            | State::DeliveryFailed
-            | State::ReturnToSender => {}
-        }
+        labels::check_alive(parcel.state)?;
         let environment = parcel.tenant.environment;
         // One version of a label has the same bytes for ever: the first one never names the flight.
         let awb = match parcel.reprinted_at {

@@ -56,7 +56,8 @@ async fn the_page_over_the_document_loads_its_own_files_only() {
     let api = Api::new(server.url());
     // The client has followed `/docs` to the page.
     let page = api.get("/docs").await;
-    assert_eq!((page.status, page.header("content-type")), (200, "text/html"));
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert!(page.text().contains("<title>Parcelo API</title>"));
     let policy = page.header("content-security-policy");
     assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
     let files = loaded(&page.text());
