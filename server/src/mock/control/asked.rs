@@ -47,11 +47,11 @@ pub(super) struct PlannedFault {
     #[schema(schema_with = operations)]
     pub(super) operation: Option<String>,
     /// Only this request, counted from 1.
-    #[schema(minimum = 1)]
-    pub(super) nth: Option<u64>,
+    #[schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64)]
+    pub(super) nth: Option<u32>,
     /// Only so many requests.
-    #[schema(minimum = 1)]
-    pub(super) first: Option<u64>,
+    #[schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64)]
+    pub(super) first: Option<u32>,
     /// Each request with this probability.
     #[schema(minimum = 0, maximum = 1)]
     pub(super) probability: Option<f64>,
@@ -92,6 +92,7 @@ pub(super) struct WantedKey {
     pub(super) name: Option<String>,
     pub(super) allowed_countries: Option<Vec<CountryCode>>,
     /// Requests a second.
+    #[schema(format = Int64, maximum = 4_294_967_295u64)]
     pub(super) rate_limit: Option<u32>,
 }
 

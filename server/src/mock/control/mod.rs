@@ -122,10 +122,10 @@ fn selected<'a>(server: &'a MockServer, asked: &PlannedFault) -> Result<Fault<'a
         fault = fault.key(&ApiKey::parse(key).map_err(|_| wrong("key is an API key"))?);
     }
     if let Some(nth) = asked.nth {
-        fault = fault.nth(nth);
+        fault = fault.nth(nth.into());
     }
     if let Some(first) = asked.first {
-        fault = fault.first(first);
+        fault = fault.first(first.into());
     }
     if let Some(probability) = asked.probability {
         fault = fault.probability(probability);
