@@ -164,7 +164,7 @@ async fn a_control_that_is_not_understood_says_why() {
         ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
         ("keys", json!({ "allowedCountries": ["Ecuador"] }), "country"),
         ("webhooks", json!({ "reply": ["no"] }), "reply"),
-        ("webhooks", json!({ "reply": [7] }), "200 to 599"),
+        ("webhooks", json!({ "reply": [7] }), "200 to 999"),
     ];
     for (name, body, hint) in table {
         let answer = mock.control("POST", name, &body).await;

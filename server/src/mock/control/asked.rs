@@ -191,7 +191,7 @@ impl WantedInbox {
         if self.reply.iter().all(is_status) {
             return Ok(());
         }
-        Err(wrong("reply is a list of statuses of final answers, 200 to 599"))
+        Err(wrong("reply is a list of statuses of final answers, 200 to 999"))
     }
 }
 
@@ -235,7 +235,7 @@ fn iso_seconds(text: &str) -> Option<f64> {
 }
 
 /// The statuses of answers that end an exchange.
-const STATUSES: (u16, u16) = (200, 599);
+const STATUSES: (u16, u16) = (200, 999);
 /// What [`iso_seconds`] reads.
 const DURATION: &str = "^P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+S)?)?$";
 
