@@ -7,6 +7,7 @@ use super::{
 
 const FILE: usize = 400;
 const FUNCTION: usize = 60;
+const EXAMPLE: usize = 60;
 
 /// Tables of data: rows, not logic.
 const TABLES: &[&str] = &["sdk/src/model/countries.rs", "sdk/src/rules/texts/faults.rs"];
@@ -34,6 +35,18 @@ fn no_function_is_too_long_to_read_in_one_go() {
         }
     }
     assert_none("a function has at most 60 lines", &offences);
+}
+
+#[test]
+fn no_example_is_longer_than_a_screen() {
+    let mut offences = Vec::new();
+    for source in code_files().filter(|source| source.path.starts_with("examples/")) {
+        let lines = source.text.lines().count();
+        if lines > EXAMPLE {
+            offences.push(format!("{}: {lines} lines", source.path));
+        }
+    }
+    assert_none("an example has at most 60 lines", &offences);
 }
 
 #[test]
