@@ -51,8 +51,12 @@ pub(super) type Texts = (&'static str, &'static str);
 /// `Display` is one line without secrets and personal data:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
 ///
-/// ```no_run
-/// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let client = server.client(&server.key().issue());
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
 /// use parcelo::{ErrorKind, Language};
 ///
 /// match client.orders().create(&order).await {
@@ -64,7 +68,7 @@ pub(super) type Texts = (&'static str, &'static str);
 ///     }
 ///     // Nobody knows yet: keep the order and send it again, with the key that it has.
 ///     Err(error) if error.may_have_executed() => println!("{:?}", error.idempotency_key()),
-///     Err(error) => return Err(error),
+///     Err(error) => return Err(error.into()),
 /// }
 /// # Ok(())
 /// # }

@@ -72,14 +72,20 @@ use turn::Line;
 /// Cloning is cheap; clones share connections, the budget for retries, and their turns under the rate
 /// limit. It runs on a tokio runtime with its timer enabled.
 ///
-/// ```no_run
-/// # async fn example(order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let client = server.client(&server.key().issue());
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// # let folder = tempfile::tempdir()?;
 /// use parcelo::{Client, LabelFormat};
 ///
+/// # #[cfg(any())]
 /// let client = Client::from_env()?;
 /// let created = client.orders().create(&order).await?;
 /// let number = &created.parcel.tracking_number;
-/// client.labels().download(number, LabelFormat::Pdf).save_to("label.pdf").await?;
+/// client.labels().download(number, LabelFormat::Pdf).save_in(&folder).await?;
 /// println!("{}", client.tracking().get(number).await?.status_name);
 /// # Ok(())
 /// # }
@@ -129,10 +135,14 @@ impl Client {
     ///
     /// Errors: `Authentication` when the key is wrong, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
     /// let health = client.health().await?;
     /// println!("{} may ship to {:?}", health.key_name, health.allowed_countries);
+    /// # assert_eq!(health.allowed_countries, ["*"]);
     /// # Ok(())
     /// # }
     /// ```
@@ -159,8 +169,12 @@ impl Client {
     ///
     /// It shares connections, budget and turns with this one, and so do the next two.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// use parcelo::Retry;
     ///
     /// let created = client.with_retry(Retry::none()).orders().create(&order).await?;

@@ -25,8 +25,12 @@ impl Orders<'_> {
     /// Errors: `Validation` with the fields at fault, `CountryNotAllowed`, `Conflict` (the tracking
     /// number exists, or the key was used with another request), and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// let created = client.orders().create(&order).await?;
     /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
     /// for warning in &created.warnings {
@@ -46,8 +50,14 @@ impl Orders<'_> {
     ///
     /// Orders with derived keys can be imported again after a crash: what was created is replayed.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client, orders: Vec<parcelo::OrderRequest>) {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let other = parcelo::OrderRequest { tracking_number: None, ..order.clone() };
+    /// # let orders = [order, parcelo::OrderRequest { idempotency_key: parcelo::IdempotencyKey::random(), ..other }];
     /// let mut creations = client.orders().create_many(orders).concurrency(16);
     /// while let Some((place, created)) = creations.next().await {
     ///     match created {
@@ -55,6 +65,8 @@ impl Orders<'_> {
     ///         Err(error) => eprintln!("{place}: {error}"),
     ///     }
     /// }
+    /// # assert_eq!(client.parcels().list().await?.meta.total, 2);
+    /// # Ok(())
     /// # }
     /// ```
     pub fn create_many<I>(self, orders: I) -> CreateMany<I::IntoIter>
@@ -73,8 +85,13 @@ impl Orders<'_> {
     /// [`ErrorBody::void_results`](crate::ErrorBody::void_results) says why for each; `Validation`,
     /// and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{IdempotencyKey, TrackingNumber, VoidRequest};
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
@@ -83,6 +100,7 @@ impl Orders<'_> {
     /// for result in &voided.results {
     ///     println!("{}: {}", result.tracking_number, result.voided);
     /// }
+    /// # assert_eq!(voided.summary.voided, 1);
     /// # Ok(())
     /// # }
     /// ```

@@ -38,8 +38,13 @@ impl<'a> Parcels<'a> {
     ///
     /// Past the end a page is empty. Errors: `Validation`, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{CountryCode, ParcelStatus};
     ///
     /// let held = client.parcels().list().status(&ParcelStatus::CustomsHold);
@@ -71,8 +76,13 @@ impl<'a> ListParcels<'a> {
     /// What is created meanwhile is left out, so that no parcel comes twice. After an error there is
     /// nothing more.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// let mut parcels = client.parcels().list().stream();
     /// while let Some(parcel) = parcels.next().await {
     ///     println!("{}", parcel?.tracking_number);

@@ -11,10 +11,17 @@ use crate::{IdempotencyKey, Operation, header};
 
 /// A successful answer. It dereferences to its value.
 ///
-/// ```no_run
-/// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let client = server.client(&server.key().issue());
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// use parcelo::Outcome;
+///
 /// let created = client.orders().create(&order).await?;
-/// println!("{} {:?}", created.parcel.tracking_number, created.outcome());
+/// println!("{} {}", created.parcel.tracking_number, created.parcel.status);
+/// assert_eq!((created.outcome(), created.meta().attempts), (Outcome::Created, 1));
 /// println!("quote {:?} to support", created.meta().request_id);
 /// # Ok(())
 /// # }

@@ -27,8 +27,13 @@ impl<'a> Tracking<'a> {
     ///
     /// Errors: `NotFound`, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     ///
     /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
@@ -36,6 +41,7 @@ impl<'a> Tracking<'a> {
     /// for event in record.history.iter().flatten() {
     ///     println!("{} {} {}", event.timestamp, event.status_name, event.location);
     /// }
+    /// # assert_eq!(record.history.as_ref().map(Vec::len), Some(2));
     /// # Ok(())
     /// # }
     /// ```
@@ -48,8 +54,13 @@ impl<'a> Tracking<'a> {
     /// They are asked for by the hundred, one request after the other. The results keep the order
     /// of the numbers, and a number that nobody has is a result too. Errors: those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?, TrackingNumber::parse("SB-RTS-0001")?];
