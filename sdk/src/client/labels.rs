@@ -5,21 +5,21 @@ use url::{Host, Url};
 use super::{Client, Error, LabelDownload, Reply, call::Call, error::Texts};
 use crate::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
-/// Labels: [`Client::labels`].
+/// Label files, what is known about a label, and reprints; from [`Client::labels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Labels.
+    /// Labels: download, look up, reprint.
     pub fn labels(&self) -> Labels<'_> {
         Labels { client: self }
     }
 }
 
 impl<'a> Labels<'a> {
-    /// A label file, at most 16 MiB; say where it shall go.
+    /// A label file of 4 × 6 inches, at most 16 MiB; say where it shall go.
     ///
     /// Errors: `NotFound` (no parcel, or no label yet), `Conflict` (the parcel was voided), and
     /// those of every call.

@@ -3,7 +3,7 @@
 use super::{Client, Error, Reply, call::Call};
 use crate::{IdempotencyKey, Manifest, ManifestRequest, Operation};
 
-/// Manifests: [`Client::manifests`].
+/// Submitting and reading manifests; from [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
 pub struct Manifests<'a> {
     client: &'a Client,

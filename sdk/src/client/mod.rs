@@ -121,12 +121,36 @@ struct Shared {
 impl Client {
     /// A client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
     ///
-    /// Errors (`Config`) when one of them is missing or wrong.
+    /// Errors (`Config`) when one of them is missing or wrong; the text says which, and never what it
+    /// holds.
+    ///
+    /// ```
+    /// use parcelo::{Client, ErrorKind};
+    ///
+    /// # if std::env::var_os("PARCELO_API_KEY").is_none() {
+    /// let error = Client::from_env().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Config);
+    /// assert_eq!(error.to_string(), "PARCELO_API_KEY is not set.");
+    /// # }
+    /// ```
     pub fn from_env() -> Result<Self, Error> {
         ClientBuilder::from_variables(|name| std::env::var(name))?.build()
     }
 
-    /// A builder of a client for a key.
+    /// A builder of a client for a key: address, language, time-outs, retries, pacing.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// use parcelo::{Client, RateLimit};
+    ///
+    /// # let text = ApiKey::from_random(Environment::Sandbox, &[7; 32]).secret().to_owned();
+    /// let key = ApiKey::parse(&text)?; // pk_test_…
+    /// let client = Client::builder(key)
+    ///     .base_url("https://sandbox.parcelo.example")?
+    ///     .rate_limit(RateLimit::adaptive().fail_fast())
+    ///     .build()?;
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
     pub fn builder(key: ApiKey) -> ClientBuilder {
         ClientBuilder::new(key)
     }
@@ -187,12 +211,42 @@ impl Client {
     }
 
     /// The same client with other timeouts; that for connecting stays what it was.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// use std::time::Duration;
+    ///
+    /// use parcelo::Timeouts;
+    ///
+    /// let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_secs(5)));
+    /// hasty.health().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_timeouts(&self, timeouts: Timeouts) -> Self {
         self.with(Settings { timeouts, ..self.settings })
     }
 
     /// The same client with another way of keeping to the rate limit.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().rate_limit(1).issue());
+    /// use parcelo::{RateLimit, StopReason};
+    ///
+    /// let impatient = client.with_rate_limit(RateLimit::adaptive().fail_fast());
+    /// impatient.health().await?;
+    /// let error = impatient.health().await.unwrap_err(); // the key has one request a second
+    /// assert_eq!(error.stop_reason(), Some(StopReason::RateLimit));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self {
         self.with(Settings { rate_limit, ..self.settings })

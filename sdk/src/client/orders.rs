@@ -3,21 +3,22 @@
 use super::{Client, CreateMany, Error, Reply, call::Call};
 use crate::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
 
-/// Orders: [`Client::orders`].
+/// Creating orders, one or many, and voiding them; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
 pub struct Orders<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Orders.
+    /// Orders: create one or many, void them.
     pub fn orders(&self) -> Orders<'_> {
         Orders { client: self }
     }
 }
 
 impl Orders<'_> {
-    /// Creates an order: the parcel gets its tracking number and its label.
+    /// Creates an order: the parcel gets its tracking number and its label (docs/api.md, Create an
+    /// order).
     ///
     /// Sending the same request again, even from another process, creates nothing twice for 24
     /// hours: its idempotency key tells the service, which answers as it did the first time.
@@ -48,7 +49,8 @@ impl Orders<'_> {
     /// [`CreateMany::concurrency`](crate::CreateMany::concurrency) says otherwise: a stream of each
     /// one's place in the iterator and its result.
     ///
-    /// Orders with derived keys can be imported again after a crash: what was created is replayed.
+    /// Orders with derived keys can be imported again after a crash: what was created is replayed. One
+    /// that fails does not stop the others, and errors are those of [`Orders::create`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -78,7 +80,8 @@ impl Orders<'_> {
 
     /// Voids 1-100 orders: their labels can no longer be used.
     ///
-    /// Some of them may fail: each has a result of its own, and an order that was void before
+    /// An order can be voided until its parcel is in a manifest or with the carrier (docs/api.md, Void
+    /// orders). Some of them may fail: each has a result of its own, and an order that was void before
     /// counts as voided.
     ///
     /// Errors, when none could be voided: `NotFound` or `Conflict`, and

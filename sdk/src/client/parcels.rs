@@ -11,7 +11,7 @@ use crate::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSumm
 /// The most parcels of a page.
 const MOST: u32 = 100;
 
-/// Parcels: [`Client::parcels`].
+/// The list of the caller's parcels; from [`Client::parcels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Parcels<'a> {
     client: &'a Client,
@@ -27,7 +27,7 @@ pub struct Page {
 }
 
 impl Client {
-    /// The caller's parcels.
+    /// The caller's parcels, to be listed.
     pub fn parcels(&self) -> Parcels<'_> {
         Parcels { client: self }
     }
@@ -123,7 +123,7 @@ impl<'a> ListParcels<'a> {
         }
     }
 
-    /// The page, from 1.
+    /// The page, from 1; the first one unless said otherwise.
     pub fn page(self, page: u32) -> Self {
         self.with("page", page.to_string())
     }
@@ -134,6 +134,21 @@ impl<'a> ListParcels<'a> {
     }
 
     /// Only parcels in this status.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # server.seed_parcels(3).await;
+    /// use parcelo::{CountryCode, ParcelStatus};
+    ///
+    /// let labelled = client.parcels().list().status(&ParcelStatus::LabelGenerated);
+    /// assert_eq!(labelled.clone().await?.meta.total, 3);
+    /// assert_eq!(labelled.country(CountryCode::EC).limit(1).await?.meta.total, 1); // they narrow it down
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status(self, status: &ParcelStatus) -> Self {
         self.with("status", status.to_string())
     }
@@ -149,6 +164,21 @@ impl<'a> ListParcels<'a> {
     }
 
     /// Only parcels created at this time or later.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # server.seed_parcels(3).await;
+    /// use chrono::{DateTime, TimeDelta, Utc};
+    ///
+    /// let day: DateTime<Utc> = "2026-01-05T00:00:00Z".parse()?;
+    /// let of_the_day = client.parcels().list().created_from(day).created_to(day + TimeDelta::days(1));
+    /// assert_eq!(of_the_day.await?.meta.total, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn created_from(self, from: DateTime<Utc>) -> Self {
         self.with("createdFrom", time::to_text(from))
     }

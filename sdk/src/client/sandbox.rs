@@ -3,14 +3,14 @@
 use super::{Client, Error, Reply, call::Call};
 use crate::{Operation, SandboxReset};
 
-/// The sandbox as a whole: [`Client::sandbox`].
+/// The sandbox as a whole; from [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]
 pub struct Sandbox<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// The sandbox as a whole.
+    /// The sandbox as a whole, to be emptied.
     pub fn sandbox(&self) -> Sandbox<'_> {
         Sandbox { client: self }
     }

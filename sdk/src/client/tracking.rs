@@ -9,14 +9,14 @@ use crate::{
     BatchResult, BatchTracking, BatchTrackingRequest, Operation, TrackingNumber, TrackingRecord,
 };
 
-/// Tracking: [`Client::tracking`].
+/// Where parcels stand, one or any number of them; from [`Client::tracking`].
 #[derive(Debug, Clone, Copy)]
 pub struct Tracking<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Tracking.
+    /// Tracking: where one parcel stands, or any number of them.
     pub fn tracking(&self) -> Tracking<'_> {
         Tracking { client: self }
     }
@@ -92,7 +92,7 @@ pub struct GetTracking<'a> {
 }
 
 impl GetTracking<'_> {
-    /// Whether the record has its history.
+    /// Whether the record has its history, oldest event first; it has none unless asked for.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }
@@ -126,7 +126,7 @@ pub struct TrackBatch<'a> {
 }
 
 impl TrackBatch<'_> {
-    /// Whether each record has its history.
+    /// Whether each record has its history, oldest event first; they have none unless asked for.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }

@@ -175,7 +175,15 @@ impl ParcelDetails {
     /// Kilograms in one pound, exactly.
     pub const KG_PER_LB: Decimal = Decimal::from_parts(45_359_237, 0, 0, false, 8);
 
-    /// The weight in kilograms, whichever unit it was given in, rounded to a gram.
+    /// The weight in kilograms, whichever unit it was given in, rounded to a gram; none when it has
+    /// none, which no accepted order has.
+    ///
+    /// ```
+    /// # use parcelo::ParcelDetails;
+    /// let details: ParcelDetails = serde_json::from_str(r#"{"weightLbs": 3, "declaredValue": 20}"#)?;
+    /// assert_eq!(details.kilograms().unwrap().to_string(), "1.361");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn kilograms(&self) -> Option<Decimal> {
         let kg = match (self.weight_kg, self.weight_lbs) {
             (Some(kg), _) => kg,
