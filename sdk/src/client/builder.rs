@@ -147,7 +147,8 @@ impl ClientBuilder {
     ///
     /// let live = ApiKey::from_random(Environment::Production, &[7; 32]);
     /// let refused = Client::builder(live).base_url("http://api.parcelo.example")?.build();
-    /// assert!(refused.unwrap_err().to_string().starts_with("A live key must not travel unencrypted"));
+    /// let why = refused.unwrap_err().to_string();
+    /// assert!(why.starts_with("A live key must not travel unencrypted"));
     /// # Ok::<(), parcelo::Error>(())
     /// ```
     pub fn build(self) -> Result<Client, Error> {

@@ -36,7 +36,8 @@ impl<'a> Labels<'a> {
     /// use parcelo::LabelFormat;
     ///
     /// let labels = client.labels();
-    /// let length = labels.download(&number, LabelFormat::Pdf).save_to(folder.join("label.pdf")).await?;
+    /// let pdf = labels.download(&number, LabelFormat::Pdf);
+    /// let length = pdf.save_to(folder.join("label.pdf")).await?;
     /// let zpl = labels.download(&number, LabelFormat::Zpl).bytes().await?;
     /// assert!(length > 10_000 && zpl.starts_with(b"^XA"));
     /// # Ok(())
@@ -61,7 +62,8 @@ impl<'a> Labels<'a> {
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
-    /// let file = client.labels().download_link(&created.parcel.label_url)?.save_in(&folder).await?;
+    /// let label = client.labels().download_link(&created.parcel.label_url)?;
+    /// let file = label.save_in(&folder).await?;
     /// println!("{}", file.display());
     /// # Ok(())
     /// # }

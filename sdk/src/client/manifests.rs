@@ -39,7 +39,7 @@ impl Manifests<'_> {
     /// let mut request = ManifestRequest::new(Awb::parse("176-12345675")?, &numbers);
     /// request.flight_number = Some("EK213".to_owned());
     /// let manifest = client.manifests().submit(&request).await?;
-    /// println!("{}: {} parcels, {} kg", manifest.manifest_id, manifest.parcel_count, manifest.total_weight_kg);
+    /// println!("{}: {} kg", manifest.manifest_id, manifest.total_weight_kg);
     /// # Ok(())
     /// # }
     /// ```

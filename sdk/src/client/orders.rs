@@ -99,7 +99,8 @@ impl Orders<'_> {
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// let key = IdempotencyKey::derive("cancellations", "2026-01-10");
-    /// let voided = client.orders().void(&VoidRequest::new(key, &numbers).reason("Sold out")).await?;
+    /// let request = VoidRequest::new(key, &numbers).reason("Sold out");
+    /// let voided = client.orders().void(&request).await?;
     /// for result in &voided.results {
     ///     println!("{}: {}", result.tracking_number, result.voided);
     /// }

@@ -145,7 +145,8 @@ impl<'a> ListParcels<'a> {
     ///
     /// let labelled = client.parcels().list().status(&ParcelStatus::LabelGenerated);
     /// assert_eq!(labelled.clone().await?.meta.total, 3);
-    /// assert_eq!(labelled.country(CountryCode::EC).limit(1).await?.meta.total, 1); // they narrow it down
+    /// let to_ecuador = labelled.country(CountryCode::EC); // both
+    /// assert_eq!(to_ecuador.await?.meta.total, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -174,8 +175,8 @@ impl<'a> ListParcels<'a> {
     /// use chrono::{DateTime, TimeDelta, Utc};
     ///
     /// let day: DateTime<Utc> = "2026-01-05T00:00:00Z".parse()?;
-    /// let of_the_day = client.parcels().list().created_from(day).created_to(day + TimeDelta::days(1));
-    /// assert_eq!(of_the_day.await?.meta.total, 3);
+    /// let list = client.parcels().list().created_from(day).created_to(day + TimeDelta::days(1));
+    /// assert_eq!(list.await?.meta.total, 3);
     /// # Ok(())
     /// # }
     /// ```

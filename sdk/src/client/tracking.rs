@@ -63,8 +63,9 @@ impl<'a> Tracking<'a> {
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     ///
-    /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?, TrackingNumber::parse("SB-RTS-0001")?];
-    /// for result in client.tracking().batch(&numbers).await? {
+    /// let one = TrackingNumber::parse("SB-SUCCESS-0001")?;
+    /// let other = TrackingNumber::parse("SB-RTS-0001")?;
+    /// for result in client.tracking().batch([&one, &other]).await? {
     ///     match result.tracking {
     ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
     ///         None => println!("{} is not there", result.tracking_number),

@@ -10,7 +10,8 @@ macro_rules! catalogue {
         /// # use parcelo::{ErrorCode, Language};
         /// let code = ErrorCode::RateLimitExceeded;
         /// assert_eq!((code.code(), code.status()), ("RATE_LIMIT_EXCEEDED", 429));
-        /// assert_eq!(code.text(Language::Es, &[("n", "3")]), "Demasiadas solicitudes. Reintente en 3 segundo(s).");
+        /// let text = code.text(Language::Es, &[("n", "3")]);
+        /// assert_eq!(text, "Demasiadas solicitudes. Reintente en 3 segundo(s).");
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]

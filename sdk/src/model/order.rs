@@ -180,7 +180,8 @@ impl ParcelDetails {
     ///
     /// ```
     /// # use parcelo::ParcelDetails;
-    /// let details: ParcelDetails = serde_json::from_str(r#"{"weightLbs": 3, "declaredValue": 20}"#)?;
+    /// let json = r#"{"weightLbs": 3, "declaredValue": 20}"#;
+    /// let details: ParcelDetails = serde_json::from_str(json)?;
     /// assert_eq!(details.kilograms().unwrap().to_string(), "1.361");
     /// # Ok::<(), serde_json::Error>(())
     /// ```

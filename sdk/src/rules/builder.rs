@@ -15,17 +15,17 @@ use crate::model::{
 ///
 /// ```
 /// use parcelo::*;
-/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
+/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL");
 /// let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC)
 ///     .province("Pichincha")
 ///     .zip_code("170150");
+/// let receiver = Receiver::new("Luis Paz", "+593991234567", to);
+/// let receiver = receiver.national_id(IdType::Cedula, "1714307103");
 /// let order = OrderRequest::builder()
 ///     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
 ///     .external_order_id("1001")
 ///     .sender(Sender::new("Ana Ruiz", "+13055550100", from))
-///     .receiver(
-///         Receiver::new("Luis Paz", "+593991234567", to).national_id(IdType::Cedula, "1714307103"),
-///     )
+///     .receiver(receiver)
 ///     .weight_kg("1.2".parse()?)
 ///     .declared_value("39.98".parse()?)
 ///     .product(Product::new("Shirt", 2, "19.99".parse()?).hs_code("610910"))

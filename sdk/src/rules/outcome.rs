@@ -28,7 +28,8 @@ pub struct Accepted<T> {
 /// use parcelo::{Language, OrderRequest};
 ///
 /// let rejected = OrderRequest::builder().build().unwrap_err();
-/// assert!(rejected.to_string().starts_with("the request breaks the rules: idempotencyKey REQUIRED"));
+/// let line = rejected.to_string();
+/// assert!(line.starts_with("the request breaks the rules: idempotencyKey REQUIRED, sender"));
 /// for fault in &rejected.faults {
 ///     println!("{}: {}", fault.field, fault.text(Language::Es));
 /// }

@@ -67,7 +67,8 @@ pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rej
 ///
 /// ```
 /// use parcelo::rules::check_manifest;
-/// let body = serde_json::json!({"awbNumber": "176-12345676", "trackingNumbers": ["SB-SUCCESS-0001"]});
+/// let numbers = ["SB-SUCCESS-0001"];
+/// let body = serde_json::json!({"awbNumber": "176-12345676", "trackingNumbers": numbers});
 /// let rejected = check_manifest(&body, None).unwrap_err();
 /// assert_eq!(rejected.faults[0].field, "awbNumber"); // its last digit is wrong
 /// ```

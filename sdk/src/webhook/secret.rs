@@ -18,7 +18,8 @@ const LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
 /// ```
 /// # use parcelo::webhook::Secret;
 /// let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
-/// let signature = secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+/// let body = br#"{"test": 2432232314}"#;
+/// let signature = secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
 /// assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 /// assert_eq!(format!("{secret:?}"), "Secret(whsec_***)");
 /// # Ok::<(), parcelo::InvalidValue>(())

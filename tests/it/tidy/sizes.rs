@@ -8,6 +8,7 @@ use super::{
 const FILE: usize = 400;
 const FUNCTION: usize = 60;
 const EXAMPLE: usize = 60;
+const PAGE: usize = 92;
 
 /// Tables of data: rows, not logic.
 const TABLES: &[&str] = &["sdk/src/model/countries.rs", "sdk/src/rules/texts/faults.rs"];
@@ -47,6 +48,37 @@ fn no_example_is_longer_than_a_screen() {
         }
     }
     assert_none("an example has at most 60 lines", &offences);
+}
+
+/// What a reader sees without scrolling sideways in a window of 1200 dots.
+#[test]
+fn no_example_is_wider_than_its_page() {
+    let mut offences = Vec::new();
+    for source in all().into_iter().filter(|source| source.path.starts_with("sdk/")) {
+        for (place, line) in documented_code(&source) {
+            if line.chars().count() > PAGE && !line.starts_with("# ") {
+                offences.push(format!("{}:{place}: {line}", source.path));
+            }
+        }
+    }
+    assert_none("a line of an example has at most 92 characters", &offences);
+}
+
+/// The lines between fences of a document, or of a file's documentation, and their numbers.
+fn documented_code(source: &Source) -> Vec<(usize, String)> {
+    let (mut lines, mut fenced) = (Vec::new(), false);
+    for (place, line) in (1..).zip(source.text.lines()) {
+        let text = line.trim_start();
+        let comment = text.strip_prefix("///").or(text.strip_prefix("//!"));
+        let Some(text) = comment.or((!source.is_rust()).then_some(line)) else { continue };
+        let text = text.strip_prefix(' ').unwrap_or(text);
+        if text.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            lines.push((place, text.to_owned()));
+        }
+    }
+    lines
 }
 
 #[test]
