@@ -4,7 +4,7 @@ use super::Language;
 
 macro_rules! catalogue {
     ($($(#[$meta:meta])* $variant:ident = $code:literal, $status:literal, $en:literal, $es:literal;)+) => {
-        /// A code of the error catalogue.
+        /// A code of the error catalogue (docs/api.md, Errors).
         ///
         /// ```
         /// # use parcelo::{ErrorCode, Language};

@@ -9,7 +9,7 @@ use super::{
     macros::wire_enum, time,
 };
 
-/// A request to submit 1-500 parcels under an air waybill.
+/// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

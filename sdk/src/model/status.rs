@@ -3,7 +3,7 @@
 use super::{Language, macros::wire_enum};
 
 wire_enum! {
-    /// Where a parcel stands.
+    /// Where a parcel stands (docs/api.md, Statuses, has what may follow what).
     ///
     /// ```
     /// # use parcelo::{Language, ParcelStatus};
