@@ -84,8 +84,8 @@ impl Webhook {
     /// Verifies a message by this machine's clock: sent at most 5 minutes ago, and not in the
     /// future by more. The body must be as it came, byte for byte.
     ///
-    /// Errors: all of [`WebhookError`] but those of secrets and of the event. Answer them with a 4xx
-    /// status and do nothing else; the comparison takes the same time whatever is wrong.
+    /// Errors: all of [`WebhookError`] but those of secrets and of the event. Answer with a 4xx status and
+    /// do nothing else. Signatures are compared in constant time.
     ///
     /// ```
     /// # use parcelo::webhook::{EventData, Secret, Webhook};
