@@ -3,7 +3,7 @@
 use super::{Client, Error, Reply, call::Call};
 use crate::{IdempotencyKey, Manifest, ManifestRequest, Operation};
 
-/// Manifests: [`Client::manifests`].
+/// Submitting and reading manifests; from [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
 pub struct Manifests<'a> {
     client: &'a Client,
@@ -26,15 +26,20 @@ impl Manifests<'_> {
     /// [`ErrorBody::rejected_parcels`](crate::ErrorBody::rejected_parcels) names, or when the air
     /// waybill has a manifest of other parcels; `Validation`, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{Awb, ManifestRequest, TrackingNumber};
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// let mut request = ManifestRequest::new(Awb::parse("176-12345675")?, &numbers);
     /// request.flight_number = Some("EK213".to_owned());
     /// let manifest = client.manifests().submit(&request).await?;
-    /// println!("{}: {} parcels, {} kg", manifest.manifest_id, manifest.parcel_count, manifest.total_weight_kg);
+    /// println!("{}: {} kg", manifest.manifest_id, manifest.total_weight_kg);
     /// # Ok(())
     /// # }
     /// ```
@@ -49,9 +54,17 @@ impl Manifests<'_> {
     ///
     /// Errors: `NotFound`, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
-    /// let manifest = client.manifests().get("man_01KEBQ5R8T0000000000000000").await?;
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
+    /// # let numbers = [parcelo::TrackingNumber::parse("SB-SUCCESS-0001")?];
+    /// # let request = parcelo::ManifestRequest::new(parcelo::Awb::parse("176-12345675")?, &numbers);
+    /// # let id = client.manifests().submit(&request).await?.manifest_id.clone();
+    /// let manifest = client.manifests().get(&id).await?; // man_01KEBQ5R8T…
     /// println!("{}: {:?}", manifest.awb_number, manifest.tracking_numbers);
     /// # Ok(())
     /// # }

@@ -15,7 +15,7 @@ use futures_util::{
 use super::{Client, Error, Reply};
 use crate::{CreatedOrder, OrderRequest};
 
-/// Items that come one after the other: call [`Items::next`], or use it as a `Stream`.
+/// Items that come one after the other: call [`Items::next`], or use it as a `futures` stream.
 #[must_use = "nothing is asked until it is polled"]
 pub struct Items<'a, T>(BoxStream<'a, T>);
 

@@ -4,13 +4,14 @@ use super::Language;
 
 macro_rules! catalogue {
     ($($(#[$meta:meta])* $variant:ident = $code:literal, $status:literal, $en:literal, $es:literal;)+) => {
-        /// A code of the error catalogue.
+        /// A code of the error catalogue (docs/api.md, Errors).
         ///
         /// ```
         /// # use parcelo::{ErrorCode, Language};
         /// let code = ErrorCode::RateLimitExceeded;
         /// assert_eq!((code.code(), code.status()), ("RATE_LIMIT_EXCEEDED", 429));
-        /// assert_eq!(code.text(Language::Es, &[("n", "3")]), "Demasiadas solicitudes. Reintente en 3 segundo(s).");
+        /// let text = code.text(Language::Es, &[("n", "3")]);
+        /// assert_eq!(text, "Demasiadas solicitudes. Reintente en 3 segundo(s).");
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]

@@ -9,7 +9,7 @@ use super::{
     macros::wire_enum, time,
 };
 
-/// A request to submit 1-500 parcels under an air waybill.
+/// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +40,18 @@ pub struct ManifestRequest {
 
 impl ManifestRequest {
     /// A request to submit these parcels under an air waybill.
+    ///
+    /// ```
+    /// use parcelo::{Awb, ManifestRequest, TrackingNumber};
+    ///
+    /// let numbers = [TrackingNumber::parse("EC7K2M9QX4T8WD0")?];
+    /// let request = ManifestRequest {
+    ///     flight_number: Some("EK213".to_owned()),
+    ///     ..ManifestRequest::new(Awb::parse("176-12345675")?, &numbers)
+    /// };
+    /// assert_eq!(request.awb_number.as_str(), "176-12345675");
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
     pub fn new<'n>(
         awb_number: Awb,
         tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,

@@ -11,7 +11,8 @@
 //!     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
 //! let rejected = check_order(&body, &context).unwrap_err();
 //! assert_eq!(rejected.faults[0].field, "sender");
-//! assert!(rejected.warnings.iter().any(|odd| odd.message.ends_with("did you mean `receiver`?")));
+//! let meant = |odd: &parcelo::Warning| odd.message.ends_with("did you mean `receiver`?");
+//! assert!(rejected.warnings.iter().any(meant));
 //! # Ok::<(), parcelo::FieldFault>(())
 //! ```
 
