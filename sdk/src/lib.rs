@@ -100,6 +100,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "blocking")]
+pub mod blocking;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod model;

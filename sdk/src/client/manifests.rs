@@ -19,8 +19,9 @@ impl Client {
 impl Manifests<'_> {
     /// Submits a manifest of 1-500 parcels: all of them, or none.
     ///
-    /// A request without an idempotency key gets one. The same parcels under the same air waybill
-    /// are one manifest for ever, so that trying again, even without a key, is always safe.
+    /// The same parcels under the same air waybill are one manifest for ever, so that trying again is
+    /// always safe. A request that was read without an idempotency key is sent with one that follows
+    /// from all that it says.
     ///
     /// Errors: `Conflict` when parcels were rejected, which
     /// [`ErrorBody::rejected_parcels`](crate::ErrorBody::rejected_parcels) names, or when the air
@@ -28,10 +29,11 @@ impl Manifests<'_> {
     ///
     /// ```no_run
     /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
-    /// use parcelo::{Awb, ManifestRequest, TrackingNumber};
+    /// use parcelo::{Awb, IdempotencyKey, ManifestRequest, TrackingNumber};
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
-    /// let mut request = ManifestRequest::new(Awb::parse("176-12345675")?, &numbers);
+    /// let key = IdempotencyKey::derive("flights", "EK213 2026-01-10");
+    /// let mut request = ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers);
     /// request.flight_number = Some("EK213".to_owned());
     /// let manifest = client.manifests().submit(&request).await?;
     /// println!("{}: {} parcels, {} kg", manifest.manifest_id, manifest.parcel_count, manifest.total_weight_kg);
@@ -39,8 +41,8 @@ impl Manifests<'_> {
     /// # }
     /// ```
     pub async fn submit(self, request: &ManifestRequest) -> Result<Reply<Manifest>, Error> {
-        let mut request = request.clone();
-        let key = request.idempotency_key.get_or_insert_with(IdempotencyKey::random).clone();
+        let key = request.idempotency_key.clone().unwrap_or_else(|| key_of(request));
+        let request = ManifestRequest { idempotency_key: Some(key.clone()), ..request.clone() };
         let call = Call::new(Operation::SubmitManifest).keyed(&key).body(&request)?;
         self.client.data(call).await
     }
@@ -59,4 +61,11 @@ impl Manifests<'_> {
     pub async fn get(self, manifest_id: &str) -> Result<Reply<Manifest>, Error> {
         self.client.data(Call::new(Operation::GetManifest).parameter(manifest_id)).await
     }
+}
+
+/// The key of a request that has none: the same request always has the same one.
+fn key_of(request: &ManifestRequest) -> IdempotencyKey {
+    // What cannot be written is refused before it is sent.
+    let said = serde_json::to_string(request).unwrap_or_default();
+    IdempotencyKey::derive("manifest", &said)
 }

@@ -117,7 +117,7 @@ impl Client {
     ///
     /// Errors (`Config`) when one of them is missing or wrong.
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::from_variables(|name| std::env::var(name))?.build()
+        ClientBuilder::from_env()?.build()
     }
 
     /// A builder of a client for a key.

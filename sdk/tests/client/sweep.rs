@@ -62,8 +62,7 @@ async fn session(client: &Client) -> [TrackingNumber; 2] {
     let voided = insist(async || client.orders().void(&void).await).await;
     assert_eq!((voided.summary.voided, voided.summary.failed), (1, 0));
     let awb = Awb::parse("17612345675").unwrap();
-    let manifest = ManifestRequest::new(awb, std::slice::from_ref(&second));
-    let manifest = ManifestRequest { idempotency_key: Some(key("manifest-0001")), ..manifest };
+    let manifest = ManifestRequest::new(key("manifest-0001"), awb, std::slice::from_ref(&second));
     let manifest = insist(async || client.manifests().submit(&manifest).await).await;
     assert_eq!(manifest.tracking_numbers, std::slice::from_ref(&second));
     [first, second]
