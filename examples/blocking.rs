@@ -6,7 +6,7 @@ use std::{error::Error, io::Read, time::Duration};
 
 use parcelo::{
     Client, CountryCode, IdType, IdempotencyKey, LabelFormat, OrderRequest, Product, Receiver,
-    ReceiverAddress, Sender, SenderAddress,
+    ReceiverAddress, Sender, SenderAddress, TrackingNumber,
 };
 use parcelo_server::mock::MockServer;
 
@@ -17,8 +17,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Elsewhere: parcelo::blocking::Client::from_env()?
     let client = Client::builder(key).base_url(server.url())?.build_blocking()?;
 
-    let names = ["Luis Paredes", "Rosa Andrade", "José Cando"];
-    let orders: Vec<_> = names.into_iter().map(order).collect::<Result<_, _>>()?;
+    let rows =
+        [("1001", "Luis Paredes"), ("1002", "Rosa Andrade"), ("1003", "José Cando")].map(order);
+    let orders = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
     for (place, created) in client.orders().create_many(orders).concurrency(2) {
         println!("order {place} is parcel {}", created?.parcel.tracking_number);
     }
@@ -37,12 +38,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn order(receiver: &str) -> Result<OrderRequest, Box<dyn Error>> {
+fn order((id, receiver): (&str, &str)) -> Result<OrderRequest, Box<dyn Error>> {
     let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
     let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC);
     let receiver = Receiver::new(receiver, "+593991234567", to.province("Pichincha"));
     Ok(OrderRequest::builder()
-        .idempotency_key(IdempotencyKey::derive("blocking", &receiver.full_name))
+        .idempotency_key(IdempotencyKey::derive("blocking", id))
+        .tracking_number(TrackingNumber::parse(&format!("SB-SUCCESS-{id}"))?)
         .sender(Sender::new("Ana Ruiz", "+13055550100", from))
         .receiver(receiver.national_id(IdType::Cedula, "1714307103"))
         .weight_kg("1.25".parse()?)
