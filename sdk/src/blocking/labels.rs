@@ -51,6 +51,19 @@ impl<'a> Labels<'a> {
 
     /// A label file by its link, which opens without the API key:
     /// [`Labels::download_link`](crate::Labels::download_link).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let directory = tempfile::tempdir()?;
+    /// let created = client.orders().create(&order)?;
+    /// let label = client.labels().download_link(&created.parcel.label_url)?;
+    /// println!("{}", label.save_in(&directory)?.display());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
         let Client { client, driver } = self.client;
         Ok(LabelDownload { file: client.labels().download_link(link)?, driver })
