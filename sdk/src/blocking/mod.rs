@@ -1,7 +1,7 @@
 //! The client for programs that are not asynchronous: each method waits for its answer.
 //!
 //! It decides nothing by itself. Every method calls the one of the same name in
-//! [`client`](crate::client) and waits; settings, retries, errors and promises are those of
+//! [`client`] and waits; settings, retries, errors and promises are those of
 //! [`parcelo::Client`](crate::Client).
 //!
 //! ```
