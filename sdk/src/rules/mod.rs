@@ -15,6 +15,7 @@
 //! # Ok::<(), parcelo::FieldFault>(())
 //! ```
 
+mod admin;
 mod body;
 mod builder;
 mod carrier;
@@ -46,6 +47,9 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
+pub use admin::{
+    MOST_ADDRESSES, check_account, check_carrier_key, check_key, check_replay, check_webhook,
+};
 pub use body::parse_body;
 pub use builder::OrderBuilder;
 pub use carrier::check_carrier_events;
