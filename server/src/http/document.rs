@@ -1,6 +1,7 @@
 //! The OpenAPI document: written from the tables of operations and errors, the types of the
 //! vocabulary, and what stands here about each operation that is served.
 
+use axum::Extension;
 use parcelo::{
     Auth, BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder,
     ErrorCode, ErrorEnvelope, Health, Idempotency, LabelMetadata, Language, Manifest,
@@ -33,9 +34,17 @@ const ABOUT: &str = "Parcel orders with labels, from their creation to their del
     sandbox (`pk_test_…`) works on the sandbox's address, a live key (`pk_live_…`) on production's. \
     Every refusal has a code, an English and a Spanish text, and the id of its request.";
 
+/// On a request: what is served beside the operations. Nothing is, but by the mock server.
+#[derive(Clone, Copy)]
+pub(crate) struct Beside(pub(crate) fn() -> OpenApi);
+
 /// GET /openapi.json.
-pub(super) async fn get() -> axum::response::Response {
-    answer::ok(&document())
+pub(super) async fn get(beside: Option<Extension<Beside>>) -> axum::response::Response {
+    let mut served = document();
+    if let Some(Extension(Beside(more))) = beside {
+        served.merge(more());
+    }
+    answer::ok(&served)
 }
 
 /// The document of the endpoints that are served.
