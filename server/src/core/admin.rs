@@ -3,6 +3,7 @@
 
 use parcelo::{Environment, EventKind, ParcelStatus, model::time};
 use serde::Serialize;
+use ulid::Ulid;
 use utoipa::ToSchema;
 
 use super::{
@@ -244,6 +245,26 @@ impl NewSecret {
     pub fn of(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
         Self { secret: secret.expose(), old_secret_until: wire(old_until) }
     }
+}
+
+/// A test that was sent.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestedView {
+    event_id: String,
+}
+
+impl From<Ulid> for TestedView {
+    fn from(event: Ulid) -> Self {
+        Self { event_id: named("evt", event) }
+    }
+}
+
+/// Events that are sent again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReplayedView {
+    /// How many.
+    pub replayed: usize,
 }
 
 /// An event and every attempt to deliver it.

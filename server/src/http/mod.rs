@@ -7,6 +7,7 @@ mod admin;
 mod answer;
 mod body;
 mod carriers;
+pub(crate) mod described;
 mod docs;
 mod document;
 mod gate;

@@ -3,7 +3,6 @@
 
 use parcelo::Environment;
 use serde::Serialize;
-use serde_json::json;
 
 use super::{
     Failure,
@@ -15,7 +14,7 @@ use crate::{
     clock::{Clock, Millis, SystemClock},
     core::{
         Tenant,
-        admin::{DeliveryView, NewSecret, WebhookView},
+        admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         webhooks::{Kinds, OLD_SECRET, Reach},
     },
     ids::{Ids, named},
@@ -77,7 +76,7 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
 async fn test(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which)?, Ids::random());
     let event = Endpoints { store: &store, ids: &ids }.test(tenant, SystemClock.now()).await?;
-    say(&which, &json!({ "eventId": named("evt", event) }));
+    say(&which, &TestedView::from(event));
     Ok(())
 }
 
@@ -106,7 +105,7 @@ async fn replay(options: ReplayEvents) -> Result<(), Failure> {
     };
     let endpoints = Endpoints { store: &store, ids: &ids };
     let replayed = endpoints.replay(tenant, what, SystemClock.now()).await?;
-    say(&options.which, &json!({ "replayed": replayed }));
+    say(&options.which, &ReplayedView { replayed });
     Ok(())
 }
 

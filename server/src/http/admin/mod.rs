@@ -3,6 +3,7 @@
 
 mod accounts;
 mod carriers;
+mod document;
 mod keys;
 mod webhooks;
 
@@ -16,32 +17,36 @@ use axum::{
 };
 use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, Rejected};
 
-use super::{Api, Refused, body};
+use super::{Api, DOCUMENT, Refused, body};
 use crate::{
     core::{Refusal, Tenant},
     service::EndpointError,
 };
 
-/// The routes, all of which need a token.
+/// Where the admin API is.
+const FOLDER: &str = "/admin/v1";
+
+/// The routes, all of which need a token, and the document about them, which needs none.
 pub(super) fn routes(api: &Api) -> Router<Api> {
-    Router::new()
-        .route("/admin/v1/keys", get(keys::list).post(keys::create))
-        .route("/admin/v1/keys/{keyId}", delete(keys::revoke))
-        .route("/admin/v1/carriers", get(carriers::list).post(carriers::create))
-        .route("/admin/v1/carriers/{keyId}", delete(carriers::revoke))
-        .route("/admin/v1/carrier-exceptions", get(carriers::exceptions))
-        .route("/admin/v1/accounts", get(accounts::list).post(accounts::create))
+    let calls = Router::new()
+        .route("/keys", get(keys::list).post(keys::create))
+        .route("/keys/{keyId}", delete(keys::revoke))
+        .route("/carriers", get(carriers::list).post(carriers::create))
+        .route("/carriers/{keyId}", delete(carriers::revoke))
+        .route("/carrier-exceptions", get(carriers::exceptions))
+        .route("/accounts", get(accounts::list).post(accounts::create))
         .route(
-            "/admin/v1/webhooks/{environment}",
+            "/webhooks/{environment}",
             get(webhooks::show).put(webhooks::set).delete(webhooks::remove),
         )
-        .route("/admin/v1/webhooks/{environment}/rotate-secret", post(webhooks::rotate_secret))
-        .route("/admin/v1/webhooks/{environment}/test", post(webhooks::test))
-        .route("/admin/v1/webhooks/{environment}/enable", post(webhooks::enable))
-        .route("/admin/v1/webhooks/{environment}/disable", post(webhooks::disable))
-        .route("/admin/v1/webhooks/{environment}/deliveries", get(webhooks::deliveries))
-        .route("/admin/v1/webhooks/{environment}/replay", post(webhooks::replay))
-        .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token))
+        .route("/webhooks/{environment}/rotate-secret", post(webhooks::rotate_secret))
+        .route("/webhooks/{environment}/test", post(webhooks::test))
+        .route("/webhooks/{environment}/enable", post(webhooks::enable))
+        .route("/webhooks/{environment}/disable", post(webhooks::disable))
+        .route("/webhooks/{environment}/deliveries", get(webhooks::deliveries))
+        .route("/webhooks/{environment}/replay", post(webhooks::replay))
+        .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
+    Router::new().nest(FOLDER, calls).route(DOCUMENT, get(document::get))
 }
 
 async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {

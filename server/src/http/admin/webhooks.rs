@@ -7,7 +7,6 @@ use axum::{
     response::Response,
 };
 use parcelo::{Environment, EventKind, ReplayRequest, rules};
-use serde_json::json;
 use ulid::Ulid;
 
 use super::{account_named, environment, invalid, tenant};
@@ -15,11 +14,10 @@ use crate::{
     clock::Millis,
     core::{
         Refusal, Tenant,
-        admin::{DeliveryView, NewSecret, WebhookView},
+        admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         webhooks::{Endpoint, Kinds, OLD_SECRET, Reach},
     },
     http::{Api, Refused, answer, body, gate::RequestId},
-    ids::named,
     service::EndpointRequest,
     store::Replay,
 };
@@ -106,7 +104,7 @@ pub(super) async fn rotate_secret(
 
 pub(super) async fn test(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
     let event = api.service.endpoints().test(which.tenant(&api)?, api.service.now()).await?;
-    Ok(answer::data(json!({ "eventId": named("evt", event) }), which.id))
+    Ok(answer::data(TestedView::from(event), which.id))
 }
 
 pub(super) async fn enable(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
@@ -140,7 +138,7 @@ pub(super) async fn replay(
     let asked = rules::check_replay(&body::json_object(request).await?).map_err(invalid)?;
     let replayed =
         api.service.endpoints().replay(tenant, wanted(&asked), api.service.now()).await?;
-    Ok(answer::data(json!({ "replayed": replayed }), which.id))
+    Ok(answer::data(ReplayedView { replayed }, which.id))
 }
 
 fn wanted(asked: &ReplayRequest) -> Replay {
