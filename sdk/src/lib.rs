@@ -3,6 +3,8 @@
 //!
 #![doc = include_str!("../guide.md")]
 
+#[cfg(feature = "blocking")]
+pub mod blocking;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod model;

@@ -58,10 +58,22 @@ impl ClientBuilder {
         }
     }
 
-    /// Key and address from `PARCELO_API_KEY` and `PARCELO_BASE_URL`, as `read` gives them.
-    pub(super) fn from_variables(
-        read: impl Fn(&str) -> Result<String, env::VarError>,
-    ) -> Result<Self, Error> {
+    /// A builder with the key in `PARCELO_API_KEY` and the address in `PARCELO_BASE_URL`.
+    ///
+    /// Errors (`Config`) when one of them is missing or wrong.
+    ///
+    /// ```no_run
+    /// use parcelo::{ClientBuilder, Language};
+    ///
+    /// let client = ClientBuilder::from_env()?.language(Language::Es).build()?;
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_variables(|name| env::var(name))
+    }
+
+    /// Key and address, as `read` gives them.
+    fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
         let variable = |name, missing| {
             read(name).map_err(|fault| Error::config(missing).because(fault_of(&fault)))
         };

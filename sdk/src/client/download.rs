@@ -1,7 +1,10 @@
 //! A label file: in memory, piece by piece, or on disk. A download that breaks off is begun again,
 //! and what was handed over already is not handed over twice.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, stream, stream::BoxStream};
@@ -9,7 +12,12 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    Client, Error, ErrorKind, Failure, body::Reader, call::Call, course::Course, error::Texts, file,
+    Client, Error, ErrorKind, Failure,
+    body::Reader,
+    call::Call,
+    course::Course,
+    error::Texts,
+    file::{self, Draft},
 };
 use crate::{LabelFormat, Operation, TrackingNumber};
 
@@ -61,9 +69,10 @@ impl<'a> LabelDownload<'a> {
     /// Writes the file and tells its length in bytes.
     ///
     /// The file appears at `path` whole or not at all, in place of one that was there. It is written
-    /// beside it under another name first, which needs the right to create files in the directory.
+    /// beside it under another name first, piece by piece as it comes, which needs the right to
+    /// create files in the directory.
     ///
-    /// Errors: `File` when it cannot be written, and those of [`LabelDownload::bytes`].
+    /// Errors: `File` when it cannot be written, and those of [`LabelDownload::stream`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -82,15 +91,15 @@ impl<'a> LabelDownload<'a> {
     /// ```
     pub async fn save_to(self, path: impl AsRef<Path>) -> Result<u64, Error> {
         let (path, random) = (path.as_ref().to_owned(), self.client.decider().random());
-        let draft = file::draft_of(&path, random).ok_or_else(|| unwritten(BAD_NAME))?;
-        let content = self.bytes().await?;
-        let length = content.len() as u64;
-        // On a thread of its own it runs to its end, even when this future is dropped.
-        match tokio::task::spawn_blocking(move || file::write_whole(&path, &draft, &content)).await
-        {
-            Ok(written) => written.map_err(|fault| unwritten(UNWRITTEN).because(fault))?,
-            Err(fault) => return Err(unwritten(UNWRITTEN).because(fault)),
+        let name = Draft::name(&path, random).ok_or_else(|| unwritten(BAD_NAME))?;
+        let mut stream = self.stream().await?;
+        let mut draft = on_disk(|| Draft::create(name)).await?;
+        let mut length = 0;
+        while let Some(piece) = stream.next().await.transpose()? {
+            length += piece.len() as u64;
+            draft = on_disk(move || draft.with(&piece)).await?;
         }
+        on_disk(move || draft.move_to(&path)).await?;
         Ok(length)
     }
 
@@ -283,6 +292,16 @@ impl Delivery {
 const BAD_NAME: Texts = ("The path names no file.", "La ruta no nombra un archivo.");
 const UNWRITTEN: Texts =
     ("The label file could not be written.", "No se pudo escribir el archivo de la etiqueta.");
+
+/// Works on a thread of its own, which goes on to its end even when this future is dropped.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|fault| unwritten(UNWRITTEN).because(fault)),
+        Err(fault) => Err(unwritten(UNWRITTEN).because(fault)),
+    }
+}
 
 fn unwritten(texts: Texts) -> Error {
     Error::new(ErrorKind::File, texts)

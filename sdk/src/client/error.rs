@@ -44,7 +44,7 @@ pub enum ErrorKind {
 }
 
 /// A text in English and Spanish.
-pub(super) type Texts = (&'static str, &'static str);
+pub(crate) type Texts = (&'static str, &'static str);
 
 /// Why a call failed.
 ///
@@ -75,7 +75,7 @@ pub(super) type Texts = (&'static str, &'static str);
 /// ```
 pub struct Error(Box<Inner>);
 
-pub(super) struct Inner {
+pub(crate) struct Inner {
     pub(super) kind: ErrorKind,
     pub(super) texts: Texts,
     pub(super) status: Option<u16>,
@@ -85,14 +85,14 @@ pub(super) struct Inner {
     pub(super) retry_after: Option<Duration>,
     pub(super) attempts: u32,
     pub(super) idempotency_key: Option<IdempotencyKey>,
-    pub(super) may_have_executed: bool,
+    pub(crate) may_have_executed: bool,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of which nothing but its kind is known yet.
-    pub(super) fn new(kind: ErrorKind, texts: Texts) -> Self {
+    pub(crate) fn new(kind: ErrorKind, texts: Texts) -> Self {
         Self(Box::new(Inner {
             kind,
             texts,
@@ -109,18 +109,18 @@ impl Error {
         }))
     }
 
-    pub(super) fn config(texts: Texts) -> Self {
+    pub(crate) fn config(texts: Texts) -> Self {
         Self::new(ErrorKind::Config, texts)
     }
 
-    pub(super) fn because(
+    pub(crate) fn because(
         self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         self.with(|inner| inner.source = Some(source.into()))
     }
 
-    pub(super) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
+    pub(crate) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
         fill(&mut self.0);
         self
     }

@@ -80,6 +80,12 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
         StreamExt::next(self).await
     }
 
+    /// How many orders were taken from the iterator.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn taken(&self) -> usize {
+        self.next
+    }
+
     fn fill(&mut self) {
         while self.on_the_way.len() < self.concurrency {
             let Some(order) = self.orders.next() else { return };

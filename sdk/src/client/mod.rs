@@ -134,7 +134,7 @@ impl Client {
     /// # }
     /// ```
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::from_variables(|name| std::env::var(name))?.build()
+        ClientBuilder::from_env()?.build()
     }
 
     /// A builder of a client for a key: address, language, time-outs, retries, pacing.

@@ -16,6 +16,7 @@
 //! # Ok::<(), parcelo::FieldFault>(())
 //! ```
 
+mod admin;
 mod body;
 mod builder;
 mod carrier;
@@ -47,6 +48,9 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
+pub use admin::{
+    MOST_ADDRESSES, check_account, check_carrier_key, check_key, check_replay, check_webhook,
+};
 pub use body::parse_body;
 pub use builder::OrderBuilder;
 pub use carrier::check_carrier_events;

@@ -3,9 +3,11 @@
 //! It decides nothing: the gate lets a request in, a handler reads it, the
 //! [service](crate::service) answers.
 
+mod admin;
 mod answer;
 mod body;
 mod carriers;
+pub(crate) mod described;
 mod docs;
 mod document;
 mod gate;
@@ -112,7 +114,8 @@ pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready))
-        .route(metrics::PATH, get(metrics::scrape));
+        .route(metrics::PATH, get(metrics::scrape))
+        .merge(admin::routes(&api));
     gated(routes, api)
 }
 

@@ -6,7 +6,10 @@ use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::Value;
 
-use crate::api::{Api, numbered, send};
+use crate::{
+    api::{Api, numbered, send},
+    running::House,
+};
 
 fn of_docs(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name)
@@ -32,7 +35,13 @@ async fn controlled() -> Arc<MockServer> {
 #[tokio::test]
 async fn the_checked_in_documents_are_those_that_are_served() {
     let of_mock = served_by(controlled().await.url()).await;
-    for (name, served) in [("openapi.json", served().await), ("openapi-mock.json", of_mock)] {
+    let of_admin = served_by(House::new().start(&[]).url("admin")).await;
+    let all = [
+        ("openapi.json", served().await),
+        ("openapi-mock.json", of_mock),
+        ("openapi-admin.json", of_admin),
+    ];
+    for (name, served) in all {
         let served = serde_json::to_string_pretty(&served).unwrap() + "\n";
         if std::env::var_os("PARCELO_BLESS").is_some() {
             std::fs::write(of_docs(name), &served).unwrap();
@@ -93,7 +102,8 @@ async fn every_control_takes_its_example_and_answers_as_the_document_says() {
 
 #[tokio::test]
 async fn every_reference_leads_to_a_schema_and_every_path_to_an_operation() {
-    for document in [served().await, served_by(controlled().await.url()).await] {
+    let of_admin = served_by(House::new().start(&[]).url("admin")).await;
+    for document in [served().await, served_by(controlled().await.url()).await, of_admin] {
         assert_references_lead_somewhere(&document);
     }
     for (path, item) in served().await["paths"].as_object().unwrap() {

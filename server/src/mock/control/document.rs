@@ -1,15 +1,13 @@
 //! What the controls are, for the OpenAPI document, where they stand beside the service's operations.
 
-use parcelo::{ErrorCode, ErrorEnvelope, Language};
+use parcelo::ErrorCode;
 use serde_json::{Value, json};
 use utoipa::{
     ToSchema,
     openapi::{
-        ComponentsBuilder, ContentBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder,
-        PathItem, PathsBuilder, RefOr, Required, Response, ResponseBuilder, Responses,
-        path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
-        request_body::RequestBodyBuilder,
-        schema::{ObjectBuilder, Ref, Schema, SchemaType, Type},
+        ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
+        PathsBuilder, RefOr,
+        schema::{Ref, Schema},
     },
 };
 
@@ -20,11 +18,17 @@ use super::{
         UnusedFaults,
     },
 };
-
-const JSON: &str = "application/json";
+use crate::http::described::{self, Answer, Described, JSON, Query};
 
 /// A type in the document: its name, its schema, and those that it refers to.
 type Schemas = Vec<(String, RefOr<Schema>)>;
+
+/// Of the list of requests.
+const OPERATION: Query = Query {
+    name: "operation",
+    about: "Only requests of this operation.",
+    schema: || operation_names().into(),
+};
 
 /// A control: how it is called, what it does, takes and answers.
 struct Control {
@@ -34,6 +38,7 @@ struct Control {
     takes: Option<(Schemas, Value)>,
     answers: Schemas,
     refusals: &'static [ErrorCode],
+    query: &'static [Query],
 }
 
 /// The controls, to be joined to the service's document.
@@ -41,10 +46,10 @@ pub(super) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
     for control in controls() {
         let (method, path) = control.call.clone();
-        paths = paths
-            .path(format!("{}{path}", super::FOLDER), PathItem::new(method, describe(&control)));
-        schemas.extend(control.takes.map(|(takes, _)| takes).unwrap_or_default());
-        schemas.extend(control.answers);
+        schemas.extend(control.takes.iter().flat_map(|(takes, _)| takes.clone()));
+        schemas.extend(control.answers.clone());
+        let operation = describe(control).into_operation();
+        paths = paths.path(format!("{}{path}", super::FOLDER), PathItem::new(method, operation));
     }
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
     let info = InfoBuilder::new().build();
@@ -88,7 +93,7 @@ fn faults() -> Vec<Control> {
 fn requests() -> Vec<Control> {
     let list =
         reads("/requests", "MockListRequests", "List the requests so far", of::<RequestLog>());
-    vec![Control { refusals: &[ErrorCode::ValidationFailed], ..list }]
+    vec![Control { refusals: &[ErrorCode::ValidationFailed], query: &[OPERATION], ..list }]
 }
 
 fn data() -> Vec<Control> {
@@ -138,7 +143,7 @@ fn of<T: ToSchema>() -> Schemas {
 /// A control without a body.
 fn reads(path: &'static str, id: &'static str, summary: &'static str, answers: Schemas) -> Control {
     let call = (HttpMethod::Get, path);
-    Control { call, id, summary, takes: None, answers, refusals: &[] }
+    Control { call, id, summary, takes: None, answers, refusals: &[], query: &[] }
 }
 
 /// A control with a body, which [`Control::with`] names.
@@ -146,7 +151,7 @@ fn takes(path: &'static str, id: &'static str, summary: &'static str) -> Control
     let refusals =
         &[ErrorCode::ValidationFailed, ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType];
     let call = (HttpMethod::Post, path);
-    Control { call, id, summary, takes: None, answers: Schemas::new(), refusals }
+    Control { call, id, summary, takes: None, answers: Schemas::new(), refusals, query: &[] }
 }
 
 impl Control {
@@ -155,58 +160,27 @@ impl Control {
     }
 }
 
-fn describe(control: &Control) -> utoipa::openapi::path::Operation {
-    let mut operation = OperationBuilder::new()
-        .operation_id(Some(control.id))
-        .tag("mock")
-        .summary(Some(control.summary))
-        .parameters(Some(parameters(control)))
-        .responses(responses(control));
-    if let Some((schemas, example)) = &control.takes {
-        let content =
-            ContentBuilder::new().schema(reference(schemas)).example(Some(example.clone()));
-        let body = RequestBodyBuilder::new().content(JSON, content.build());
-        operation = operation.request_body(Some(body.required(Some(Required::True)).build()));
-    }
-    operation.build()
-}
-
-fn parameters(control: &Control) -> Vec<Parameter> {
-    let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
+fn describe(control: Control) -> Described {
     let (_, path) = control.call;
-    let mut parameters = Vec::new();
-    if path.contains("{trackingNumber}") {
-        let number = ParameterBuilder::new().name("trackingNumber").parameter_in(ParameterIn::Path);
-        let number = number.required(Required::True).schema(Some(text.min_length(Some(1))));
-        parameters.push(number.build());
+    let answer = control.answers.first().map(|(name, _)| Ref::from_schema_name(name).into());
+    Described {
+        id: control.id,
+        tag: "mock",
+        summary: control.summary,
+        about: None,
+        deprecated: false,
+        parameters: described::parameters(path, control.query),
+        request: control.takes.and_then(|(schemas, example)| {
+            schemas.into_iter().next().map(|(name, _)| (name, example))
+        }),
+        answers: vec![Answer {
+            status: "200",
+            about: "Done.",
+            contents: answer.map(|schema| (JSON, schema)).into_iter().collect(),
+        }],
+        refusals: control.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
+        envelope: described::envelope(),
+        security: None,
+        is_counted: false,
     }
-    if path == "/requests" {
-        let operation = ParameterBuilder::new().name("operation").parameter_in(ParameterIn::Query);
-        let operation = operation.description(Some("Only requests of this operation."));
-        parameters.push(operation.schema(Some(operation_names())).build());
-    }
-    parameters
-}
-
-fn responses(control: &Control) -> Responses {
-    let done = ResponseBuilder::new().description("Done.");
-    let content = ContentBuilder::new().schema(reference(&control.answers)).build();
-    let mut responses = Responses::new();
-    responses.responses.insert("200".to_owned(), done.content(JSON, content).build().into());
-    for code in control.refusals.iter().chain(&[ErrorCode::MethodNotAllowed]) {
-        responses.responses.insert(code.status().to_string(), refusal(*code).into());
-    }
-    responses
-}
-
-fn refusal(code: ErrorCode) -> Response {
-    let about = format!("`{code}`: {}", code.template(Language::En));
-    let envelope = Ref::from_schema_name(ErrorEnvelope::name());
-    let content = ContentBuilder::new().schema(Some(envelope)).build();
-    ResponseBuilder::new().description(about).content(JSON, content).build()
-}
-
-/// A reference to the first of the schemas, whose parts the others are.
-fn reference(schemas: &Schemas) -> Option<Ref> {
-    schemas.first().map(|(name, _)| Ref::from_schema_name(name))
 }
