@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod carriers;
+mod dashboard;
 mod docs;
 mod document;
 mod gate;
@@ -25,7 +26,7 @@ mod tracking;
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Extension, Router,
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
@@ -105,12 +106,13 @@ fn gated(routes: Router<Api>, api: Api) -> Router {
         .with_state(api)
 }
 
-/// The routes of the admin listener; operators ask it whether the process lives.
+/// The routes of the admin listener: the dashboard, and whether the process lives.
 pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
-        .route(health::READY, get(health::ready));
-    gated(routes, api)
+        .route(health::READY, get(health::ready))
+        .merge(dashboard::routes());
+    gated(routes, api).layer(Extension(dashboard::Here::default()))
 }
 
 fn operation(operation: Operation, handler: MethodRouter<Api>) -> Router<Api> {

@@ -6,6 +6,7 @@
 mod callers;
 mod carriers;
 mod changes;
+mod dashboard;
 mod deliveries;
 mod endpoints;
 mod keys;
@@ -15,9 +16,11 @@ mod lists;
 mod manifests;
 mod orders;
 mod parcels;
+mod passwords;
 mod replay;
 mod sandbox;
 mod settings;
+mod sign_in;
 mod steps;
 mod turns;
 
@@ -33,13 +36,16 @@ use crate::{
 };
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
+pub use dashboard::OwnParcel;
 pub use deliveries::Delivery;
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use parcels::LabelFile;
+pub use passwords::hash_password;
 pub use replay::Keyed;
 pub use settings::{Limits, Settings};
+pub use sign_in::{Entry, Knock};
 pub use steps::Fired;
 
 /// The service, shared by all that serve it.
@@ -53,6 +59,7 @@ pub struct Service {
     callers: callers::Cache,
     turns: turns::Turns,
     legacy_uses: legacy::Uses,
+    door: sign_in::Door,
 }
 
 /// The answer to a write.
@@ -69,8 +76,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses }
+        let (limiter, callers, turns, legacy_uses, door) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, door }
     }
 
     /// The present moment.
