@@ -11,9 +11,11 @@
 
 mod access;
 mod api;
+mod browser;
 mod carrier;
 mod clock;
 mod crowd;
+mod dashboard;
 mod deliveries;
 mod document;
 mod faults;

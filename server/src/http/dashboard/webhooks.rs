@@ -17,7 +17,7 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{BadTarget, DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing},
+        webhooks::{BadTarget, DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered},
     },
     http::{Api, Refused},
     ids::named,
@@ -201,7 +201,7 @@ impl Delivery {
             number: attempt.number,
             at: Moment::of(attempt.at),
             status: attempt.status,
-            error: attempt.error.clone(),
+            error: attempt.error.as_deref().map(|error| undelivered(error, language)),
             millis: attempt.millis,
             answer: String::from_utf8_lossy(&attempt.answer).into_owned(),
         });
@@ -253,6 +253,18 @@ fn show_secret(member: &Member, secret: &Secret, at: Millis) {
     let secret = secret.expose().to_owned();
     let once = Once { section: Section::Webhooks, of: String::new(), secret, at };
     member.visit.desk.show(&member.token, once);
+}
+
+/// Why there was no answer; the log has it in English.
+fn undelivered(error: &str, language: Language) -> String {
+    let table = [
+        (Undelivered::NotAllowed, "la dirección no está permitida: los webhooks van a direcciones públicas, en producción por https"),
+        (Undelivered::NotConnected, "no hubo conexión con el receptor: revise su nombre, puerto y certificado"),
+        (Undelivered::TimedOut, "el receptor no respondió en 15 s"),
+        (Undelivered::Broken, "la conexión se cortó antes de la respuesta"),
+    ];
+    let known = table.into_iter().find(|(reason, _)| reason.to_string() == error);
+    known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
 }
 
 fn why(by: DisabledBy, language: Language) -> &'static str {
