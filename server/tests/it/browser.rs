@@ -111,11 +111,16 @@ impl Browser {
         self.tell("/element", &by).await[ELEMENT].as_str().unwrap().to_owned()
     }
 
+    /// Clicks somewhere.
+    pub(crate) async fn click(&self, selector: &str) {
+        let element = self.find(selector).await;
+        self.tell(&format!("/element/{element}/click"), &json!({})).await;
+    }
+
     /// Presses a button or a link, and waits for the page behind it.
     pub(crate) async fn press(&self, selector: &str) {
-        let element = self.find(selector).await;
         self.look("document.old = true").await;
-        self.tell(&format!("/element/{element}/click"), &json!({})).await;
+        self.click(selector).await;
         let script = "return document.old !== true && document.readyState === 'complete'";
         let is_new = json!({ "script": script, "args": [] });
         // A page that is being left answers nothing, or with an error.

@@ -17,7 +17,9 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{BadTarget, DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered},
+        webhooks::{
+            BadTarget, DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered,
+        },
     },
     http::{Api, Refused},
     ids::named,
@@ -258,8 +260,14 @@ fn show_secret(member: &Member, secret: &Secret, at: Millis) {
 /// Why there was no answer; the log has it in English.
 fn undelivered(error: &str, language: Language) -> String {
     let table = [
-        (Undelivered::NotAllowed, "la dirección no está permitida: los webhooks van a direcciones públicas, en producción por https"),
-        (Undelivered::NotConnected, "no hubo conexión con el receptor: revise su nombre, puerto y certificado"),
+        (
+            Undelivered::NotAllowed,
+            "la dirección no está permitida: los webhooks van a direcciones públicas, en producción por https",
+        ),
+        (
+            Undelivered::NotConnected,
+            "no hubo conexión con el receptor: revise su nombre, puerto y certificado",
+        ),
         (Undelivered::TimedOut, "el receptor no respondió en 15 s"),
         (Undelivered::Broken, "la conexión se cortó antes de la respuesta"),
     ];

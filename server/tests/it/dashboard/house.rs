@@ -116,8 +116,7 @@ impl House {
     }
 
     pub(super) fn visitor(&self) -> Visitor {
-        let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
-        Visitor { http, url: self.url.clone(), session: None, guest: None, language: "en" }
+        Visitor::at(&self.url, "en")
     }
 
     /// Somebody who has signed in to an account.
@@ -138,7 +137,7 @@ impl Drop for House {
 /// A browser without a window: it keeps cookies and fills in forms.
 #[derive(Clone)]
 pub(super) struct Visitor {
-    http: reqwest::Client,
+    pub(super) http: reqwest::Client,
     pub(super) url: String,
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
@@ -146,6 +145,11 @@ pub(super) struct Visitor {
 }
 
 impl Visitor {
+    pub(super) fn at(url: &str, language: &'static str) -> Self {
+        let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
+        Self { http, url: url.to_owned(), session: None, guest: None, language }
+    }
+
     pub(super) fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
         let request = self.http.request(method, format!("{}{path}", self.url));
@@ -223,6 +227,13 @@ pub(super) fn marked(number: &str) -> (Value, [&'static str; 6]) {
     let order = with(order, "/receiver/fullName", Value::from("CanaryReceiver"));
     let order = with(order, "/receiver/address/line1", Value::from("CanaryStreet 1"));
     let order = with(order, "/externalOrderId", Value::from("CanaryOrder"));
-    let marks = ["CanarySender", "CanaryReceiver", "CanaryStreet", "CanaryOrder", "1714307103", "593991234567"];
+    let marks = [
+        "CanarySender",
+        "CanaryReceiver",
+        "CanaryStreet",
+        "CanaryOrder",
+        "1714307103",
+        "593991234567",
+    ];
     (order, marks)
 }

@@ -67,7 +67,8 @@ async fn furnished() -> House {
         house.pass(Millis::DAY);
         let parcels = 2 + (day * 7) % 5 + if day % 7 < 5 { day / 4 } else { 0 };
         for count in 0..parcels {
-            let journey = ["SUCCESS", "SUCCESS", "SUCCESS", "CUSTOMS", "RTS", "FAIL"][(day + count) as usize % 6];
+            let journey = ["SUCCESS", "SUCCESS", "SUCCESS", "CUSTOMS", "RTS", "FAIL"]
+                [(day + count) as usize % 6];
             house.order(&sandbox, &format!("SB-{journey}-{day}0{count:02}")).await;
             if count % 2 == 0 {
                 let number = format!("EC{day:02}{count:02}WAREHOUSE");
@@ -75,7 +76,9 @@ async fn furnished() -> House {
                 report(&house, &carrier.0, &number, day, count).await;
             }
         }
-        house.service.count_legacy_use(&old, house.service.now().plus(-(day as i64 % 3) * Millis::DAY));
+        house
+            .service
+            .count_legacy_use(&old, house.service.now().plus(-(day as i64 % 3) * Millis::DAY));
     }
     house.clock.set(NOW.plus(-Millis::HOUR));
     house.order(&sandbox, "SB-CUSTOMS-3001").await;
@@ -86,10 +89,8 @@ async fn furnished() -> House {
 }
 
 async fn report(house: &House, key: &CarrierKey, number: &str, day: u64, count: u64) {
-    let carrier = house
-        .service
-        .authenticate_carrier(Environment::Production, Some(key.secret()))
-        .unwrap();
+    let carrier =
+        house.service.authenticate_carrier(Environment::Production, Some(key.secret())).unwrap();
     let now = house.service.now();
     let way: &[&str] = match (29 - day, count % 8) {
         (_, 6) => &["DELIVERED"],
@@ -131,7 +132,9 @@ async fn deliveries(house: &House, tenant: Tenant) {
     {
         let said = match place {
             1 => Err(Undelivered::TimedOut),
-            _ => Ok(Said { status: 204, retry_after: None, beginning: b"{\"taken\":true}".to_vec() }),
+            _ => {
+                Ok(Said { status: 204, retry_after: None, beginning: b"{\"taken\":true}".to_vec() })
+            }
         };
         let outcome = Outcome { at: house.service.now(), millis: 84 + place as i64 * 7, said };
         house.service.settle_delivery(delivery, outcome).await.unwrap();
@@ -183,13 +186,20 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
     sign_in(&browser, &house).await;
     let key = house.service.store().keys().unwrap()[0].id.clone();
     for (name, path) in PAGES {
-        let path = if path == "KEY" { format!("/dashboard/keys/{key}/revoke") } else { path.to_owned() };
+        let path =
+            if path == "KEY" { format!("/dashboard/keys/{key}/revoke") } else { path.to_owned() };
         let join = if path.contains('?') { '&' } else { '?' };
         for language in ["en", "es"] {
-            for window in [PHONE, Window { dark: true, ..PHONE }, DESK, Window { dark: true, ..DESK }] {
+            for window in
+                [PHONE, Window { dark: true, ..PHONE }, DESK, Window { dark: true, ..DESK }]
+            {
                 browser.shape(window).await;
                 browser.go(&format!("{}{path}{join}lang={language}", house.url)).await;
-                let what = format!("{name}-{language}-{}{}", window.width, if window.dark { "-dark" } else { "" });
+                let what = format!(
+                    "{name}-{language}-{}{}",
+                    window.width,
+                    if window.dark { "-dark" } else { "" }
+                );
                 assert_fits(&browser, &what).await;
                 assert_named(&browser, &what).await;
                 keep(folder.as_ref(), &what, &browser).await;
