@@ -16,14 +16,12 @@ pub fn hash_password(password: &str, salt: [u8; 16]) -> Result<String, Refusal> 
 
 /// Whether a password is the one behind a hash. Where there is none, the work is the same.
 pub(super) fn is_password_of(hash: Option<&str>, password: &str) -> bool {
-    match hash {
-        Some(hash) => Argon2::default().verify_password(password.as_bytes(), hash).is_ok(),
-        None => {
-            // Nobody learns by the time it takes which accounts there are.
-            let _same_work = hash_password(password, [0; 16]);
-            false
-        }
-    }
+    let Some(hash) = hash else {
+        // Nobody learns by the time it takes which accounts there are.
+        let _same_work = hash_password(password, [0; 16]);
+        return false;
+    };
+    Argon2::default().verify_password(password.as_bytes(), hash).is_ok()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A real browser, driven as WebDriver has it: chromium by its own chromedriver, both Debian's.
+//! A real browser, driven as `WebDriver` has it: chromium by its own chromedriver, both Debian's.
 
 use std::{
     io::{BufRead, BufReader},
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// How long a page may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How WebDriver names an element.
+/// How `WebDriver` names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// A headless browser with one window; dropping it ends it.
@@ -84,7 +84,7 @@ impl Browser {
         self.ask(Method::POST, path, body).await
     }
 
-    /// A command of the browser's own, for what WebDriver has none.
+    /// A command of the browser's own, for what `WebDriver` has none.
     async fn own(&self, command: &str, values: &Value) -> Value {
         self.tell("/goog/cdp/execute", &json!({ "cmd": command, "params": values })).await
     }

@@ -112,7 +112,7 @@ impl Frame {
         self.member.as_ref().map_or("", |signed| &signed.form)
     }
 
-    pub(super) fn environment(&self, environment: &Environment) -> &'static str {
+    pub(super) fn environment(&self, environment: Environment) -> &'static str {
         match environment {
             Environment::Production => self.language.pick("Production", "Producción"),
             Environment::Sandbox => self.language.pick("Sandbox", "Pruebas"),

@@ -26,7 +26,7 @@ const PAGE: &str = "/dashboard/keys";
 struct Keys {
     frame: Frame,
     fresh: Option<Once>,
-    keys: Vec<Key>,
+    all: Vec<Key>,
 }
 
 /// A key as people see it.
@@ -77,7 +77,7 @@ pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Respo
     let records = api.service.store().keys_of(member.session.account)?;
     let fresh = member.visit.desk.once(&member.token, Section::Keys, api.service.now());
     let frame = member.frame(Section::Keys);
-    page(&Keys { frame, fresh, keys: records.iter().map(Key::of).collect() })
+    page(&Keys { frame, fresh, all: records.iter().map(Key::of).collect() })
 }
 
 /// An empty form.

@@ -252,7 +252,7 @@ fn replay(event: &str) -> Option<Replay> {
 }
 
 fn show_secret(member: &Member, secret: &Secret, at: Millis) {
-    let secret = secret.expose().to_owned();
+    let secret = secret.expose().clone();
     let once = Once { section: Section::Webhooks, of: String::new(), secret, at };
     member.visit.desk.show(&member.token, once);
 }

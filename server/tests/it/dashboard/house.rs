@@ -215,7 +215,7 @@ pub(super) fn token_in(html: &str) -> String {
 /// The value of a cookie that an answer sets, if it is not taken back.
 pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
     let lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
-    let value = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).last()?;
+    let value = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).next_back()?;
     let value = value.split(';').next().unwrap();
     (!value.is_empty()).then(|| value.to_owned())
 }

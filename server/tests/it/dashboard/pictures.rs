@@ -63,12 +63,12 @@ async fn furnished() -> House {
         .issue_for_carrier(Environment::Production, "Andes Cargo".to_owned(), NOW)
         .await
         .unwrap();
-    for day in 0..30_u64 {
+    for day in 0..30_u32 {
         house.pass(Millis::DAY);
         let parcels = 2 + (day * 7) % 5 + if day % 7 < 5 { day / 4 } else { 0 };
         for count in 0..parcels {
             let journey = ["SUCCESS", "SUCCESS", "SUCCESS", "CUSTOMS", "RTS", "FAIL"]
-                [(day + count) as usize % 6];
+                [usize::try_from((day + count) % 6).unwrap()];
             house.order(&sandbox, &format!("SB-{journey}-{day}0{count:02}")).await;
             if count % 2 == 0 {
                 let number = format!("EC{day:02}{count:02}WAREHOUSE");
@@ -78,7 +78,7 @@ async fn furnished() -> House {
         }
         house
             .service
-            .count_legacy_use(&old, house.service.now().plus(-(day as i64 % 3) * Millis::DAY));
+            .count_legacy_use(&old, house.service.now().plus(-i64::from(day % 3) * Millis::DAY));
     }
     house.clock.set(NOW.plus(-Millis::HOUR));
     house.order(&sandbox, "SB-CUSTOMS-3001").await;
@@ -88,7 +88,7 @@ async fn furnished() -> House {
     house
 }
 
-async fn report(house: &House, key: &CarrierKey, number: &str, day: u64, count: u64) {
+async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: u32) {
     let carrier =
         house.service.authenticate_carrier(Environment::Production, Some(key.secret())).unwrap();
     let now = house.service.now();
@@ -102,7 +102,7 @@ async fn report(house: &House, key: &CarrierKey, number: &str, day: u64, count: 
         _ => &["PICKED_UP", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED"],
     };
     let event = |(place, status): (usize, &&str)| {
-        let at = now.plus(place as i64 * Millis::MINUTE).to_utc();
+        let at = now.plus(i64::try_from(place).unwrap() * Millis::MINUTE).to_utc();
         json!({ "eventId": format!("{number}-{place}"), "trackingNumber": number, "status": status,
             "occurredAt": parcelo::model::time::to_text(at), "location": "Quito, EC", "carrierCode": "SC-40" })
     };
@@ -127,17 +127,17 @@ async fn deliveries(house: &House, tenant: Tenant) {
     for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
         house.order(&caller, number).await;
     }
-    for (place, delivery) in
-        house.service.take_deliveries(tenant, 10).await.unwrap().into_iter().enumerate()
-    {
-        let said = match place {
-            1 => Err(Undelivered::TimedOut),
-            _ => {
-                Ok(Said { status: 204, retry_after: None, beginning: b"{\"taken\":true}".to_vec() })
-            }
-        };
-        let outcome = Outcome { at: house.service.now(), millis: 84 + place as i64 * 7, said };
-        house.service.settle_delivery(delivery, outcome).await.unwrap();
+    // Each event that is taken lets the next one of its parcel go.
+    for _ in 0..3 {
+        let due = house.service.take_deliveries(tenant, 10).await.unwrap();
+        for (place, delivery) in (0..).zip(due) {
+            let said = match place {
+                1 => Err(Undelivered::TimedOut),
+                _ => Ok(Said { status: 204, retry_after: None, beginning: b"taken".to_vec() }),
+            };
+            let outcome = Outcome { at: house.service.now(), millis: 84 + place * 7, said };
+            house.service.settle_delivery(delivery, outcome).await.unwrap();
+        }
     }
 }
 

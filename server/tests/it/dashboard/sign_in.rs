@@ -61,8 +61,8 @@ async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
 async fn its_cookie_is_kept_from_scripts_other_sites_and_plain_connections() {
     let house = House::new().await;
     let answer = house.visitor().sign_in("default", PASSWORD).await;
-    let line = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
-    let line = line.filter(|line| line.starts_with("parcelo_session=")).next_back().unwrap();
+    let mut lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
+    let line = lines.rfind(|line| line.starts_with("parcelo_session=")).unwrap();
     for flag in ["Path=/dashboard", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
         assert!(line.split("; ").any(|part| part == flag), "{line}: {flag}");
     }
