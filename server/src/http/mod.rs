@@ -16,6 +16,7 @@ mod legacy;
 mod legacy_pages;
 mod listen;
 mod manifests;
+mod metrics;
 mod orders;
 mod pages;
 mod parcels;
@@ -106,11 +107,12 @@ fn gated(routes: Router<Api>, api: Api) -> Router {
         .with_state(api)
 }
 
-/// The routes of the admin listener: the dashboard, and whether the process lives.
+/// The routes of the admin listener: the dashboard, whether the process lives, and what it does.
 pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready))
+        .route(metrics::PATH, get(metrics::scrape))
         .merge(dashboard::routes());
     gated(routes, api).layer(Extension(dashboard::Here::default()))
 }

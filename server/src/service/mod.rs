@@ -14,6 +14,7 @@ mod legacy;
 mod limiter;
 mod lists;
 mod manifests;
+mod metrics;
 mod orders;
 mod parcels;
 mod passwords;
@@ -41,6 +42,7 @@ pub use deliveries::Delivery;
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
+pub use metrics::{Metrics, Request};
 pub use parcels::LabelFile;
 pub use passwords::hash_password;
 pub use replay::Keyed;
@@ -59,6 +61,7 @@ pub struct Service {
     callers: callers::Cache,
     turns: turns::Turns,
     legacy_uses: legacy::Uses,
+    metrics: Metrics,
     door: sign_in::Door,
 }
 
@@ -76,8 +79,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses, door) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, door }
+        let (limiter, callers, turns, legacy_uses, metrics, door) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics, door }
     }
 
     /// The present moment.

@@ -23,6 +23,8 @@ use crate::{
 const PHONE: Window = Window { width: 390, height: 844, dark: false };
 const DESK: Window = Window { width: 1200, height: 860, dark: false };
 
+const TALL: Window = Window { height: 1120, ..DESK };
+
 /// Every page of somebody who is signed in.
 const PAGES: [(&str, &str); 11] = [
     ("overview", "/dashboard"),
@@ -42,7 +44,7 @@ const PAGES: [(&str, &str); 11] = [
 const KEPT: [(&str, &str, Window, &str); 5] = [
     ("dashboard-overview", "/dashboard", DESK, "en"),
     ("dashboard-parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001", DESK, "en"),
-    ("dashboard-webhook", "/dashboard/webhooks/sandbox", DESK, "es"),
+    ("dashboard-webhook", "/dashboard/webhooks/sandbox", TALL, "es"),
     ("dashboard-phone", "/dashboard", PHONE, "es"),
     ("dashboard-dark", "/dashboard/keys", Window { dark: true, ..PHONE }, "en"),
 ];
@@ -85,6 +87,8 @@ async fn furnished() -> House {
     house.service.store().revoke_key(&old.key.id, NOW.plus(-Millis::DAY)).await.unwrap();
     deliveries(&house, sandbox.key.tenant).await;
     house.clock.set(NOW);
+    house.service.take_due_steps().await.unwrap();
+    deliver(&house, sandbox.key.tenant).await;
     house
 }
 
@@ -127,7 +131,11 @@ async fn deliveries(house: &House, tenant: Tenant) {
     for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
         house.order(&caller, number).await;
     }
-    // Each event that is taken lets the next one of its parcel go.
+    deliver(house, tenant).await;
+}
+
+/// Each event that is taken lets the next one of its parcel go.
+async fn deliver(house: &House, tenant: Tenant) {
     for _ in 0..3 {
         let due = house.service.take_deliveries(tenant, 10).await.unwrap();
         for (place, delivery) in (0..).zip(due) {
