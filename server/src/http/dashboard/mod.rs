@@ -49,6 +49,7 @@ pub(super) fn routes() -> Router<Api> {
     Router::new()
         .route("/", get(|| async { Redirect::to(FOLDER) }))
         .route("/dashboard", get(overview::show))
+        .route("/dashboard/", get(|| async { Redirect::to(FOLDER) }))
         .route("/dashboard/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
         .route("/dashboard/icon.svg", get(|| async { file("image/svg+xml", ICON) }))
         .route("/dashboard/sign-in", get(sign_in::page).post(sign_in::enter))

@@ -82,6 +82,10 @@ impl Visit {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
             Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
+            // The router's own word for a path that is no text.
+            None if response.status().is_client_error() && !is_page(&response) => {
+                self.refusal(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
+            }
             None => response,
         };
         for (name, value) in SAFETY {
@@ -115,6 +119,11 @@ impl Visit {
     pub(super) fn frame(&self) -> Frame {
         Frame::new(self.language, &self.here)
     }
+}
+
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
 
 /// Signs the visitor in, with a session that begins here.

@@ -118,6 +118,13 @@ async fn what_goes_wrong_is_a_page_that_says_what_to_do() {
             "There is no such page",
             "Esta página no existe",
         ),
+        (
+            "GET",
+            "/dashboard/keys/%ff/revoke",
+            404,
+            "There is no such page",
+            "Esta página no existe",
+        ),
         ("DELETE", "/dashboard/keys", 405, "That did not work", "Eso no funcionó"),
         ("POST", "/dashboard/legacy", 405, "That did not work", "Eso no funcionó"),
         (
