@@ -23,7 +23,7 @@ use crate::{
 const PHONE: Window = Window { width: 390, height: 844, dark: false };
 const DESK: Window = Window { width: 1200, height: 860, dark: false };
 
-const TALL: Window = Window { height: 1120, ..DESK };
+const TALL: Window = Window { height: 1040, ..DESK };
 
 /// Every page of somebody who is signed in.
 const PAGES: [(&str, &str); 11] = [
@@ -136,11 +136,11 @@ async fn deliveries(house: &House, tenant: Tenant) {
 
 /// Each event that is taken lets the next one of its parcel go.
 async fn deliver(house: &House, tenant: Tenant) {
-    for _ in 0..3 {
-        let due = house.service.take_deliveries(tenant, 10).await.unwrap();
+    for round in 0..6 {
+        let due = house.service.take_deliveries(tenant, 100).await.unwrap();
         for (place, delivery) in (0..).zip(due) {
-            let said = match place {
-                1 => Err(Undelivered::TimedOut),
+            let said = match (round, place) {
+                (0, 1) => Err(Undelivered::TimedOut),
                 _ => Ok(Said { status: 204, retry_after: None, beginning: b"taken".to_vec() }),
             };
             let outcome = Outcome { at: house.service.now(), millis: 84 + place * 7, said };
