@@ -2,6 +2,7 @@
 
 mod accounts;
 mod args;
+mod backup;
 mod carriers;
 mod keys;
 mod legacy;
@@ -9,6 +10,7 @@ mod mock;
 mod password;
 mod print;
 mod serve;
+mod tokens;
 mod webhook_args;
 mod webhooks;
 
@@ -102,6 +104,9 @@ pub enum Failure {
     /// The password cannot be hashed.
     #[error("the password could not be hashed; is there memory left?")]
     Password,
+    /// No admin token has this id.
+    #[error("no admin token has the id {0}; `parcelo-server tokens list` shows them")]
+    NoSuchToken(String),
     /// The webhook cannot be set up or used.
     #[error(transparent)]
     Webhook(#[from] EndpointError),
@@ -114,8 +119,10 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Keys(command) => keys::run(command).await,
         Command::Carriers(command) => carriers::run(command).await,
         Command::Webhooks(command) => webhooks::run(command).await,
-        Command::Accounts(command) => accounts::run(command).await,
         Command::Mock(options) => mock::run(*options).await,
+        Command::Tokens(command) => tokens::run(command).await,
+        Command::Accounts(command) => accounts::run(command).await,
+        Command::Backup(options) => backup::run(&options),
         Command::Legacy(options) => legacy::list(&options),
     }
 }

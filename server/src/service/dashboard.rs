@@ -2,7 +2,7 @@
 
 use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, TrackingRecord};
 
-use super::{Endpoints, KeyIssuer, Service};
+use super::Service;
 use crate::{
     clock::Millis,
     core::{AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, legacy::Uses},
@@ -22,16 +22,6 @@ pub struct OwnParcel {
 }
 
 impl Service {
-    /// What makes keys.
-    pub fn key_issuer(&self) -> KeyIssuer<'_> {
-        KeyIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids }
-    }
-
-    /// What sets webhooks up.
-    pub fn endpoints(&self) -> Endpoints<'_> {
-        Endpoints { store: &self.store, ids: &self.ids }
-    }
-
     /// One of a tenant's parcels.
     pub async fn parcel_of(
         &self,

@@ -107,7 +107,7 @@ pub(super) async fn create(
         ip_list: wanted.addresses,
         rate_limit: None,
     };
-    let (key, _) = api.service.key_issuer().issue(request, now).await?;
+    let (key, _) = api.service.issuer().issue(request, now).await?;
     let secret = key.secret().to_owned();
     let once = Once { section: Section::Keys, of: wanted.name, secret, at: now };
     member.visit.desk.show(&member.token, once);
@@ -131,7 +131,7 @@ pub(super) async fn revoke(
     Posted { member, .. }: Posted,
 ) -> Result<Response, Refused> {
     let key = find(&api, &member, &id)?;
-    api.service.store().revoke_key(&key.id, api.service.now()).await?;
+    api.service.revoke_key(&key.id).await?;
     member.visit.desk.say(&member.token, Said::KeyRevoked);
     Ok(Redirect::to(PAGE).into_response())
 }

@@ -24,6 +24,7 @@ pub(super) enum Said {
     TestSent,
     Enabled,
     Disabled,
+    Removed,
     Replayed(usize),
 }
 
@@ -48,6 +49,10 @@ impl Said {
             Self::Disabled => language.pick(
                 "The webhook is turned off. Its events are held for 30 days.",
                 "El webhook está desactivado. Sus eventos se guardan durante 30 días.",
+            ),
+            Self::Removed => language.pick(
+                "The webhook is removed. What had not arrived is held for 30 days.",
+                "El webhook está eliminado. Lo que no había llegado se guarda durante 30 días.",
             ),
             Self::Replayed(0) => {
                 language.pick("There was nothing to send again.", "No había nada que reenviar.")

@@ -140,6 +140,7 @@ pub(super) async fn act(
     let said = match action.as_str() {
         "test" => endpoints.test(tenant, now).await.map(|_| Said::TestSent),
         "enable" => endpoints.enable(tenant).await.map(|_| Said::Enabled),
+        "remove" => endpoints.remove(tenant).await.map(|_| Said::Removed),
         "disable" => endpoints.disable(tenant).await.map(|_| Said::Disabled),
         "replay" => {
             let what = replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;

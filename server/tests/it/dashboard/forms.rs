@@ -20,7 +20,7 @@ async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)
         ("/dashboard/webhooks/sandbox".to_owned(), vec![("url", HOOK)]),
         ("/dashboard/parcels".to_owned(), vec![("number", "")]),
     ];
-    for action in ["test", "disable", "enable", "rotate", "replay"] {
+    for action in ["test", "disable", "enable", "rotate", "replay", "remove"] {
         forms.push((format!("/dashboard/webhooks/sandbox/{action}"), vec![]));
     }
     forms.push(("/dashboard/sign-out".to_owned(), vec![]));
@@ -222,6 +222,9 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     assert!(on.contains("Send all failed and held again"));
     assert!(act("replay").await.contains("One event is sent again."));
     assert!(act("replay").await.contains("There was nothing to send again."));
+    assert!(act("remove").await.contains("The webhook is removed."));
+    assert!(house.service.store().endpoint(tenant).unwrap().is_none());
+    assert_eq!(member.post(&format!("{page}/remove"), &[]).await.status, 404);
 }
 
 #[tokio::test]

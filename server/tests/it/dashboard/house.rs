@@ -97,7 +97,7 @@ impl House {
             rate_limit: None,
         };
         let now = self.service.now();
-        let (_, record) = self.service.key_issuer().issue(request, now).await.unwrap();
+        let (_, record) = self.service.issuer().issue(request, now).await.unwrap();
         Caller { key: Arc::new(record) }
     }
 

@@ -61,7 +61,7 @@ async fn furnished() -> House {
     let old = house.key_named("default", Environment::Production, "Shop before 2026").await;
     let carrier = house
         .service
-        .key_issuer()
+        .issuer()
         .issue_for_carrier(Environment::Production, "Andes Cargo".to_owned(), NOW)
         .await
         .unwrap();

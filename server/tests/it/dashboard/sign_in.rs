@@ -231,8 +231,7 @@ async fn a_new_database_says_its_password_once_and_a_command_sets_another() {
     let running = ground.start_with(&[("PARCELO_LOG", "debug")], &[]);
     let visitor = |language| Visitor::at(running.url("admin"), language);
     let said = ground.output();
-    let (_, rest) = said.split_once("shown this once only:\n\n  ").unwrap();
-    let (_, rest) = rest.split_once("shown this once only:\n\n  ").unwrap();
+    let (_, rest) = said.rsplit_once("shown this once only:\n\n  ").unwrap();
     let first = rest.lines().next().unwrap();
     assert_eq!(said.matches(first).count(), 1);
     let mut member = visitor("en");

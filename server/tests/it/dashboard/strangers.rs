@@ -24,7 +24,7 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
     house.create(&caller, &order).await;
     let issued = house
         .service
-        .key_issuer()
+        .issuer()
         .issue_for_carrier(Environment::Sandbox, "CanaryCarrier".to_owned(), NOW)
         .await
         .unwrap();
@@ -101,7 +101,7 @@ async fn no_form_touches_what_another_account_has() {
     let before = state();
     let revoke = format!("/dashboard/keys/{}/revoke", caller.key.id);
     assert_eq!(stranger.post(&revoke, &[]).await.status, 404);
-    for action in ["test", "enable", "disable", "rotate", "replay"] {
+    for action in ["test", "enable", "disable", "rotate", "replay", "remove"] {
         let path = format!("/dashboard/webhooks/sandbox/{action}");
         assert_eq!(stranger.post(&path, &[("event", &event)]).await.status, 404, "{action}");
     }
