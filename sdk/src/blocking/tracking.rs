@@ -47,7 +47,8 @@ impl<'a> Tracking<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?, TrackingNumber::parse("SB-RTS-0001")?];
+    /// let numbers = ["SB-SUCCESS-0001", "SB-RTS-0001"].map(TrackingNumber::parse);
+    /// let numbers = numbers.into_iter().collect::<Result<Vec<_>, _>>()?;
     /// for result in client.tracking().batch(&numbers).send()? {
     ///     match result.tracking {
     ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),

@@ -21,15 +21,17 @@ use utoipa::{
     },
 };
 
-use super::super::{
-    answer,
-    described::{self, Answer, Described, Query, add, name},
-    pages::enveloped,
-};
 use super::FOLDER;
-use crate::core::admin::{
-    AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
-    NewCarrierKeyView, NewSecret, ReplayedView, TestedView, WebhookView,
+use crate::{
+    core::admin::{
+        AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
+        NewCarrierKeyView, NewSecret, ReplayedView, TestedView, WebhookView,
+    },
+    http::{
+        answer,
+        described::{self, Answer, Described, Query, add, name},
+        pages::enveloped,
+    },
 };
 
 const TOKEN: &str = "adminToken";
@@ -56,7 +58,7 @@ const ACCOUNT: Query = Query {
 };
 
 /// GET /openapi.json on the operators' listener.
-pub(in super::super) async fn get() -> Response {
+pub(super) async fn get() -> Response {
     answer::ok(&document())
 }
 

@@ -75,8 +75,8 @@ fn environment(word: &str) -> Result<Environment, Refusal> {
     named.ok_or_else(|| ErrorCode::NotFound.into())
 }
 
-fn invalid(rejected: Rejected) -> Refusal {
-    Refusal::invalid(&rejected.faults)
+fn invalid(Rejected { faults, .. }: Rejected) -> Refusal {
+    Refusal::invalid(&faults)
 }
 
 impl From<EndpointError> for Refused {
