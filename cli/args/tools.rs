@@ -81,8 +81,8 @@ pub(crate) enum Shell {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Man {
-    #[arg(id = "man_dir", long = "dir", short = 'd', value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+    #[arg(id = "man_dir", long = "dir", short = 'd', value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }

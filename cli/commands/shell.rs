@@ -107,9 +107,23 @@ fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, 
             section(texts::MAN_FILES, language, texts::MAN_CONFIG.pick(language), &mut text)
         })
         .map_err(|why| Failure::output_lost(&why))?;
-    // The one heading that the generator has in English only.
-    let synopsis = format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language));
-    Ok(String::from_utf8_lossy(&text).replace(".SH SYNOPSIS\n", &synopsis).into_bytes())
+    Ok(headed(&String::from_utf8_lossy(&text), language).into_bytes())
+}
+
+/// Headings in capitals, as manuals have them; the generator has one of them in English only.
+fn headed(page: &str, language: Language) -> String {
+    let mut text = String::with_capacity(page.len());
+    for line in page.lines() {
+        match line.strip_prefix(".SH ") {
+            Some("SYNOPSIS") => {
+                text.push_str(&format!(".SH {}", texts::MAN_SYNOPSIS.pick(language)))
+            }
+            Some(heading) => text.push_str(&format!(".SH {}", heading.to_uppercase())),
+            None => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) -> io::Result<()> {

@@ -7,15 +7,21 @@
     reason = "a test fails by panicking"
 )]
 
+mod checkups;
+mod dry_runs;
 mod exits;
 mod journey;
 mod labels;
+mod listening;
 mod manifests;
+mod manuals;
 mod orders;
 mod parcels;
 mod peer;
+mod profiles;
 mod shop;
 mod speech;
 mod tidy;
 mod tracking;
 mod voids;
+mod watches;
