@@ -189,7 +189,7 @@ impl Caller {
             Command::Sandbox(Sandbox::Reset(reset)) => caller.reset(&reset),
             Command::Health => Ok(Job::Health { client: caller.client()? }),
             Command::Api(api) => caller.api(api),
-            Command::Webhook(Webhook::Listen(listen)) => caller.listen(listen),
+            Command::Webhook(Webhook::Listen(listen)) => caller.listen(&listen),
             Command::Config(config) => caller.config(config),
             Command::Doctor => caller.doctor(),
             Command::Completions(completions) => {

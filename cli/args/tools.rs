@@ -76,7 +76,8 @@ pub(crate) enum Shell {
     Zsh,
     Fish,
     Elvish,
-    PowerShell,
+    #[value(name = "powershell")]
+    Power,
 }
 
 #[derive(Debug, ClapArgs)]

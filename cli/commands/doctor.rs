@@ -80,7 +80,8 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     let mut checks = vec![dns];
     match service::read(once.health()).await {
         Ok(health) => {
-            checks.extend([service_check(client, &health), skew(&health), limits(&health)])
+            let seen = [service_check(client, &health), skew(&health), limits(&health)];
+            checks.extend(seen);
         }
         Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
         Err(failure) => {

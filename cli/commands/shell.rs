@@ -28,7 +28,7 @@ pub(super) fn completions(shell: Shell, language: Language) -> Done {
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
         Shell::Elvish => Generator::Elvish,
-        Shell::PowerShell => Generator::PowerShell,
+        Shell::Power => Generator::PowerShell,
     };
     generate(generator, &mut command(language), NAME, &mut script);
     Done::with(Results::File(script))
@@ -112,18 +112,12 @@ fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, 
 
 /// Headings in capitals, as manuals have them; the generator has one of them in English only.
 fn headed(page: &str, language: Language) -> String {
-    let mut text = String::with_capacity(page.len());
-    for line in page.lines() {
-        match line.strip_prefix(".SH ") {
-            Some("SYNOPSIS") => {
-                text.push_str(&format!(".SH {}", texts::MAN_SYNOPSIS.pick(language)))
-            }
-            Some(heading) => text.push_str(&format!(".SH {}", heading.to_uppercase())),
-            None => text.push_str(line),
-        }
-        text.push('\n');
-    }
-    text
+    let line = |line: &str| match line.strip_prefix(".SH ") {
+        Some("SYNOPSIS") => format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language)),
+        Some(heading) => format!(".SH {}\n", heading.to_uppercase()),
+        None => format!("{line}\n"),
+    };
+    page.lines().map(line).collect()
 }
 
 fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) -> io::Result<()> {

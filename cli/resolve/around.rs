@@ -56,7 +56,7 @@ impl Caller {
         Ok(Job::Api { client: self.client()?, request })
     }
 
-    pub(super) fn listen(&self, listen: Listen) -> Result<Job, Failure> {
+    pub(super) fn listen(&self, listen: &Listen) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
         let secret = match listen.secret.as_deref() {
             Some("-") => {
