@@ -18,6 +18,7 @@ mod manuals;
 mod orders;
 mod parcels;
 mod peer;
+mod pictures;
 mod profiles;
 mod shop;
 mod speech;
