@@ -21,6 +21,7 @@ use crate::{
     commands::{Patient, Receiver, Request, Task, Watched},
     dry_run::DryRun,
     failure::Failure,
+    fields::{Field, OrderInput},
     input::{self, Source},
     output, requests,
     settings::{self, Settings},
@@ -33,7 +34,7 @@ use crate::{
 pub(crate) enum Job {
     Create {
         client: Client,
-        order: Source,
+        order: OrderInput,
         label: Option<LabelFile>,
     },
     Void {
@@ -202,8 +203,10 @@ impl Caller {
     fn order(&self, order: Order) -> Result<Job, Failure> {
         match order {
             Order::Create(create) => {
-                let order = Source::of(&create.file);
-                self.stdin_once(usize::from(order.is_stdin()))?;
+                let source = create.file.as_deref().map(Source::of);
+                self.stdin_once(usize::from(source.as_ref().is_some_and(Source::is_stdin)))?;
+                let fields = create.set.iter().map(|field| Field::parse(field));
+                let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
                 let label = label_file(create)?;
                 Ok(Job::Create { client: self.client()?, order, label })
             }

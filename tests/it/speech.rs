@@ -146,11 +146,11 @@ async fn places_on_a_parcel_s_way_cannot_turn_the_terminal_s_lines_around() {
         r#"{"trackingNumber":"SB-SUCCESS-0001","status":"IN_TRANSIT","statusName":"In transit",
             "estimatedDelivery":"2026-01-13T23:59:59-05:00","history":[{"sequence":1,
             "timestamp":"2026-01-05T08:00:00.000Z","status":"IN_TRANSIT","statusName":"In transit",
-            "location":"Quito\u202e DEREVILED\u2066\u009b2J","description":"a\u2028b"}]}"#,
+            "location":"Quito\u202e DEREVILED\u2066\u061c\u200f\u009b2J","description":"a\u2028b"}]}"#,
     )
     .await;
     let desk = Desk::new(Shop::open().await.key.secret(), &url);
-    let turners = ['\u{202e}', '\u{2066}', '\u{9b}', '\u{2028}'];
+    let turners = ['\u{61c}', '\u{200f}', '\u{202e}', '\u{2066}', '\u{9b}', '\u{2028}'];
     for format in ["table", "json", "ndjson"] {
         let ran = desk.run(&format!("track SB-SUCCESS-0001 --history -o {format}"));
         assert_eq!(ran.code, 0, "{ran:?}");
