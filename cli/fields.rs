@@ -98,8 +98,7 @@ fn member<'a>(place: &'a mut Value, name: &str) -> &'a mut Value {
     &mut place[name]
 }
 
-/// An item of what becomes an array, if it was none.
-#[expect(clippy::indexing_slicing, reason = "the array is made long enough first")]
+/// An item of what becomes an array, if it was none; the array is made long enough first.
 fn item(place: &mut Value, index: usize) -> &mut Value {
     if !place.is_array() {
         *place = json!([]);

@@ -39,7 +39,7 @@ impl Screen {
 
     /// Shows the parcels, or the changed ones among them where nothing can be drawn anew.
     pub(crate) fn show(&mut self, records: &[TrackingRecord], changed: &[usize]) -> io::Result<()> {
-        let redraws = self.voice.format == Format::Table && is_terminal();
+        let redraws = self.redraws();
         let news: Vec<_> = if redraws {
             records.to_vec()
         } else {
@@ -55,6 +55,10 @@ impl Screen {
             self.append(&mut out, news)?;
         }
         out.flush()
+    }
+
+    fn redraws(&self) -> bool {
+        self.voice.format == Format::Table && is_terminal()
     }
 
     fn redraw(&mut self, out: &mut impl Write, records: Vec<TrackingRecord>) -> io::Result<()> {
@@ -96,8 +100,10 @@ impl Screen {
         }
         // Who closed standard error does not want to know.
         let _ = errors::write_failure(&mut anstream::stderr(), failure, self.voice.language);
-        // The table stands above these words now.
-        self.drawn = self.drawn.and(None);
+        if self.redraws() {
+            // The table stands above these words now, and stays there.
+            self.drawn = None;
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     peer,
-    shop::{Desk, Shop, interrupt},
+    shop::{Desk, Shop},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -255,7 +255,7 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
         let line = format!("{line} -o json");
         let child = desk.start(&line, Stdio::piped());
         tokio::time::timeout(Duration::from_secs(10), taken.notified()).await.unwrap();
-        interrupt(&child);
+        crate::shop::interrupt(&child);
         let ran = desk.ended(child.wait_with_output().unwrap(), &line);
         assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
         assert_eq!(ran.error()["idempotencyKey"], resumed);

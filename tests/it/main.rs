@@ -12,6 +12,7 @@ mod dry_runs;
 mod exits;
 mod journey;
 mod labels;
+#[cfg(unix)]
 mod listening;
 mod manifests;
 mod manuals;
@@ -25,4 +26,5 @@ mod speech;
 mod tidy;
 mod tracking;
 mod voids;
+#[cfg(unix)]
 mod watches;

@@ -87,7 +87,6 @@ async fn what_is_over_or_unknown_is_not_waited_for() {
     assert_eq!(shop.run("track short --watch").code, 3);
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_can_be_interrupted() {
     let shop = shop_with_two().await;
