@@ -24,10 +24,14 @@ pub(crate) struct Screen {
     drawn: Option<usize>,
 }
 
-/// Back to the beginning of the line so many lines above, and away with what stands below.
+/// Back to the beginning of the line so many lines above.
 fn back(lines: usize) -> String {
-    format!("\r\u{1b}[{lines}A\u{1b}[J")
+    format!("\r\u{1b}[{lines}A")
 }
+
+/// Away with what stands to the right, and below.
+const REST_OF_LINE: &str = "\u{1b}[K";
+const REST_OF_SCREEN: &str = "\u{1b}[J";
 
 /// Home, and away with everything: for a table that is taller than the terminal.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
@@ -72,7 +76,11 @@ impl Screen {
             None => {}
         }
         self.drawn = Some(lines);
-        out.write_all(&text)
+        // Line over line: a screen that is cleared first flickers.
+        for line in String::from_utf8_lossy(&text).lines() {
+            writeln!(out, "{line}{REST_OF_LINE}")?;
+        }
+        write!(out, "{REST_OF_SCREEN}")
     }
 
     fn append(&mut self, out: &mut impl Write, records: Vec<TrackingRecord>) -> io::Result<()> {

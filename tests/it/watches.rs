@@ -118,7 +118,7 @@ async fn on_a_terminal_the_table_is_drawn_anew() {
     });
     assert_eq!(ran.code, 0, "{ran:?}");
     let text = ran.text();
-    let again = text.find("\u{1b}[2A\u{1b}[J").unwrap_or_else(|| panic!("{text:?}"));
+    let again = text.find("\r\u{1b}[2A").unwrap_or_else(|| panic!("{text:?}"));
     assert!(text[..again].contains("LABEL_GENERATED"), "{text:?}");
     assert!(text[again..].contains("Delivered (DELIVERED)"), "{text:?}");
 }
