@@ -1,7 +1,8 @@
 //! A successful answer: its value, and what the answer's head says.
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, StatusCode, header::DATE};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -54,6 +55,8 @@ pub struct ReplyMeta {
     pub rate_limit: Option<RateLimitStatus>,
     /// The key under which a write was sent.
     pub idempotency_key: Option<IdempotencyKey>,
+    /// When the service answered, by its own clock.
+    pub date: Option<DateTime<Utc>>,
 }
 
 /// Where an API key stands in its rate limit.
@@ -113,6 +116,21 @@ impl<T> Reply<T> {
 }
 
 impl<T> Reply<T> {
+    /// A value and what its answer's head says.
+    pub(super) fn with(value: T, call: &Call<'_>, answer: &Answer<Bytes>, trace: &Trace) -> Self {
+        Self {
+            value,
+            outcome: outcome(call.operation, answer.status, &answer.headers),
+            meta: ReplyMeta {
+                request_id: request_id(&answer.headers),
+                attempts: trace.attempts,
+                rate_limit: answer.rate_limit,
+                idempotency_key: trace.idempotency_key.clone(),
+                date: date(&answer.headers),
+            },
+        }
+    }
+
     pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Reply<U> {
         Reply { value: part(self.value), outcome: self.outcome, meta: self.meta }
     }
@@ -127,16 +145,7 @@ impl<T: DeserializeOwned> Reply<T> {
     ) -> Result<Self, Error> {
         let value = serde_json::from_slice(&answer.body)
             .map_err(|fault| undecodable(answer, trace, &fault))?;
-        Ok(Self {
-            value,
-            outcome: outcome(call.operation, answer.status, &answer.headers),
-            meta: ReplyMeta {
-                request_id: request_id(&answer.headers),
-                attempts: trace.attempts,
-                rate_limit: answer.rate_limit,
-                idempotency_key: trace.idempotency_key.clone(),
-            },
-        })
+        Ok(Self::with(value, call, answer, trace))
     }
 }
 
@@ -149,14 +158,19 @@ impl<T> std::ops::Deref for Reply<T> {
 }
 
 /// The header tells; a service that knows only the two statuses of the spec tells by them.
-fn outcome(operation: Operation, status: StatusCode, headers: &HeaderMap) -> Outcome {
+fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap) -> Outcome {
     let told = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
-    let creates = matches!(operation, Operation::CreateOrder | Operation::SubmitManifest);
+    let creates = matches!(operation, Some(Operation::CreateOrder | Operation::SubmitManifest));
     if told || (creates && status == StatusCode::OK) { Outcome::Replayed } else { Outcome::Created }
 }
 
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
+}
+
+fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    Some(httpdate::parse_http_date(date).ok()?.into())
 }
 
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {

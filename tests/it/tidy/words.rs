@@ -11,8 +11,10 @@ const OUTPUT: &[&str] = &["cli/output", "cli/output.rs", "server/src/process/pri
 /// Somebody else's server, which receives webhooks.
 const RECEIVER: &str = "examples/webhook_receiver.rs";
 
-/// Where sockets are opened: the HTTP shell and what starts it, and the sender of webhooks.
+/// Where sockets are opened: the HTTP shell and what starts it, the sender of webhooks, and the
+/// command's receiver of them.
 const SOCKETS: &[&str] = &[
+    "cli/commands/listen.rs",
     "server/src/http",
     "server/src/mock",
     "server/src/process/serve.rs",
