@@ -8,6 +8,7 @@ mod dry_run;
 mod failure;
 mod findings;
 mod help;
+mod import;
 mod input;
 mod output;
 mod picture;

@@ -1,6 +1,7 @@
 //! What a command line means: arguments and environment become a job whose values are all valid.
 
 mod around;
+mod import;
 
 use std::{
     env,
@@ -8,8 +9,8 @@ use std::{
 };
 
 use parcelo::{
-    ApiKey, Client, CountryCode, ErrorCode, LabelFormat, Language, ManifestRequest, ParcelStatus,
-    ReprintRequest, TrackingNumber, VoidRequest,
+    ApiKey, Client, CountryCode, Environment, ErrorCode, LabelFormat, Language, ManifestRequest,
+    ParcelStatus, ReprintRequest, TrackingNumber, VoidRequest,
 };
 
 use crate::{
@@ -20,6 +21,7 @@ use crate::{
     commands::{Patient, Receiver, Request, Task, Watched},
     dry_run::DryRun,
     failure::Failure,
+    import::Plan,
     input::{self, Source},
     output, requests,
     settings::{self, Settings},
@@ -44,6 +46,17 @@ pub(crate) enum Job {
     },
     Sample {
         country: CountryCode,
+    },
+    SampleCsv,
+    Import {
+        client: Client,
+        plan: Box<Plan>,
+        voice: Voice,
+    },
+    /// An import of which nothing is sent.
+    CheckImport {
+        environment: Option<Environment>,
+        plan: Box<Plan>,
     },
     Submit {
         client: Client,
@@ -215,6 +228,8 @@ impl Caller {
                 self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
                 Ok(Job::Validate { sources })
             }
+            Order::Import(import) => self.import(import),
+            Order::Template(template) if template.csv => Ok(Job::SampleCsv),
             Order::Template(template) => Ok(Job::Sample { country: country(&template.country)? }),
         }
     }
