@@ -8,6 +8,7 @@
 )]
 
 mod exits;
+mod imports;
 mod journey;
 mod labels;
 mod manifests;
