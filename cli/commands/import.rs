@@ -11,8 +11,8 @@ use super::import_row::{Desk, Turn};
 use crate::{
     failure::{Exit, Failure},
     import::{
-        Content, Fit, Imported, Journal, Mode, Outcome, Plan, Reports, Row, RowReport, Rows,
-        Survey, Tally,
+        Content, Fit, Imported, Journal, Mode, Outcome, Plan, Reports, Row, RowFault, RowReport,
+        Rows, Survey, Tally,
     },
     output::Progress,
     results::{Done, Results},
@@ -52,7 +52,7 @@ pub(super) async fn import(client: &Client, plan: &Plan, voice: Voice) -> Result
     let (reports, stop) = run.all(rows, plan.concurrency).await;
     let imported = saved(reports, plan)?;
     let failure = failure_of(&imported.tally, stop, plan);
-    Ok(Done { failure, notes, ..Done::with(Results::Imported(Box::new(imported))) })
+    Ok(Done { notes, failure, ..Done::with(Results::Imported(Box::new(imported))) })
 }
 
 fn surveyed(content: &Content, environment: Option<Environment>) -> Result<Survey, Failure> {
@@ -81,20 +81,20 @@ fn judged(row: &Row, survey: &Survey) -> Option<RowReport> {
         let values = other(number);
         text.with(&values.each_ref().map(|(name, value)| (*name, value.as_str())))
     };
+    let against = |rival| RowFault {
+        field: Some("externalOrderId".to_owned()),
+        ..RowFault::new("DUPLICATE_REFERENCE", said(texts::RIVAL_ROW, rival))
+    };
     let invalid = RowReport::of(row, Outcome::Invalid);
     match (&row.order, survey.fit(row)) {
         (Err(faults), fit) => {
             let report = faults.iter().cloned().fold(invalid, RowReport::because);
             Some(match fit {
-                Fit::Against(rival) => {
-                    report.saying("DUPLICATE_REFERENCE", said(texts::RIVAL_ROW, rival))
-                }
+                Fit::Against(rival) => report.because(against(rival)),
                 Fit::Alone | Fit::SameAs(_) => report,
             })
         }
-        (Ok(_), Fit::Against(rival)) => {
-            Some(invalid.saying("DUPLICATE_REFERENCE", said(texts::RIVAL_ROW, rival)))
-        }
+        (Ok(_), Fit::Against(rival)) => Some(invalid.because(against(rival))),
         (Ok(_), Fit::SameAs(first)) => Some(
             RowReport::of(row, Outcome::Repeated)
                 .saying("REPEATED_ROW", said(texts::SAME_ROW, first)),
@@ -185,18 +185,13 @@ impl Run<'_> {
         let Some(row) = rows.next()? else { return Ok(Next::End) };
         let known = judged(&row, self.survey);
         let left = || stopped.then(|| RowReport::of(&row, Outcome::NotSent));
-        match known.or_else(left) {
-            Some(report) => {
-                self.reports.add(place, report).map_err(|why| spool(&why))?;
-                Ok(Next::Done)
-            }
-            None => {
-                let lost = RowReport::of(&row, Outcome::Unknown);
-                let lost = lost.saying("INTERRUPTED", words::INTERRUPTED);
-                self.waiting.insert(place, lost);
-                Ok(Next::Send(Box::new(row)))
-            }
+        if let Some(report) = known.or_else(left) {
+            self.reports.add(place, report).map_err(|why| spool(&why))?;
+            return Ok(Next::Done);
         }
+        let lost = RowReport::of(&row, Outcome::Unknown);
+        self.waiting.insert(place, lost.saying("INTERRUPTED", words::INTERRUPTED));
+        Ok(Next::Send(Box::new(row)))
     }
 
     /// Nobody waits for the rows under way any more.

@@ -80,8 +80,9 @@ impl<'a> Desk<'a> {
         // A draft that stays behind does no harm.
         for entry in fs::read_dir(&self.plan.labels).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let number = name.strip_prefix(".label-").and_then(|rest| rest.split('.').next());
-            if name.ends_with(".part") && number.is_some_and(|number| numbers.contains(number)) {
+            let draft = name.strip_prefix(".label-").and_then(|rest| rest.strip_suffix(".part"));
+            let number = draft.and_then(|draft| draft.split('.').next());
+            if number.is_some_and(|number| numbers.contains(number)) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -131,7 +132,7 @@ impl<'a> Desk<'a> {
             // Longer ago than the service remembers keys; it had none of this reference.
             None => match self.create(row, None).await? {
                 Some(made) => Ok(made),
-                None => Err(Box::new(self.unclear(row))),
+                None => Err(Box::new(unclear(row))),
             },
         }
     }
@@ -144,10 +145,10 @@ impl<'a> Desk<'a> {
         row: &Row,
         first: Option<DateTime<Utc>>,
     ) -> Result<Option<Made>, Box<Ended>> {
-        let Ok(order) = &row.order else { return Err(Box::new(self.unclear(row))) };
-        let key = self.key(row, first);
+        let Ok(order) = &row.order else { return Err(Box::new(unclear(row))) };
+        let key = key(row, first);
         let order = OrderRequest { idempotency_key: key, ..(**order).clone() };
-        self.note(row, &self.sent(row)).await?;
+        self.note(row, &sent(row)).await?;
         match self.client.orders().create(&order).await {
             Ok(reply) => {
                 let outcome = match reply.outcome() {
@@ -156,18 +157,12 @@ impl<'a> Desk<'a> {
                 };
                 let created = reply.into_inner();
                 let (number, warnings) = (created.parcel.tracking_number, created.warnings);
-                self.note(row, &self.made(row, &number)).await?;
+                self.note(row, &made(row, &number)).await?;
                 Ok(Some(Made { number, outcome, warnings }))
             }
             Err(error) if error.kind() == ErrorKind::KeyExpired => self.look_up(row, first).await,
             Err(error) => Err(self.refused(row, error, first).await),
         }
-    }
-
-    /// A key that knows no more than when it was first sent.
-    fn key(&self, row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
-        let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
-        first.map_or(fresh.clone(), |first| fresh.sent_before(first))
     }
 
     /// An order that was not created, as far as the service says.
@@ -195,7 +190,7 @@ impl<'a> Desk<'a> {
     ) -> Result<Option<Made>, Box<Ended>> {
         let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
         let (Some(reference), Some(first)) = (reference, first) else {
-            return Err(Box::new(self.unclear(row)));
+            return Err(Box::new(unclear(row)));
         };
         let found = self.client.parcels().list().external_order_id(reference).limit(MOST).await;
         let parcels = match found {
@@ -210,32 +205,11 @@ impl<'a> Desk<'a> {
         match (since.next(), since.next()) {
             (Some(parcel), None) => {
                 let number = parcel.tracking_number;
-                self.note(row, &self.made(row, &number)).await?;
+                self.note(row, &made(row, &number)).await?;
                 Ok(Some(Made { number, outcome: Outcome::Replayed, warnings: Vec::new() }))
             }
-            _ => Err(Box::new(self.unclear(row))),
+            _ => Err(Box::new(unclear(row))),
         }
-    }
-
-    fn unclear(&self, row: &Row) -> Ended {
-        let values = [("reference", &*row.reference)];
-        let said = texts::UNCLEAR.with(&values);
-        let report = RowReport::of(row, Outcome::Unknown).saying("OUTCOME_UNKNOWN", said);
-        (report, Turn::OfRow)
-    }
-
-    fn sent(&self, row: &Row) -> Entry {
-        Entry::Sent {
-            row: row.number,
-            reference: row.reference.clone(),
-            key: row.key.to_string(),
-            digest: row.digest.clone(),
-            at: clock::now(),
-        }
-    }
-
-    fn made(&self, row: &Row, number: &TrackingNumber) -> Entry {
-        Entry::Created { key: row.key.to_string(), tracking_number: number.clone() }
     }
 
     /// Nothing goes on before the journal knows.
@@ -260,6 +234,33 @@ impl<'a> Desk<'a> {
         }
         Ok(file)
     }
+}
+
+/// A key that knows no more than when it was first sent.
+fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
+    let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
+    first.map_or(fresh.clone(), |first| fresh.sent_before(first))
+}
+
+fn unclear(row: &Row) -> Ended {
+    let values = [("reference", &*row.reference)];
+    let said = texts::UNCLEAR.with(&values);
+    let report = RowReport::of(row, Outcome::Unknown).saying("OUTCOME_UNKNOWN", said);
+    (report, Turn::OfRow)
+}
+
+fn sent(row: &Row) -> Entry {
+    Entry::Sent {
+        row: row.number,
+        reference: row.reference.clone(),
+        key: row.key.to_string(),
+        digest: row.digest.clone(),
+        at: clock::now(),
+    }
+}
+
+fn made(row: &Row, number: &TrackingNumber) -> Entry {
+    Entry::Created { key: row.key.to_string(), tracking_number: number.clone() }
 }
 
 /// The most parcels of a page.

@@ -162,17 +162,14 @@ impl Header {
 
     /// The column that fills a field; `products` are the numbers of the order's products.
     pub(crate) fn column_of(&self, path: &str, products: &[usize]) -> Option<String> {
-        let (wanted, name) = match path.strip_prefix("products[") {
-            Some(rest) => {
-                let (index, field) = rest.split_once("].")?;
-                let number = *products.get(index.parse::<usize>().ok()?)?;
-                let column = PRODUCT.iter().find(|column| column.path == field)?;
-                (Place::Product(number, column), format!("product_{number}_{}", column.name))
-            }
-            None => {
-                let column = COLUMNS.iter().find(|column| column.path == path)?;
-                (Place::Field(column), column.name.to_owned())
-            }
+        let (wanted, name) = if let Some(rest) = path.strip_prefix("products[") {
+            let (index, field) = rest.split_once("].")?;
+            let number = *products.get(index.parse::<usize>().ok()?)?;
+            let column = PRODUCT.iter().find(|column| column.path == field)?;
+            (Place::Product(number, column), format!("product_{number}_{}", column.name))
+        } else {
+            let column = COLUMNS.iter().find(|column| column.path == path)?;
+            (Place::Field(column), column.name.to_owned())
         };
         let spelled = self.0.iter().find(|(place, _)| place.is_same(wanted));
         Some(spelled.map_or(name, |(_, heading)| heading.clone()))

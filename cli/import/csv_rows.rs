@@ -1,7 +1,10 @@
 //! Rows of a CSV file become JSON orders, as the API spells them: which character separates cells,
 //! which numbers a cell can hold, what is not text.
 
-use std::fs::File;
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Chain, Read},
+};
 
 use csv::{ByteRecord, ReaderBuilder};
 use parcelo::Decimal;
@@ -19,21 +22,26 @@ use crate::{
 
 /// The rows of a CSV file after its headings.
 pub(super) struct CsvRows {
-    reader: csv::Reader<File>,
+    reader: Reader,
+    /// Lines end with CR LF, of which the parser leaves the LF to the next row.
+    is_crlf: bool,
     header: Header,
     record: ByteRecord,
     /// Line breaks inside cells so far: a spreadsheet counts rows, not lines.
     breaks: u64,
 }
 
+/// Every row ends with a line break, the last one too.
+type Reader = csv::Reader<Chain<File, &'static [u8]>>;
+
 const SEPARATORS: [u8; 3] = *b",;\t";
 
 impl CsvRows {
     pub(super) fn of(content: &Content, file: File) -> Result<Self, Failure> {
         let (separator, cells) = heading(content)?;
-        // The other reader has moved the place that both share.
-        drop(file);
-        let mut reader = reader(separator, content.open()?);
+        let is_crlf = is_crlf(file).map_err(|why| content.unreadable(&why))?;
+        let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n" };
+        let mut reader = reader(separator, content.open()?, end);
         let mut record = ByteRecord::new();
         reader.read_byte_record(&mut record).map_err(|why| content.unreadable(&why.into()))?;
         if cells.iter().all(|cell| cell.trim().is_empty()) {
@@ -44,7 +52,7 @@ impl CsvRows {
                 .hint(texts::SEE_COLUMNS)
         })?;
         let breaks = breaks(&record);
-        Ok(Self { reader, header, record, breaks })
+        Ok(Self { reader, is_crlf, header, record, breaks })
     }
 
     pub(super) fn header(&self) -> &Header {
@@ -56,9 +64,12 @@ impl CsvRows {
             if !self.reader.read_byte_record(&mut self.record)? {
                 return Ok(None);
             }
-            let line = self.record.position().map_or(0, csv::Position::line);
-            let number = line.saturating_sub(self.breaks);
-            self.breaks += breaks(&self.record);
+            let inside = breaks(&self.record);
+            let own = inside + u64::from(!self.is_crlf);
+            // Blank lines before the row count as well.
+            let start = self.reader.position().line().saturating_sub(own);
+            let number = start.saturating_sub(self.breaks);
+            self.breaks += inside;
             if self.record.iter().all(|cell| cell.trim_ascii().is_empty()) {
                 continue;
             }
@@ -68,16 +79,17 @@ impl CsvRows {
         }
     }
 
-    fn body(&self, products: &mut Vec<usize>) -> Result<Value, RowFault> {
+    fn body(&self, products: &mut Vec<usize>) -> Result<Value, Box<RowFault>> {
         let surplus = self.record.iter().skip(self.header.len());
         if surplus.into_iter().any(|cell| !cell.trim_ascii().is_empty()) {
-            return Err(RowFault::new("TOO_MANY_CELLS", texts::MANY_CELLS));
+            return Err(Box::new(RowFault::new("TOO_MANY_CELLS", texts::MANY_CELLS)));
         }
         let mut order =
             json!({"sender": {"address": {}}, "receiver": {"address": {}}, "parcelDetails": {}});
         let mut items = std::collections::BTreeMap::<usize, Value>::new();
         for (index, (cell, place)) in self.record.iter().zip(self.header.places()).enumerate() {
-            let cell = std::str::from_utf8(cell).map_err(|_| self.not_text(index))?.trim();
+            let cell =
+                std::str::from_utf8(cell).map_err(|_| Box::new(self.not_text(index)))?.trim();
             match place {
                 Place::Own => {}
                 _ if cell.is_empty() => {}
@@ -89,7 +101,8 @@ impl CsvRows {
         }
         if !items.is_empty() {
             products.extend(items.keys());
-            order["products"] = items.into_values().collect();
+            let items = items.into_values().collect();
+            order.as_object_mut().map(|order| order.insert("products".to_owned(), items));
         }
         Ok(order)
     }
@@ -100,16 +113,27 @@ impl CsvRows {
     }
 }
 
-fn reader(separator: u8, file: File) -> csv::Reader<File> {
-    ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(file)
+fn reader(separator: u8, file: File, end: &'static [u8]) -> Reader {
+    let mut builder = ReaderBuilder::new();
+    let builder = builder.delimiter(separator).has_headers(false).flexible(true);
+    builder.from_reader(file.chain(end))
 }
+
+fn is_crlf(file: File) -> std::io::Result<bool> {
+    let mut line = Vec::new();
+    BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line)?;
+    Ok(line.ends_with(b"\r\n"))
+}
+
+/// More than headings take.
+const LONGEST: u64 = 1 << 20;
 
 /// The headings, and the separator by which most of them are known.
 fn heading(content: &Content) -> Result<(u8, Vec<String>), Failure> {
     let mut best = (0, SEPARATORS[0], Vec::new());
     for separator in SEPARATORS {
         let mut record = ByteRecord::new();
-        let mut reader = reader(separator, content.open()?);
+        let mut reader = reader(separator, content.open()?, b"\n");
         reader.read_byte_record(&mut record).map_err(|why| content.unreadable(&why.into()))?;
         let cells: Vec<_> =
             record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();

@@ -130,7 +130,7 @@ fn keep(file: &mut File, lines: &mpsc::Receiver<Line>) {
         let text: String = group.iter().map(|line| line.text.as_str()).collect();
         let result = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
         for line in group {
-            let told = result.as_ref().map(|()| ()).map_err(|why| io::Error::from(why.kind()));
+            let told = result.as_ref().copied().map_err(|why| io::Error::from(why.kind()));
             // Who does not wait for it any more does not want to know.
             let _ = line.written.send(told);
         }

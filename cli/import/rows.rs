@@ -110,7 +110,7 @@ enum Reader {
 /// What a row holds before it is checked.
 pub(super) struct Raw {
     pub(super) number: u64,
-    pub(super) body: Result<Value, RowFault>,
+    pub(super) body: Result<Value, Box<RowFault>>,
     /// The numbers of the products that it has.
     pub(super) products: Vec<usize>,
 }
@@ -143,7 +143,7 @@ impl<'a> Rows<'a> {
         let Raw { number, body, products } = raw;
         let mut body = match body {
             Ok(body) => body,
-            Err(fault) => return Row::unreadable(number, fault),
+            Err(fault) => return Row::unreadable(number, *fault),
         };
         let (reference, key) = named(&mut body);
         let digest = digest_of(&body);
@@ -216,8 +216,8 @@ fn nameless(
 
 /// Half of the fingerprint is enough to tell the rows of one file apart.
 fn digest_of(body: &Value) -> String {
-    let hash = fingerprint(body, "");
-    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let half = fingerprint(body, "").first_chunk().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(half))
 }
 
 impl Row {
@@ -252,9 +252,9 @@ fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<O
             continue;
         }
         let body = if is_whole {
-            parse_body(text).map_err(|fault| RowFault::of(fault, None))
+            parse_body(text).map_err(|fault| Box::new(RowFault::of(fault, None)))
         } else {
-            Err(RowFault::new("TOO_LONG", texts::LONG_LINE))
+            Err(Box::new(RowFault::new("TOO_LONG", texts::LONG_LINE)))
         };
         return Ok(Some(Raw { number: *number, body, products: Vec::new() }));
     }

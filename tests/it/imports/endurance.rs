@@ -30,7 +30,7 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     let requests = shop.server.requests().all();
     let refused = ErrorCode::RateLimitExceeded.status();
     let refused = requests.iter().filter(|request| request.status == Some(refused)).count();
-    let share = requests.len() as f64 / took / 100.0;
+    let share = f64::from(u32::try_from(requests.len()).unwrap()) / took / 100.0;
     println!("{} requests in {took:.1} s: {:.1} % of the limit", requests.len(), share * 100.0);
     assert_eq!((requests.len(), refused, shop.labels()), (20_000, 0, 10_000));
     assert!(share >= 0.95, "{share}");

@@ -56,10 +56,18 @@ fn rows_are_counted_as_a_spreadsheet_does() {
     let desk = Desk::new("", "");
     let note = row("A-1").replace("Cotton shirts", "\"Cotton\nshirts\"");
     let content = format!("{HEADINGS}\n\n{note}\n,,\n{}\n", row("A-2").replace(",EC,", ",XX,"));
-    fs::write(desk.path("orders.csv"), content).unwrap();
-    let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
-    let numbers: Vec<_> = ran.lines().iter().map(|line| line["row"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, [3, 5], "{ran:?}");
+    for content in [
+        content.clone(),
+        content.replace('\n', "\r\n"),
+        content.trim_end().to_owned(),
+        content.trim_end().replace('\n', "\r\n"),
+    ] {
+        fs::write(desk.path("orders.csv"), content).unwrap();
+        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let lines = ran.lines();
+        let numbers: Vec<_> = lines.iter().map(|line| line["row"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, [3, 5], "{ran:?}");
+    }
 }
 
 #[test]
