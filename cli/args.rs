@@ -96,8 +96,10 @@ pub(crate) enum Sandbox {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Create {
-    #[arg(value_name = "FILE|-")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE|-", required_unless_present = "set")]
+    pub(crate) file: Option<PathBuf>,
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub(crate) set: Vec<String>,
     #[arg(long, value_name = "FILE")]
     pub(crate) label: Option<PathBuf>,
     #[arg(long, short, requires = "label", value_name = "FORMAT")]

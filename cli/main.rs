@@ -6,6 +6,7 @@ mod clock;
 mod commands;
 mod dry_run;
 mod failure;
+mod fields;
 mod findings;
 mod help;
 mod import;

@@ -99,7 +99,7 @@ impl Profiles {
             profile.base_url.as_deref(),
             profile.api_key.as_ref().map(|key| &*key.0),
             language,
-            output.as_ref().map(|output| output.get_name()),
+            output.as_ref().map(clap::builder::PossibleValue::get_name),
         ];
         let mut table = Table::new();
         for (name, text) in NAMES.into_iter().zip(values) {

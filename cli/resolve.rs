@@ -1,5 +1,6 @@
 //! What a command line means: arguments and environment become a job whose values are all valid.
 
+mod access;
 mod around;
 mod import;
 
@@ -9,8 +10,8 @@ use std::{
 };
 
 use parcelo::{
-    ApiKey, Client, CountryCode, Environment, ErrorCode, LabelFormat, Language, ManifestRequest,
-    ParcelStatus, ReprintRequest, TrackingNumber, VoidRequest,
+    Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ParcelStatus,
+    ReprintRequest, TrackingNumber, VoidRequest,
 };
 
 use crate::{
@@ -21,6 +22,7 @@ use crate::{
     commands::{Patient, Receiver, Request, Task, Watched},
     dry_run::DryRun,
     failure::Failure,
+    fields::{Field, OrderInput},
     import::Plan,
     input::{self, Source},
     output, requests,
@@ -34,7 +36,7 @@ use crate::{
 pub(crate) enum Job {
     Create {
         client: Client,
-        order: Source,
+        order: OrderInput,
         label: Option<LabelFile>,
     },
     Void {
@@ -201,7 +203,7 @@ impl Caller {
             Command::Sandbox(Sandbox::Reset(reset)) => caller.reset(&reset),
             Command::Health => Ok(Job::Health { client: caller.client()? }),
             Command::Api(api) => caller.api(api),
-            Command::Webhook(Webhook::Listen(listen)) => caller.listen(listen),
+            Command::Webhook(Webhook::Listen(listen)) => caller.listen(&listen),
             Command::Config(config) => caller.config(config),
             Command::Doctor => caller.doctor(),
             Command::Completions(completions) => {
@@ -214,8 +216,10 @@ impl Caller {
     fn order(&self, order: Order) -> Result<Job, Failure> {
         match order {
             Order::Create(create) => {
-                let order = Source::of(&create.file);
-                self.stdin_once(usize::from(order.is_stdin()))?;
+                let source = create.file.as_deref().map(Source::of);
+                self.stdin_once(usize::from(source.as_ref().is_some_and(Source::is_stdin)))?;
+                let fields = create.set.iter().map(|field| Field::parse(field));
+                let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
                 let label = label_file(create)?;
                 Ok(Job::Create { client: self.client()?, order, label })
             }
@@ -300,49 +304,6 @@ impl Caller {
         }
         Ok(())
     }
-
-    fn client(&self) -> Result<Client, Failure> {
-        self.client_for(self.key()?)
-    }
-
-    fn client_for(&self, key: ApiKey) -> Result<Client, Failure> {
-        let builder = Client::builder(key).base_url(&self.address()?)?;
-        let builder = builder.language(self.voice.language);
-        let builder = self
-            .dry_run
-            .iter()
-            .fold(builder, |builder, dry_run| builder.transport(dry_run.clone()));
-        Ok(builder.build()?)
-    }
-
-    /// The service's address: the flag's or the variable's, else the profile's.
-    fn address(&self) -> Result<String, Failure> {
-        let given = self.global.base_url.as_deref().map(str::trim);
-        let address = match given.filter(|address| !address.is_empty()) {
-            Some(address) => Some(address.to_owned()),
-            None => self.settings.profile()?.base_url,
-        };
-        address.ok_or_else(|| Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL))
-    }
-
-    /// The key: from standard input if asked, else the variable's, else the profile's.
-    fn key(&self) -> Result<ApiKey, Failure> {
-        let variable = || env::var("PARCELO_API_KEY").ok().filter(|text| !text.trim().is_empty());
-        let text = match variable() {
-            _ if self.global.api_key_stdin => input::line()?,
-            Some(text) => text,
-            None => self.settings.profile()?.api_key.map(|key| key.0).unwrap_or_default(),
-        };
-        if text.trim().is_empty() {
-            return Err(Failure::key(ErrorCode::AuthMissingApiKey, texts::NO_KEY));
-        }
-        parsed(&text)
-    }
-}
-
-fn parsed(key: &str) -> Result<ApiKey, Failure> {
-    ApiKey::parse(key.trim())
-        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::BAD_KEY))
 }
 
 fn country(code: &str) -> Result<CountryCode, Failure> {

@@ -76,13 +76,14 @@ pub(crate) enum Shell {
     Zsh,
     Fish,
     Elvish,
-    PowerShell,
+    #[value(name = "powershell")]
+    Power,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Man {
-    #[arg(id = "man_dir", long = "dir", short = 'd', value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+    #[arg(id = "man_dir", long = "dir", short = 'd', value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }

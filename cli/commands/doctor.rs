@@ -38,13 +38,12 @@ pub(super) async fn examine(patient: Patient) -> Result<Done, Failure> {
     }
     let failed = checks.iter().filter(|check| matches!(check.state, State::Failed(_))).count();
     let first = checks.iter().find_map(|check| match check.state {
-        State::Failed(exit) => Some((exit, check.hint.clone())),
+        State::Failed(exit) => Some(exit),
         State::Fine | State::Warning | State::Skipped => None,
     });
-    let failure = first.map(|(exit, hint)| {
+    let failure = first.map(|exit| {
         let values = [("n", &*failed.to_string())];
         Failure::new(exit, "DOCTOR", texts::NOT_HEALTHY.with(&values))
-            .with(|facts| facts.hint = hint)
     });
     Ok(Done { failure, ..Done::with(Results::Finding(Finding::Checks(checks))) })
 }
@@ -81,7 +80,8 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     let mut checks = vec![dns];
     match service::read(once.health()).await {
         Ok(health) => {
-            checks.extend([service_check(client, &health), skew(&health), limits(&health)])
+            let seen = [service_check(client, &health), skew(&health), limits(&health)];
+            checks.extend(seen);
         }
         Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
         Err(failure) => {

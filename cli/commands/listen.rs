@@ -136,7 +136,7 @@ impl Desk {
         {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
             Err(why) => {
-                self.shown(self.receiver.events.refuse(why, clock::now()));
+                self.shown(&self.receiver.events.refuse(why, clock::now()));
                 status_of(why)
             }
         }
@@ -154,7 +154,7 @@ impl Desk {
             Some(Ok(status)) => *status,
             Some(Err(_)) => ErrorCode::ServiceUnavailable.status(),
         };
-        self.shown(self.receiver.events.show(&Message { id, event, body: told, forwarded }));
+        self.shown(&self.receiver.events.show(&Message { id, event, body: told, forwarded }));
         status
     }
 
@@ -172,7 +172,7 @@ impl Desk {
         })
     }
 
-    fn shown(&self, shown: std::io::Result<()>) {
+    fn shown(&self, shown: &std::io::Result<()>) {
         if shown.is_err() {
             self.closed.notify_one();
         }

@@ -28,7 +28,7 @@ pub(super) fn completions(shell: Shell, language: Language) -> Done {
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
         Shell::Elvish => Generator::Elvish,
-        Shell::PowerShell => Generator::PowerShell,
+        Shell::Power => Generator::PowerShell,
     };
     generate(generator, &mut command(language), NAME, &mut script);
     Done::with(Results::File(script))
@@ -107,9 +107,17 @@ fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, 
             section(texts::MAN_FILES, language, texts::MAN_CONFIG.pick(language), &mut text)
         })
         .map_err(|why| Failure::output_lost(&why))?;
-    // The one heading that the generator has in English only.
-    let synopsis = format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language));
-    Ok(String::from_utf8_lossy(&text).replace(".SH SYNOPSIS\n", &synopsis).into_bytes())
+    Ok(headed(&String::from_utf8_lossy(&text), language).into_bytes())
+}
+
+/// Headings in capitals, as manuals have them; the generator has one of them in English only.
+fn headed(page: &str, language: Language) -> String {
+    let line = |line: &str| match line.strip_prefix(".SH ") {
+        Some("SYNOPSIS") => format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language)),
+        Some(heading) => format!(".SH {}\n", heading.to_uppercase()),
+        None => format!("{line}\n"),
+    };
+    page.lines().map(line).collect()
 }
 
 fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) -> io::Result<()> {

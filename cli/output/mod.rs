@@ -166,7 +166,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// True for what a terminal obeys: control characters, and those that turn the direction of what
-/// follows or break the line (Unicode, Bidi_Control; U+2028, U+2029).
+/// follows or break the line (`Bidi_Control` of Unicode; U+2028, U+2029).
 fn is_command(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

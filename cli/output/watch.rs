@@ -50,9 +50,9 @@ impl Screen {
         }
         let mut out = io::BufWriter::new(anstream::stdout());
         if redraws {
-            self.redraw(&mut out, news)?
+            self.redraw(&mut out, news)?;
         } else {
-            self.append(&mut out, news)?
+            self.append(&mut out, news)?;
         }
         out.flush()
     }
@@ -60,7 +60,7 @@ impl Screen {
     fn redraw(&mut self, out: &mut impl Write, records: Vec<TrackingRecord>) -> io::Result<()> {
         let mut text = Vec::new();
         table::write(&mut text, &tracked(records), self.voice.language)?;
-        let lines = text.iter().filter(|byte| **byte == b'\n').count();
+        let lines = text.split(|byte| *byte == b'\n').count().saturating_sub(1);
         let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());
         match self.drawn {
             Some(drawn) if drawn.max(lines) < height => write!(out, "{}", back(drawn))?,

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use parcelo::{Client, TrackingNumber, Url, Webhook};
 
-use super::{Caller, Job, parsed};
+use super::{Caller, Job, access::parsed};
 use crate::{
     args::{Api, Config, Init, Listen, Man, Track},
     commands::{Patient, Receiver, Request, Task, Watched},
+    dry_run::masked,
     failure::Failure,
-    findings::Check,
+    findings::{Check, State},
     input::{self, Source},
     output::{self, Events},
     profiles::{Hidden, Profile, Profiles},
@@ -55,7 +56,7 @@ impl Caller {
         Ok(Job::Api { client: self.client()?, request })
     }
 
-    pub(super) fn listen(&self, listen: Listen) -> Result<Job, Failure> {
+    pub(super) fn listen(&self, listen: &Listen) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
         let secret = match listen.secret.as_deref() {
             Some("-") => {
@@ -171,27 +172,25 @@ impl Caller {
             (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
         };
-        let checks = vec![
-            self.profile_check(),
-            check("address", texts::CHECK_ADDRESS_OF, address.map(|url| shown(&url))),
-            check(
-                "key",
-                texts::CHECK_API_KEY,
-                key.map(|key| {
-                    let mask = crate::dry_run::masked(key.secret());
-                    texts::AS_IS.with(&[("value", &mask)])
-                }),
-            ),
-            match &fits {
-                Some(Ok(client)) => {
-                    let environment = client.environment().code();
-                    let detail = texts::AS_IS.with(&[("value", environment)]);
-                    Check::fine("environment", texts::ENVIRONMENT, detail)
-                }
-                Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
-                None => Check::skipped("environment", texts::ENVIRONMENT, texts::NOT_REACHED),
-            },
-        ];
+        let profile = self.profile_check();
+        let broken = matches!(profile.state, State::Failed(_));
+        let mut checks = vec![profile];
+        checks.push(match address {
+            Err(_) if broken => skipped("address", texts::CHECK_ADDRESS_OF),
+            address => check("address", texts::CHECK_ADDRESS_OF, address.map(|url| shown(&url))),
+        });
+        checks.push(match key {
+            Err(_) if broken => skipped("key", texts::CHECK_API_KEY),
+            key => check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&masked(key.secret())))),
+        });
+        checks.push(match &fits {
+            Some(Ok(client)) => {
+                let detail = as_is(client.environment().code());
+                Check::fine("environment", texts::ENVIRONMENT, detail)
+            }
+            Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
+            None => skipped("environment", texts::ENVIRONMENT),
+        });
         let patient = Patient { checks, client: fits.and_then(Result::ok) };
         Ok(Job::Doctor { patient: Box::new(patient) })
     }
@@ -230,8 +229,20 @@ fn check(name: &'static str, title: texts::Text, seen: Result<texts::Said, Failu
     }
 }
 
+fn skipped(name: &'static str, title: texts::Text) -> Check {
+    Check::skipped(name, title, texts::NOT_REACHED)
+}
+
+fn as_is(text: &str) -> texts::Said {
+    texts::AS_IS.with(&[("value", text)])
+}
+
+/// An address; who it would sign in as is nobody's business.
 fn shown(address: &str) -> texts::Said {
-    texts::AS_IS.with(&[("value", &output::without_keys(address))])
+    let host = address.rsplit('@').next().unwrap_or_default();
+    let address =
+        if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
+    as_is(&output::without_keys(&address))
 }
 
 /// A profile's name can be typed, and needs no quotes in a shell or in the file.

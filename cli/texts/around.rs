@@ -51,6 +51,9 @@ texts! {
     RESUME_REQUEST = "Nobody knows yet whether it was executed. With an idempotencyKey in the request, run the same command again: it is never done twice (for 24 hours). Without one, look first.", "Aún no se sabe si se ejecutó. Si la solicitud tiene idempotencyKey, ejecute otra vez el mismo comando: nunca se hace dos veces (durante 24 horas). Si no la tiene, compruébelo antes.";
     NO_DRY_RUN = "This command sends nothing to the service that could be shown instead.", "Este comando no envía al servicio nada que se pueda mostrar en su lugar.";
 
+    // Orders by their fields.
+    FIELD_FORM = "Give a field as faults spell it and its value, such as --set receiver.address.city=Quito or --set products[0].quantity=2.", "Indique un campo tal como lo nombran los errores y su valor, por ejemplo --set receiver.address.city=Quito o --set products[0].quantity=2.";
+
     // Labels in the terminal.
     NOT_DRAWN = "The label is void: it is not given out any more, and not drawn.", "La etiqueta está anulada: ya no se entrega y no se dibuja.";
     NO_PICTURE = "The label cannot be read as a picture.", "La etiqueta no se puede leer como imagen.";
@@ -122,6 +125,7 @@ pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
 pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("watch", Text { en: "Go on until every parcel is delivered, sent back or void: drawn anew on a terminal, a line for each change elsewhere", es: "Seguir hasta que todos los paquetes se entreguen, se devuelvan o se anulen: se redibuja en una terminal; si no, una línea por cambio" }),
     ("every", Text { en: "Seconds between two looks, 1-3600 [default: 15]", es: "Segundos entre consultas, 1-3600 [por defecto: 15]" }),
+    ("set", Text { en: "Set a field of the order, such as receiver.address.city=Quito; a file is then not needed", es: "Dar un valor a un campo del pedido, por ejemplo receiver.address.city=Quito; entonces no hace falta un archivo" }),
     ("draw", Text { en: "Draw it also where there is no terminal, 80 columns wide", es: "Dibujarla también donde no hay terminal, con 80 columnas" }),
     ("profile", Text { en: "The profile that counts [environment: PARCELO_PROFILE; default: the one that config use chose]", es: "El perfil que vale [entorno: PARCELO_PROFILE; por defecto: el elegido con config use]" }),
     ("dry_run", Text { en: "Show requests as curl, the key masked, instead of sending them; those that depend on an answer are left out", es: "Mostrar las solicitudes como curl, con la clave oculta, en vez de enviarlas; se omiten las que dependen de una respuesta" }),
@@ -142,6 +146,7 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
 /// The names of their values.
 #[rustfmt::skip]
 pub(crate) const VALUE_NAMES: &[(&str, Text)] = &[
+    ("FIELD=VALUE", Text { en: "FIELD=VALUE", es: "CAMPO=VALOR" }),
     ("METHOD", Text { en: "METHOD", es: "MÉTODO" }),
     ("PATH", Text { en: "PATH", es: "RUTA" }),
     ("PORT", Text { en: "PORT", es: "PUERTO" }),

@@ -61,7 +61,11 @@ impl Shop {
             .inspect(|file| {
                 let content = fs::read(file).unwrap();
                 let end = String::from_utf8_lossy(&content[content.len() - 8..]).into_owned();
-                assert!(content.starts_with(b"%PDF-") && end.contains("%%EOF"), "{}", file.display());
+                assert!(
+                    content.starts_with(b"%PDF-") && end.contains("%%EOF"),
+                    "{}",
+                    file.display()
+                );
             })
             .count()
     }

@@ -7,16 +7,23 @@
     reason = "a test fails by panicking"
 )]
 
+mod checkups;
+mod dry_runs;
 mod exits;
 mod imports;
 mod journey;
 mod labels;
+mod listening;
 mod manifests;
+mod manuals;
 mod orders;
 mod parcels;
 mod peer;
+mod pictures;
+mod profiles;
 mod shop;
 mod speech;
 mod tidy;
 mod tracking;
 mod voids;
+mod watches;

@@ -49,7 +49,7 @@ impl Client {
         }
         let key = body.as_deref().and_then(key_in);
         let call = Call::raw(&method, path, operation(&method, path));
-        let call = key.iter().fold(call, |call, key| call.keyed(key));
+        let call = key.iter().fold(call, Call::keyed);
         let call = body.into_iter().fold(call, Call::bytes);
         let (answer, course) = self.answer(&call, Reader::whole).await?;
         let content_type = answer.headers.get(CONTENT_TYPE);

@@ -14,6 +14,7 @@ mod limits;
 mod many;
 mod operations;
 mod outage;
+mod raw;
 mod retries;
 mod script;
 mod socket;

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use parcelo::{ErrorCode, header as names};
+use parcelo::{ErrorCode, Operation, header as names};
 
 use super::{Api, Refused, answer, body::header_text, health, legacy, public};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
         Refusal, access,
         limit::{Admission, Quota},
     },
-    service::{Caller, Carrier, Limited, Visitor},
+    service::{Caller, Carrier, Limited, Request as Answered, Visitor},
 };
 
 /// How long a handler may take.
@@ -89,6 +89,7 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
         }
         Err(refusal) => Refused(refusal).into_response(),
     };
+    let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
     let response = match dress {
         Dress::Public(visit) => visit.dress(response),
         Dress::Legacy => legacy::dress(&api, response),
@@ -100,9 +101,19 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
         HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(header::DATE, date);
     let status = response.status().as_u16();
-    let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-    tracing::info!(%request_id, %method, path, status, micros, "answered");
+    let (took, environment) = (begun.elapsed(), api.environment);
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let code = code.map_or("", ErrorCode::code);
+    tracing::info!(%request_id, %environment, %method, path, status, code, micros, "answered");
+    let operation = operation_at(&method, &path);
+    api.service.metrics().answered(Answered { environment, operation, code, status }, took);
     response
+}
+
+/// The operation that has this method and path.
+fn operation_at(method: &axum::http::Method, path: &str) -> Option<Operation> {
+    let mut all = Operation::ALL.iter().copied();
+    all.find(|operation| operation.path() == path && operation.method().as_str() == method.as_str())
 }
 
 /// The path's pattern: what stands in a path is not for logs.

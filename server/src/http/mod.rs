@@ -15,6 +15,7 @@ mod legacy;
 mod legacy_pages;
 mod listen;
 mod manifests;
+mod metrics;
 mod orders;
 mod pages;
 mod parcels;
@@ -105,11 +106,12 @@ fn gated(routes: Router<Api>, api: Api) -> Router {
         .with_state(api)
 }
 
-/// The routes of the admin listener; operators ask it whether the process lives.
+/// The routes of the admin listener; operators ask it whether the process lives, and what it does.
 pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
-        .route(health::READY, get(health::ready));
+        .route(health::READY, get(health::ready))
+        .route(metrics::PATH, get(metrics::scrape));
     gated(routes, api)
 }
 

@@ -13,6 +13,7 @@ mod legacy;
 mod limiter;
 mod lists;
 mod manifests;
+mod metrics;
 mod orders;
 mod parcels;
 mod replay;
@@ -37,6 +38,7 @@ pub use deliveries::Delivery;
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
+pub use metrics::{Metrics, Request};
 pub use parcels::LabelFile;
 pub use replay::Keyed;
 pub use settings::{Limits, Settings};
@@ -53,6 +55,7 @@ pub struct Service {
     callers: callers::Cache,
     turns: turns::Turns,
     legacy_uses: legacy::Uses,
+    metrics: Metrics,
 }
 
 /// The answer to a write.
@@ -69,8 +72,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses }
+        let (limiter, callers, turns, legacy_uses, metrics) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics }
     }
 
     /// The present moment.

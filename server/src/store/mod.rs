@@ -41,7 +41,7 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{endpoints::Replay, error::StoreError, parcels::Created};
+pub use self::{deliveries::Pending, endpoints::Replay, error::StoreError, parcels::Created};
 use self::{
     group::{Health, Work},
     readers::Readers,
@@ -110,6 +110,8 @@ pub struct Stats {
     pub commits: u64,
     /// The writes they held.
     pub changes: u64,
+    /// The orders among those.
+    pub orders: u64,
 }
 
 impl Store {
@@ -162,6 +164,7 @@ impl Store {
         Stats {
             commits: self.0.health.commits.load(Ordering::Relaxed),
             changes: self.0.health.changes.load(Ordering::Relaxed),
+            orders: self.0.health.orders.load(Ordering::Relaxed),
         }
     }
 

@@ -23,6 +23,7 @@ mod labels;
 mod legacy;
 mod limits;
 mod manifests;
+mod metrics;
 mod mock;
 mod orders;
 mod parcels;

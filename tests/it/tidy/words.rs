@@ -8,9 +8,15 @@ use super::{
 /// Where binaries print. Everything else returns values or writes to a tracing span.
 const OUTPUT: &[&str] = &["cli/output", "cli/output.rs", "server/src/process/print.rs", "examples"];
 
-/// Where sockets are opened: the HTTP shell and what starts it, and the sender of webhooks.
-const SOCKETS: &[&str] =
-    &["server/src/http", "server/src/mock", "server/src/process/serve.rs", "server/src/webhook"];
+/// Where sockets are opened: the HTTP shell and what starts it, the sender of webhooks, and the
+/// command's receiver of them.
+const SOCKETS: &[&str] = &[
+    "cli/commands/listen.rs",
+    "server/src/http",
+    "server/src/mock",
+    "server/src/process/serve.rs",
+    "server/src/webhook",
+];
 
 /// Where HTTP status numbers stand: the error table, and what reads foreign answers, the client and
 /// the schedule of webhooks.
