@@ -12,10 +12,17 @@ use crate::{IdempotencyKey, Operation, header};
 
 /// A successful answer. It dereferences to its value.
 ///
-/// ```no_run
-/// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let client = server.client(&server.key().issue());
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// use parcelo::Outcome;
+///
 /// let created = client.orders().create(&order).await?;
-/// println!("{} {:?}", created.parcel.tracking_number, created.outcome());
+/// println!("{} {}", created.parcel.tracking_number, created.parcel.status);
+/// assert_eq!((created.outcome(), created.meta().attempts), (Outcome::Created, 1));
 /// println!("quote {:?} to support", created.meta().request_id);
 /// # Ok(())
 /// # }
@@ -65,17 +72,44 @@ pub struct RateLimitStatus {
 }
 
 impl<T> Reply<T> {
-    /// The value alone.
+    /// The value alone, without what the answer's head says.
     pub fn into_inner(self) -> T {
         self.value
     }
 
     /// Whether this call made it, or an earlier one with the same idempotency key.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// use parcelo::Outcome;
+    ///
+    /// assert_eq!(client.orders().create(&order).await?.outcome(), Outcome::Created);
+    /// assert_eq!(client.orders().create(&order).await?.outcome(), Outcome::Replayed);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 
     /// Request id, attempts, rate limit, idempotency key.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// let health = client.health().await?;
+    /// let limit = health.meta().rate_limit.unwrap();
+    /// println!("{} of {} left in this second", limit.remaining, limit.limit);
+    /// # assert_eq!(limit.limit, 100);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn meta(&self) -> &ReplyMeta {
         &self.meta
     }

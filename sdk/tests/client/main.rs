@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod blocking;
 mod conformance;
 mod keys;
 mod labels;

@@ -3,7 +3,7 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use parcelo::{ApiKey, CarrierKey, Environment, TrackingNumber};
+use parcelo::{AdminToken, ApiKey, CarrierKey, Environment, TrackingNumber};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use ulid::Ulid;
@@ -13,6 +13,7 @@ use ulid::Ulid;
 pub struct Secrets {
     api_keys: [u8; 32],
     carrier_keys: [u8; 32],
+    admin_tokens: [u8; 32],
     label_links: [u8; 32],
 }
 
@@ -28,6 +29,7 @@ impl Secrets {
         Self {
             api_keys: mac(secret, &[b"api keys"]),
             carrier_keys: mac(secret, &[b"carrier keys"]),
+            admin_tokens: mac(secret, &[b"admin tokens"]),
             label_links: mac(secret, &[b"label links"]),
         }
     }
@@ -40,6 +42,11 @@ impl Secrets {
     /// The hash under which a carrier key is stored.
     pub fn hash_of_carrier(&self, key: &CarrierKey) -> [u8; 32] {
         mac(&self.carrier_keys, &[key.secret().as_bytes()])
+    }
+
+    /// The hash under which an admin token is stored.
+    pub fn hash_of_token(&self, token: &AdminToken) -> [u8; 32] {
+        mac(&self.admin_tokens, &[token.secret().as_bytes()])
     }
 
     /// The signature of a parcel's label link. It covers the parcel's id, so that a number that is

@@ -3,9 +3,11 @@
 //! It decides nothing: the gate lets a request in, a handler reads it, the
 //! [service](crate::service) answers.
 
+mod admin;
 mod answer;
 mod body;
 mod carriers;
+pub(crate) mod described;
 mod docs;
 mod document;
 mod gate;
@@ -38,6 +40,7 @@ use url::Url;
 use crate::service::Service;
 pub(crate) use answer::{Refused, ok as answer_ok, written};
 pub(crate) use body::{ignore, json_object, query};
+pub(crate) use document::Beside;
 pub use gate::Peer;
 pub(crate) use listen::Line;
 pub use listen::{Listener, Stop};
@@ -111,7 +114,8 @@ pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready))
-        .route(metrics::PATH, get(metrics::scrape));
+        .route(metrics::PATH, get(metrics::scrape))
+        .merge(admin::routes(&api));
     gated(routes, api)
 }
 

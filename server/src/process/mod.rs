@@ -1,12 +1,15 @@
 //! The server as a process: its arguments, its listeners, its admin commands, its words.
 
+mod accounts;
 mod args;
+mod backup;
 mod carriers;
 mod keys;
 mod legacy;
 mod mock;
 mod print;
 mod serve;
+mod tokens;
 mod webhook_args;
 mod webhooks;
 
@@ -88,6 +91,9 @@ pub enum Failure {
     /// No carrier key has this id.
     #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
     NoSuchCarrierKey(String),
+    /// No admin token has this id.
+    #[error("no admin token has the id {0}; `parcelo-server tokens list` shows them")]
+    NoSuchToken(String),
     /// The webhook cannot be set up or used.
     #[error(transparent)]
     Webhook(#[from] EndpointError),
@@ -101,6 +107,9 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Carriers(command) => carriers::run(command).await,
         Command::Webhooks(command) => webhooks::run(command).await,
         Command::Mock(options) => mock::run(*options).await,
+        Command::Tokens(command) => tokens::run(command).await,
+        Command::Accounts(command) => accounts::run(command).await,
+        Command::Backup(options) => backup::run(&options),
         Command::Legacy(options) => legacy::list(&options),
     }
 }

@@ -214,8 +214,13 @@ async fn greet(service: &Service, ids: &Ids, addresses: &[(&str, String)]) -> Re
     let secrets = &service.settings().secrets;
     let issuer = KeyIssuer { store: service.store(), secrets, ids };
     let (key, _) = issuer.issue(request, SystemClock.now()).await?;
-    let sandbox = addresses.iter().find(|(what, _)| *what == "sandbox");
-    print::first_key(&key, sandbox.map(|(_, url)| url.as_str()));
+    let url = |listener| {
+        let found = addresses.iter().find(|(what, _)| *what == listener);
+        found.map(|(_, url)| url.as_str())
+    };
+    print::first_key(&key, url("sandbox"));
+    let (token, _) = issuer.issue_token("First token".to_owned(), SystemClock.now()).await?;
+    print::first_token(&token, url("admin"));
     Ok(())
 }
 

@@ -20,6 +20,7 @@ mod replay;
 mod sandbox;
 mod settings;
 mod steps;
+mod tokens;
 mod turns;
 
 use std::sync::Arc;
@@ -84,6 +85,16 @@ impl Service {
     /// The id of a request that has just come in.
     pub fn request_id(&self, now: Millis) -> String {
         self.ids.request_id(now)
+    }
+
+    /// Makes keys and tokens.
+    pub fn issuer(&self) -> KeyIssuer<'_> {
+        KeyIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids }
+    }
+
+    /// Sets webhooks up.
+    pub fn endpoints(&self) -> Endpoints<'_> {
+        Endpoints { store: &self.store, ids: &self.ids }
     }
 
     /// The settings.

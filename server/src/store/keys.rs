@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::parcels::damaged;
 use crate::{
     clock::Millis,
-    core::{AccountKey, Countries, KeyRecord, NewKey, Tenant},
+    core::{AccountKey, AccountRecord, Countries, KeyRecord, NewKey, Tenant},
 };
 
 const ALL: &str = "*";
@@ -45,6 +45,31 @@ pub(super) fn account(
     )?;
     db.query_row("SELECT id FROM accounts WHERE name = ?1", [name], |row| {
         row.get(0).map(AccountKey)
+    })
+}
+
+/// Every account, oldest first.
+pub(super) fn accounts(db: &Connection) -> rusqlite::Result<Vec<AccountRecord>> {
+    let mut find =
+        db.prepare("SELECT id, public_id, name, created_at FROM accounts ORDER BY id")?;
+    find.query_map([], read_account)?.collect()
+}
+
+/// An account.
+pub(super) fn account_record(
+    db: &Connection,
+    account: AccountKey,
+) -> rusqlite::Result<AccountRecord> {
+    let sql = "SELECT id, public_id, name, created_at FROM accounts WHERE id = ?1";
+    db.query_row(sql, [account.0], read_account)
+}
+
+fn read_account(row: &Row<'_>) -> rusqlite::Result<AccountRecord> {
+    Ok(AccountRecord {
+        key: AccountKey(row.get(0)?),
+        id: row.get(1)?,
+        name: row.get(2)?,
+        created_at: Millis(row.get(3)?),
     })
 }
 

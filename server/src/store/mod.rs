@@ -22,6 +22,7 @@ mod outbox;
 mod parcels;
 mod readers;
 mod records;
+mod tokens;
 mod work;
 mod writer;
 
@@ -51,8 +52,8 @@ use self::{
 use crate::{
     clock::Millis,
     core::{
-        AccountKey, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow, RecordKey,
-        Tenant,
+        AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow,
+        RecordKey, Tenant,
     },
 };
 
@@ -260,6 +261,16 @@ impl Store {
     ) -> Result<AccountKey, StoreError> {
         let name = name.to_owned();
         self.call(move |db| keys::account(db, &name, &public_id, now)).await
+    }
+
+    /// An account that is known to exist: accounts are never deleted.
+    pub fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
+        self.read(|db| keys::account_record(db, account))
+    }
+
+    /// Every account, oldest first.
+    pub fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
+        self.read(keys::accounts)
     }
 
     /// Keeps a new API key.

@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod admin;
 mod api;
 mod carrier;
 mod clock;
