@@ -37,9 +37,9 @@ type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 const SEPARATORS: [u8; 3] = *b",;\t";
 
 impl CsvRows {
-    pub(super) fn of(content: &Content, file: File) -> Result<Self, Failure> {
+    pub(super) fn of(content: &Content) -> Result<Self, Failure> {
         let (separator, cells) = heading(content)?;
-        let is_crlf = is_crlf(file).map_err(|why| content.unreadable(&why))?;
+        let is_crlf = is_crlf(content.open()?).map_err(|why| content.unreadable(&why))?;
         let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n" };
         let mut reader = reader(separator, content.open()?, end);
         let mut record = ByteRecord::new();

@@ -121,10 +121,9 @@ impl<'a> Rows<'a> {
         content: &'a Content,
         environment: Option<Environment>,
     ) -> Result<Self, Failure> {
-        let file = content.open()?;
         let reader = match content.form() {
-            Form::Csv => Reader::Csv(Box::new(CsvRows::of(content, file)?)),
-            Form::Lines => Reader::Lines(BufReader::new(file), 0),
+            Form::Csv => Reader::Csv(Box::new(CsvRows::of(content)?)),
+            Form::Lines => Reader::Lines(BufReader::new(content.open()?), 0),
         };
         Ok(Self { content, environment, reader })
     }
