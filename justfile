@@ -18,7 +18,7 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking
 
-# Durable orders a second over HTTP, and a call of the SDK, each beside its peers.
+# Durable orders a second over HTTP, the mock server, a call of the SDK, each beside its peers.
 bench:
     cargo bench --workspace
 

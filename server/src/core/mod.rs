@@ -4,6 +4,7 @@
 //! which the store commits whole or not at all.
 
 pub mod access;
+pub mod activity;
 pub mod admin;
 pub mod carrier;
 pub mod carrier_keys;
@@ -22,6 +23,7 @@ pub mod refusal;
 pub mod sample;
 pub mod scenario;
 pub mod secrets;
+pub mod session;
 pub mod site;
 pub mod state;
 pub mod tenant;

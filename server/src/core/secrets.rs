@@ -1,5 +1,5 @@
-//! What derives from the database's one secret: the hashes of API and carrier keys and the signature
-//! of label links, each with a key of its own.
+//! What derives from the database's one secret: the hashes of API and carrier keys and of sessions,
+//! the signature of label links, the tokens of forms, each with a key of its own.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -15,6 +15,8 @@ pub struct Secrets {
     carrier_keys: [u8; 32],
     admin_tokens: [u8; 32],
     label_links: [u8; 32],
+    sessions: [u8; 32],
+    forms: [u8; 32],
 }
 
 impl std::fmt::Debug for Secrets {
@@ -31,6 +33,8 @@ impl Secrets {
             carrier_keys: mac(secret, &[b"carrier keys"]),
             admin_tokens: mac(secret, &[b"admin tokens"]),
             label_links: mac(secret, &[b"label links"]),
+            sessions: mac(secret, &[b"dashboard sessions"]),
+            forms: mac(secret, &[b"dashboard forms"]),
         }
     }
 
@@ -42,6 +46,16 @@ impl Secrets {
     /// The hash under which a carrier key is stored.
     pub fn hash_of_carrier(&self, key: &CarrierKey) -> [u8; 32] {
         mac(&self.carrier_keys, &[key.secret().as_bytes()])
+    }
+
+    /// The hash under which a session of the dashboard is stored.
+    pub fn hash_of_session(&self, token: &str) -> [u8; 32] {
+        mac(&self.sessions, &[token.as_bytes()])
+    }
+
+    /// What the forms hold that are shown to whoever has this cookie, and to nobody else.
+    pub fn form_token(&self, cookie: &str) -> String {
+        URL_SAFE_NO_PAD.encode(mac(&self.forms, &[cookie.as_bytes()]))
     }
 
     /// The hash under which an admin token is stored.

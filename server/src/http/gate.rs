@@ -12,7 +12,7 @@ use axum::{
 use futures_util::FutureExt;
 use parcelo::{ErrorCode, Operation, header as names};
 
-use super::{Api, Refused, answer, body::header_text, health, legacy, public};
+use super::{Api, Refused, answer, body::header_text, dashboard, health, legacy, public};
 use crate::{
     clock::{Millis, stopwatch},
     core::{
@@ -55,18 +55,32 @@ impl Guest {
 enum Dress {
     Plain,
     Public(public::Visit),
+    Dashboard(dashboard::Visit),
     Legacy,
 }
 
 impl Dress {
     fn of(api: &Api, request: &Request) -> Self {
         let path = request.uri().path();
-        if is_under(public::FOLDER, path) {
+        if is_under(dashboard::FOLDER, path)
+            && let Some(visit) = dashboard::Visit::of(request, client_of(api, request))
+        {
+            Self::Dashboard(visit)
+        } else if is_under(public::FOLDER, path) {
             Self::Public(public::Visit::of(api.environment, request))
         } else if legacy::has(path) {
             Self::Legacy
         } else {
             Self::Plain
+        }
+    }
+
+    /// Tells handlers for whom they write.
+    fn join(&self, extensions: &mut Extensions) {
+        match self {
+            Self::Public(visit) => drop(extensions.insert(visit.clone())),
+            Self::Dashboard(visit) => drop(extensions.insert(visit.clone())),
+            Self::Plain | Self::Legacy => {}
         }
     }
 }
@@ -82,9 +96,7 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
         Ok(guest) => {
             request.extensions_mut().insert(RequestId(request_id.clone()));
             guest.join(request.extensions_mut());
-            if let Dress::Public(visit) = &dress {
-                request.extensions_mut().insert(visit.clone());
-            }
+            dress.join(request.extensions_mut());
             guarded(next.run(request)).await
         }
         Err(refusal) => Refused(refusal).into_response(),
@@ -92,6 +104,7 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
     let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
     let response = match dress {
         Dress::Public(visit) => visit.dress(response),
+        Dress::Dashboard(visit) => visit.dress(response),
         Dress::Legacy => legacy::dress(&api, response),
         Dress::Plain => response,
     };

@@ -7,6 +7,7 @@ mod admin;
 mod answer;
 mod body;
 mod carriers;
+mod dashboard;
 pub(crate) mod described;
 mod docs;
 mod document;
@@ -28,7 +29,7 @@ mod tracking;
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Extension, Router,
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
@@ -109,14 +110,15 @@ fn gated(routes: Router<Api>, api: Api) -> Router {
         .with_state(api)
 }
 
-/// The routes of the admin listener; operators ask it whether the process lives, and what it does.
+/// The routes of the admin listener: the dashboard, whether the process lives, and what it does.
 pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready))
         .route(metrics::PATH, get(metrics::scrape))
-        .merge(admin::routes(&api));
-    gated(routes, api)
+        .merge(admin::routes(&api))
+        .merge(dashboard::routes());
+    gated(routes, api).layer(Extension(dashboard::Here::default()))
 }
 
 fn operation(operation: Operation, handler: MethodRouter<Api>) -> Router<Api> {

@@ -6,7 +6,7 @@ use super::{
     Failure,
     args::{DatabaseArg, ListKeys, name},
     keys::{open, open_existing},
-    print, secrets,
+    password, print, secrets,
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -21,6 +21,8 @@ pub(super) enum Accounts {
     Create(CreateAccount),
     /// List the accounts.
     List(ListKeys),
+    /// Set the password with which an account signs in to the dashboard; its sessions end.
+    Password(password::SetPassword),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -39,6 +41,7 @@ pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
     match command {
         Accounts::Create(options) => create(options).await,
         Accounts::List(options) => list(&options),
+        Accounts::Password(options) => password::set(options).await,
     }
 }
 

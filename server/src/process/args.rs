@@ -49,7 +49,7 @@ pub(super) enum Command {
     /// Make, list and revoke tokens for the admin API; works while a server runs on the same database.
     #[command(subcommand)]
     Tokens(Tokens),
-    /// Make and list accounts; works while a server runs on the same database.
+    /// Make and list accounts, and say who may sign in to the dashboard; works while a server runs on the same database.
     #[command(subcommand)]
     Accounts(Accounts),
     /// Copy the database as it is at this moment; works while a server runs on it.

@@ -7,6 +7,7 @@ mod carriers;
 mod keys;
 mod legacy;
 mod mock;
+mod password;
 mod print;
 mod serve;
 mod tokens;
@@ -91,6 +92,18 @@ pub enum Failure {
     /// No carrier key has this id.
     #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
     NoSuchCarrierKey(String),
+    /// A password that is too easy to guess, or none.
+    #[error("a password is one line of 12 to 200 characters")]
+    WeakPassword,
+    /// The password cannot be read.
+    #[error("the password cannot be read: {0}")]
+    NoPassword(io::Error),
+    /// The password was typed in two ways.
+    #[error("the two passwords are different; nothing was changed")]
+    TwoPasswords,
+    /// The password cannot be hashed.
+    #[error("the password could not be hashed; is there memory left?")]
+    Password,
     /// No admin token has this id.
     #[error("no admin token has the id {0}; `parcelo-server tokens list` shows them")]
     NoSuchToken(String),

@@ -46,6 +46,27 @@ pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) {
     }
 }
 
+/// The first password of the dashboard, and where it is.
+pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>) {
+    let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
+    println!(
+        "\nThe dashboard{place}: account {account}, with this password, shown this once only:\n"
+    );
+    println!("  {password}\n");
+    println!("`parcelo-server accounts password {account}` sets another one.");
+}
+
+/// Asks twice, so that nobody is locked out by a slip; none when the two are different.
+pub(super) fn ask_password() -> io::Result<Option<String>> {
+    let password = rpassword::prompt_password("New password: ")?;
+    let again = rpassword::prompt_password("The same again: ")?;
+    Ok((password == again).then_some(password))
+}
+
+pub(super) fn password_set(account: &str) {
+    println!("{account} signs in to the dashboard with the new password; its sessions have ended.");
+}
+
 pub(super) fn json(value: &impl Serialize) {
     println!("{}", String::from_utf8_lossy(&to_body(value)));
 }

@@ -6,6 +6,7 @@
 mod callers;
 mod carriers;
 mod changes;
+mod dashboard;
 mod deliveries;
 mod endpoints;
 mod keys;
@@ -16,9 +17,11 @@ mod manifests;
 mod metrics;
 mod orders;
 mod parcels;
+mod passwords;
 mod replay;
 mod sandbox;
 mod settings;
+mod sign_in;
 mod steps;
 mod tokens;
 mod turns;
@@ -35,14 +38,17 @@ use crate::{
 };
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
+pub use dashboard::OwnParcel;
 pub use deliveries::Delivery;
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
 pub use metrics::{Metrics, Request};
 pub use parcels::LabelFile;
+pub use passwords::hash_password;
 pub use replay::Keyed;
 pub use settings::{Limits, Settings};
+pub use sign_in::{Entry, Knock};
 pub use steps::Fired;
 
 /// The service, shared by all that serve it.
@@ -57,6 +63,7 @@ pub struct Service {
     turns: turns::Turns,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
+    door: sign_in::Door,
 }
 
 /// The answer to a write.
@@ -73,8 +80,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses, metrics) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics }
+        let (limiter, callers, turns, legacy_uses, metrics, door) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics, door }
     }
 
     /// The present moment.

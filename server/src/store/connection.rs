@@ -15,13 +15,14 @@ const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
     include_str!("migrations/0004_legacy.sql"),
     include_str!("migrations/0005_webhooks.sql"),
     include_str!("migrations/0006_admin.sql"),
+    include_str!("migrations/0007_dashboard.sql"),
 ];
 
 /// A connection that writes to a file, durably.

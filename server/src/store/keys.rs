@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use parcelo::CountryCode;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::parcels::damaged;
+use super::{Store, StoreError, parcels::damaged};
 use crate::{
     clock::Millis,
     core::{AccountKey, AccountRecord, Countries, KeyRecord, NewKey, Tenant},
@@ -24,6 +24,24 @@ macro_rules! select_keys {
             $rest
         )
     };
+}
+
+impl Store {
+    /// An account's API keys, newest first, revoked or not.
+    pub fn keys_of(&self, account: AccountKey) -> Result<Vec<KeyRecord>, StoreError> {
+        self.read(|db| {
+            let sql = select_keys!("WHERE k.tenant / 2 = ?1 ORDER BY k.id DESC");
+            db.prepare_cached(sql)?.query_map([account.0], read)?.collect()
+        })
+    }
+
+    /// One of an account's API keys.
+    pub fn key_of(&self, account: AccountKey, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+        self.read(|db| {
+            let sql = select_keys!("WHERE k.public_id = ?1 AND k.tenant / 2 = ?2");
+            db.prepare_cached(sql)?.query_row(params![id, account.0], read).optional()
+        })
+    }
 }
 
 /// Whether there is any account.

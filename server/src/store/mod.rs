@@ -22,6 +22,7 @@ mod outbox;
 mod parcels;
 mod readers;
 mod records;
+mod sessions;
 mod tokens;
 mod work;
 mod writer;

@@ -12,9 +12,11 @@
 mod access;
 mod admin;
 mod api;
+mod browser;
 mod carrier;
 mod clock;
 mod crowd;
+mod dashboard;
 mod deliveries;
 mod document;
 mod faults;

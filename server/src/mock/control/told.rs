@@ -1,6 +1,6 @@
 //! What the controls answer.
 
-use parcelo::{Deleted, ParcelStatus, TrackingNumber, model::time};
+use parcelo::{Deleted, Operation, ParcelStatus, TrackingNumber, model::time};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -142,7 +142,7 @@ impl LoggedRequest {
     fn of(request: &Recorded) -> Self {
         Self {
             at: time::to_text(request.at),
-            operation: request.operation.map(|operation| operation.name()),
+            operation: request.operation.map(Operation::name),
             method: request.method.clone(),
             path: request.path.clone(),
             parameter: request.parameter.clone(),
