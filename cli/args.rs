@@ -1,6 +1,7 @@
 //! The command line as it is typed. What people read about it stands in `texts`; what it means is
 //! decided in `resolve`.
 
+mod import;
 mod tools;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -17,6 +18,7 @@ use crate::{
     voice::{Format, Voice},
 };
 
+pub(crate) use import::Import;
 pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Shell, Watch, Webhook};
 
 /// The whole command line.
@@ -63,6 +65,7 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Order {
     Create(Create),
+    Import(Import),
     Void(Void),
     Validate(Validate),
     Template(Template),
@@ -130,6 +133,8 @@ pub(crate) struct Validate {
 pub(crate) struct Template {
     #[arg(long, value_name = "CODE", default_value = "EC")]
     pub(crate) country: String,
+    #[arg(long)]
+    pub(crate) csv: bool,
 }
 
 #[derive(Debug, ClapArgs)]

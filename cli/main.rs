@@ -9,6 +9,7 @@ mod failure;
 mod fields;
 mod findings;
 mod help;
+mod import;
 mod input;
 mod output;
 mod picture;

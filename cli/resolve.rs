@@ -2,6 +2,7 @@
 
 mod access;
 mod around;
+mod import;
 
 use std::{
     env,
@@ -9,8 +10,8 @@ use std::{
 };
 
 use parcelo::{
-    Client, CountryCode, LabelFormat, Language, ManifestRequest, ParcelStatus, ReprintRequest,
-    TrackingNumber, VoidRequest,
+    Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ParcelStatus,
+    ReprintRequest, TrackingNumber, VoidRequest,
 };
 
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     dry_run::DryRun,
     failure::Failure,
     fields::{Field, OrderInput},
+    import::Plan,
     input::{self, Source},
     output, requests,
     settings::{self, Settings},
@@ -46,6 +48,17 @@ pub(crate) enum Job {
     },
     Sample {
         country: CountryCode,
+    },
+    SampleCsv,
+    Import {
+        client: Client,
+        plan: Box<Plan>,
+        voice: Voice,
+    },
+    /// An import of which nothing is sent.
+    CheckImport {
+        environment: Option<Environment>,
+        plan: Box<Plan>,
     },
     Submit {
         client: Client,
@@ -219,6 +232,8 @@ impl Caller {
                 self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
                 Ok(Job::Validate { sources })
             }
+            Order::Import(import) => self.import(import),
+            Order::Template(template) if template.csv => Ok(Job::SampleCsv),
             Order::Template(template) => Ok(Job::Sample { country: country(&template.country)? }),
         }
     }

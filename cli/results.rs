@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{failure::Failure, findings::Finding, texts::Said};
+use crate::{failure::Failure, findings::Finding, import::Imported, texts::Said};
 use parcelo::{
     CreatedOrder, FieldFault, Health, IdempotencyKey, LabelFormat, LabelMetadata, Manifest,
     OrderRequest, Outcome, PageMeta, ParcelSummary, Reply, SandboxReset, TrackingNumber,
@@ -23,6 +23,9 @@ pub(crate) struct Done {
 pub(crate) enum Results {
     /// Help or version, as it is to be shown.
     Help(String),
+    /// A file for imports to start from: each column's name and sample.
+    Columns(Vec<[String; 2]>),
+    Imported(Box<Imported>),
     /// A sample order.
     Sample(Box<OrderRequest>),
     /// A file's content, as it is.
@@ -110,6 +113,8 @@ impl Results {
             Self::Manifest(manifest) => &manifest.warnings,
             Self::Help(_)
             | Self::Sample(_)
+            | Self::Columns(_)
+            | Self::Imported(_)
             | Self::File(_)
             | Self::Voided(_)
             | Self::Verdicts(_)

@@ -11,6 +11,7 @@ macro_rules! texts {
 }
 
 pub(crate) mod around;
+pub(crate) mod import;
 
 use parcelo::Language;
 
@@ -352,8 +353,9 @@ mod tests {
         let same_word = ["ERROR", "BYTES", "URL", "N", "AS_IS", "CHECK_DNS"];
         let helps = COMMAND_HELP.iter().chain(ARGUMENT_HELP).chain(VALUE_NAMES);
         let helps = helps.chain(around::COMMAND_HELP).chain(around::ARGUMENT_HELP);
-        let helps = helps.chain(around::VALUE_NAMES);
-        for (name, text) in ALL.iter().chain(around::ALL).chain(helps) {
+        let helps = helps.chain(around::VALUE_NAMES).chain(import::COMMAND_HELP);
+        let helps = helps.chain(import::ARGUMENT_HELP).chain(import::VALUE_NAMES);
+        for (name, text) in ALL.iter().chain(around::ALL).chain(import::ALL).chain(helps) {
             assert!(!text.en.is_empty() && !text.es.is_empty(), "{name}");
             assert_eq!(places(text.en), places(text.es), "{name}");
             assert_eq!(text.en == text.es, same_word.contains(name), "{name}");

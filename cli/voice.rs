@@ -94,9 +94,9 @@ pub(crate) fn value<'a>(
     None
 }
 
-/// What follows a short option in `-ojson`, `-o=json` or `-vo`; `-v` takes no value.
+/// What follows a short option in `-ojson`, `-o=json` or `-vo`; `-v` and `-q` take no value.
 fn after_short(argument: &str, short: char) -> Option<&str> {
-    let cluster = argument.strip_prefix('-')?.trim_start_matches('v');
+    let cluster = argument.strip_prefix('-')?.trim_start_matches(['v', 'q']);
     let rest = cluster.strip_prefix(short)?;
     Some(rest.strip_prefix('=').unwrap_or(rest))
 }

@@ -4,6 +4,8 @@ mod api;
 mod config;
 mod create;
 mod doctor;
+mod import;
+mod import_row;
 mod label;
 mod listen;
 mod manifest;
@@ -37,6 +39,9 @@ pub(crate) fn run(job: Job) -> Result<Done, Failure> {
     match job {
         Job::Validate { sources } => validate::validate(&sources),
         Job::Sample { country } => Ok(sample::show(country)),
+        Job::SampleCsv => Ok(Done::with(Results::Columns(crate::import::sample()))),
+        Job::CheckImport { environment, plan } => import::check(environment, &plan),
+        Job::Import { client, plan, voice } => waiting(import::import(&client, &plan, voice)),
         Job::Create { client, order, label } => {
             waiting(create::create(&client, &order, label.as_ref()))
         }

@@ -8,13 +8,20 @@ use parcelo::{
     TrackingRecord, VoidedOrders, Warning, time,
 };
 
-use super::{findings, json::word};
+use super::{findings, import, json::word};
 use crate::results::{Created, Results, SavedLabel, Verdict, Written};
 
 pub(super) fn write(out: &mut impl Write, results: &Results, language: Language) -> io::Result<()> {
+    if let Results::Imported(imported) = results {
+        return import::write_csv(out, imported);
+    }
     let mut rows = Writer::from_writer(out);
     match results {
-        Results::Help(_) | Results::File(_) | Results::Sample(_) => {}
+        Results::Help(_)
+        | Results::File(_)
+        | Results::Sample(_)
+        | Results::Columns(_)
+        | Results::Imported(_) => {}
         Results::Created(created) => write_created(&mut rows, created)?,
         Results::Verdicts(verdicts) => write_verdicts(&mut rows, verdicts, language)?,
         Results::Voided(voided) => write_voided(&mut rows, voided, language)?,

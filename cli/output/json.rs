@@ -9,7 +9,7 @@ use parcelo::{
 };
 use serde::Serialize;
 
-use super::{findings, is_command};
+use super::{findings, import, is_command};
 use crate::results::{Created, List, Listing, Results, SavedLabel, Verdict, Written};
 
 /// How documents follow one another.
@@ -70,7 +70,8 @@ struct LabelView<'a> {
 
 pub(super) fn write(out: &mut impl Write, results: &Results, layout: Layout) -> io::Result<()> {
     match results {
-        Results::Help(_) | Results::File(_) => Ok(()),
+        Results::Help(_) | Results::File(_) | Results::Columns(_) => Ok(()),
+        Results::Imported(imported) => import::write_json(out, imported, layout),
         Results::Sample(order) => one(out, order, layout),
         Results::Created(created) => one(out, &CreatedView::of(created), layout),
         Results::Health(health) => one(out, health, layout),

@@ -7,11 +7,14 @@ mod errors;
 mod events;
 mod findings;
 mod grid;
+mod import;
 mod json;
+mod progress;
 mod table;
 mod watch;
 
 pub(crate) use events::{Events, Message};
+pub(crate) use progress::Progress;
 pub(crate) use watch::Screen;
 
 use std::{
@@ -62,6 +65,7 @@ fn write_results(results: &Results, voice: Voice) -> io::Result<()> {
             raw.write_all(content)?;
             raw.flush()?;
         }
+        Results::Columns(columns) => import::write_sample(&mut out, columns)?,
         results => match voice.format {
             Format::Ndjson => json::write(&mut out, results, Layout::Lines)?,
             Format::Json => json::write(&mut out, results, Layout::Document)?,

@@ -11,7 +11,7 @@ use parcelo::{
 use super::{
     errors, findings,
     grid::{headed, write_facts, write_table},
-    plain,
+    import, plain,
 };
 use crate::{
     results::{Created, Results, SavedLabel, Verdict, Written},
@@ -20,7 +20,8 @@ use crate::{
 
 pub(super) fn write(out: &mut impl Write, results: &Results, language: Language) -> io::Result<()> {
     match results {
-        Results::Help(_) | Results::File(_) | Results::Sample(_) => Ok(()),
+        Results::Help(_) | Results::File(_) | Results::Sample(_) | Results::Columns(_) => Ok(()),
+        Results::Imported(imported) => import::write_people(out, imported, language),
         Results::Created(created) => write_created(out, created, language),
         Results::Verdicts(verdicts) => {
             verdicts.iter().try_for_each(|verdict| write_verdict(out, verdict, language))

@@ -10,6 +10,7 @@
 mod checkups;
 mod dry_runs;
 mod exits;
+mod imports;
 mod journey;
 mod labels;
 #[cfg(unix)]

@@ -38,7 +38,10 @@ pub(crate) struct Ran {
 impl Shop {
     pub(crate) async fn open() -> Self {
         let clock = Clock::frozen("2026-01-05T08:00:00Z");
-        let server = MockServer::builder().clock(clock).seed(42).start().await;
+        Self::of(MockServer::builder().clock(clock).seed(42).start().await)
+    }
+
+    pub(crate) fn of(server: MockServer) -> Self {
         let key = server.key().issue();
         let desk = Desk::new(key.secret(), server.url());
         Self { server, key, desk }

@@ -9,10 +9,11 @@ use crate::{
 
 type Variables = &'static [(&'static str, &'static str)];
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 31] = [
     "",
     "order",
     "order create",
+    "order import",
     "order void",
     "order validate",
     "order template",

@@ -1,0 +1,207 @@
+//! Rows of a CSV file become JSON orders, as the API spells them: which character separates cells,
+//! which numbers a cell can hold, what is not text.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Chain, Read},
+};
+
+use csv::{ByteRecord, ReaderBuilder};
+use parcelo::Decimal;
+use serde_json::{Map, Value, json};
+
+use super::{
+    columns::{Column, Header, Kind, Place},
+    rows::{Raw, RowFault},
+    source::Content,
+};
+use crate::{
+    failure::Failure,
+    texts::{self as words, import as texts},
+};
+
+/// The rows of a CSV file after its headings.
+pub(super) struct CsvRows {
+    reader: Reader,
+    /// Lines end with CR LF, of which the parser leaves the LF to the next row.
+    is_crlf: bool,
+    header: Header,
+    record: ByteRecord,
+    /// Line breaks inside cells so far: a spreadsheet counts rows, not lines.
+    breaks: u64,
+}
+
+/// Every row ends with a line break, the last one too.
+type Reader = csv::Reader<Chain<File, &'static [u8]>>;
+
+const SEPARATORS: [u8; 3] = *b",;\t";
+
+impl CsvRows {
+    pub(super) fn of(content: &Content) -> Result<Self, Failure> {
+        let (separator, cells) = heading(content)?;
+        let is_crlf = is_crlf(content.open()?).map_err(|why| content.unreadable(&why))?;
+        let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n" };
+        let mut reader = reader(separator, content.open()?, end);
+        let mut record = ByteRecord::new();
+        reader.read_byte_record(&mut record).map_err(|why| content.unreadable(&why.into()))?;
+        if cells.iter().all(|cell| cell.trim().is_empty()) {
+            return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
+        }
+        let header = Header::read(&cells).map_err(|faults| {
+            Failure::invalid(texts::BAD_HEADER, faults.into_iter().map(RowFault::into).collect())
+                .hint(texts::SEE_COLUMNS)
+        })?;
+        let breaks = breaks(&record);
+        Ok(Self { reader, is_crlf, header, record, breaks })
+    }
+
+    pub(super) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub(super) fn next(&mut self) -> std::io::Result<Option<Raw>> {
+        loop {
+            if !self.reader.read_byte_record(&mut self.record)? {
+                return Ok(None);
+            }
+            let inside = breaks(&self.record);
+            let own = inside + u64::from(!self.is_crlf);
+            // Blank lines before the row count as well.
+            let start = self.reader.position().line().saturating_sub(own);
+            let number = start.saturating_sub(self.breaks);
+            self.breaks += inside;
+            if self.record.iter().all(|cell| cell.trim_ascii().is_empty()) {
+                continue;
+            }
+            let mut products = Vec::new();
+            let body = self.body(&mut products);
+            return Ok(Some(Raw { number, body, products }));
+        }
+    }
+
+    fn body(&self, products: &mut Vec<usize>) -> Result<Value, Box<RowFault>> {
+        let surplus = self.record.iter().skip(self.header.len());
+        if surplus.into_iter().any(|cell| !cell.trim_ascii().is_empty()) {
+            return Err(Box::new(RowFault::new("TOO_MANY_CELLS", texts::MANY_CELLS)));
+        }
+        let mut order =
+            json!({"sender": {"address": {}}, "receiver": {"address": {}}, "parcelDetails": {}});
+        let mut items = std::collections::BTreeMap::<usize, Value>::new();
+        for (index, (cell, place)) in self.record.iter().zip(self.header.places()).enumerate() {
+            let cell =
+                std::str::from_utf8(cell).map_err(|_| Box::new(self.not_text(index)))?.trim();
+            match place {
+                Place::Own => {}
+                _ if cell.is_empty() => {}
+                Place::Field(column) => set(&mut order, column, cell),
+                Place::Product(number, column) => {
+                    set(items.entry(number).or_insert_with(|| json!({})), column, cell);
+                }
+            }
+        }
+        if !items.is_empty() {
+            products.extend(items.keys());
+            let items = items.into_values().collect();
+            order.as_object_mut().map(|order| order.insert("products".to_owned(), items));
+        }
+        Ok(order)
+    }
+
+    fn not_text(&self, cell: usize) -> RowFault {
+        let column = self.header.heading(cell).map(str::to_owned);
+        RowFault { column, ..RowFault::new("NOT_UTF8", texts::NOT_UTF8) }
+    }
+}
+
+fn reader(separator: u8, file: File, end: &'static [u8]) -> Reader {
+    let mut builder = ReaderBuilder::new();
+    let builder = builder.delimiter(separator).has_headers(false).flexible(true);
+    builder.from_reader(file.chain(end))
+}
+
+fn is_crlf(file: File) -> std::io::Result<bool> {
+    let mut line = Vec::new();
+    BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line)?;
+    Ok(line.ends_with(b"\r\n"))
+}
+
+/// More than headings take.
+const LONGEST: u64 = 1 << 20;
+
+/// The headings, and the separator by which most of them are known.
+fn heading(content: &Content) -> Result<(u8, Vec<String>), Failure> {
+    let mut best = (0, SEPARATORS[0], Vec::new());
+    for separator in SEPARATORS {
+        let mut record = ByteRecord::new();
+        let mut reader = reader(separator, content.open()?, b"\n");
+        reader.read_byte_record(&mut record).map_err(|why| content.unreadable(&why.into()))?;
+        let cells: Vec<_> =
+            record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
+        let known = Header::recognised(&cells);
+        if known > best.0 || best.2.is_empty() {
+            best = (known, separator, cells);
+        }
+    }
+    Ok((best.1, best.2))
+}
+
+fn breaks(record: &ByteRecord) -> u64 {
+    record.iter().flatten().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// Puts a cell where its column belongs.
+fn set(order: &mut Value, column: &Column, cell: &str) {
+    let value = match column.kind {
+        Kind::Text => Value::from(cell),
+        Kind::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
+    };
+    let mut place = order;
+    for name in column.path.split('.') {
+        if !place.is_object() {
+            *place = Value::Object(Map::new());
+        }
+        place = &mut place[name];
+    }
+    *place = value;
+}
+
+/// A number with a decimal point, or with a decimal comma and one or two digits after it: `1,250`
+/// may be either, and what is not clear is left to the rules, which refuse it.
+fn number(cell: &str) -> Option<Value> {
+    let text = match cell.split_once(',') {
+        Some((whole, rest)) if (1..=2).contains(&rest.len()) => format!("{whole}.{rest}"),
+        Some(_) => return None,
+        None => cell.to_owned(),
+    };
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
+    let decimal = text.parse::<Decimal>().ok().filter(|_| plain)?;
+    parcelo::model::decimal::to_number(decimal).map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_a_number_when_there_is_no_doubt() {
+        let table = [
+            ("45.50", Some(json!(45.5))),
+            ("45,50", Some(json!(45.5))),
+            ("7", Some(json!(7))),
+            ("007", Some(json!(7))),
+            ("-1", Some(json!(-1))),
+            ("0,5", Some(json!(0.5))),
+            ("1,250", None),
+            ("1,250.00", None),
+            ("1.250,00", None),
+            ("$5", None),
+            ("1e3", None),
+            ("1_000", None),
+            ("", None),
+            ("kg", None),
+        ];
+        for (cell, expected) in table {
+            assert_eq!(number(cell), expected, "{cell}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What is imported, so that it can be read twice: a file as it is, anything else (standard input,
+//! a pipe) through a temporary file.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, Read, Seek},
+};
+
+use crate::{failure::Failure, input::Source, texts::import as texts};
+
+/// A file of rows that can be opened more than once.
+#[derive(Debug)]
+pub(crate) struct Content {
+    file: File,
+    name: String,
+    form: Form,
+}
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A row of headings, then an order a row.
+    Csv,
+    /// An order as JSON on each line.
+    Lines,
+}
+
+const MARK: &[u8] = b"\xef\xbb\xbf";
+/// The byte order marks of UTF-16, which some programs call Unicode.
+const WIDE: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+impl Content {
+    pub(crate) fn of(source: &Source) -> Result<Self, Failure> {
+        let name = source.name();
+        let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
+        let mut file = match source {
+            Source::File(path) => {
+                let file = File::open(path).map_err(unreadable)?;
+                let kind = file.metadata().map_err(unreadable)?;
+                if kind.is_dir() {
+                    return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+                }
+                if kind.is_file() { file } else { spooled(file).map_err(unreadable)? }
+            }
+            Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
+        };
+        let mut start = Vec::new();
+        file.by_ref().take(4096).read_to_end(&mut start).map_err(unreadable)?;
+        if WIDE.iter().any(|mark| start.starts_with(mark)) {
+            return Err(Failure::usage(texts::WIDE_TEXT, texts::SAVE_UTF8));
+        }
+        let form = form(source, &start);
+        Ok(Self { file, name, form })
+    }
+
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// From the beginning, without the byte order mark.
+    pub(crate) fn open(&self) -> Result<File, Failure> {
+        self.rewound().map_err(|why| self.unreadable(&why))
+    }
+
+    fn rewound(&self) -> io::Result<File> {
+        // Clones of a handle share their place, so that there is one reader at a time.
+        let mut file = self.file.try_clone()?;
+        file.rewind()?;
+        let mut start = Vec::new();
+        file.by_ref().take(MARK.len() as u64).read_to_end(&mut start)?;
+        if start != MARK {
+            file.rewind()?;
+        }
+        Ok(file)
+    }
+
+    pub(crate) fn unreadable(&self, why: &io::Error) -> Failure {
+        Failure::unreadable(&self.name, why)
+    }
+}
+
+fn spooled(mut from: impl Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut from, &mut file)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// By the file's ending, else by what it begins with.
+fn form(source: &Source, start: &[u8]) -> Form {
+    let ending = match source {
+        Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),
+        Source::Stdin => OsString::new(),
+    };
+    let first = start.strip_prefix(MARK).unwrap_or(start).trim_ascii_start().first();
+    match ending.to_str().unwrap_or_default() {
+        "csv" | "tsv" | "txt" => Form::Csv,
+        "ndjson" | "jsonl" => Form::Lines,
+        _ if matches!(first, Some(b'{' | b'[')) => Form::Lines,
+        _ => Form::Csv,
+    }
+}

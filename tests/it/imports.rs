@@ -1,0 +1,213 @@
+//! `order import`: a file becomes parcels with labels, each once, whatever is wrong with the file or
+//! happens on the way.
+
+mod endurance;
+mod files;
+mod resumed;
+
+use std::{collections::HashMap, fs};
+
+use parcelo::Operation;
+use serde_json::Value;
+
+use crate::shop::{Ran, Shop};
+
+const HEADINGS: &str = "reference,sender_name,sender_phone,sender_line1,sender_city,sender_state,\
+    sender_zip,sender_country,receiver_name,receiver_phone,receiver_national_id,receiver_id_type,\
+    receiver_line1,receiver_city,receiver_province,receiver_zip,receiver_country,weight_kg,\
+    declared_value,customs_description,customs_hs_code";
+
+/// A row that keeps the rules without a warning.
+fn row(reference: &str) -> String {
+    format!(
+        "{reference},Ana Ruiz,+13055550100,8400 NW 25th St,Miami,FL,33122,US,Luis Paredes,\
+         +593991234567,1714307103,cedula,Av. Amazonas N34-451,Quito,Pichincha,170515,EC,1.25,45.5,\
+         Cotton shirts,610910"
+    )
+}
+
+fn sheet(rows: &[String]) -> String {
+    format!("{HEADINGS}\n{}\n", rows.join("\n"))
+}
+
+fn rows(count: usize) -> Vec<String> {
+    (1..=count).map(|n| row(&format!("A-{n}"))).collect()
+}
+
+impl Shop {
+    fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.desk.path(name), content).unwrap();
+    }
+
+    /// Imports `orders.csv` into `out`.
+    fn import(&self, options: &str) -> Ran {
+        self.run(&format!("order import orders.csv --labels out {options}"))
+    }
+
+    fn results(&self) -> Vec<HashMap<String, String>> {
+        records(&self.desk.read("out/orders.csv.results.csv"))
+    }
+
+    fn creations(&self) -> usize {
+        self.server.requests().of(Operation::CreateOrder).count()
+    }
+
+    /// How many label files there are; each is whole.
+    fn labels(&self) -> usize {
+        let files = fs::read_dir(self.desk.path("out")).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        let labels = files.filter(|file| file.extension().is_some_and(|ending| ending == "pdf"));
+        labels
+            .inspect(|file| {
+                let content = fs::read(file).unwrap();
+                let end = String::from_utf8_lossy(&content[content.len() - 8..]).into_owned();
+                assert!(
+                    content.starts_with(b"%PDF-") && end.contains("%%EOF"),
+                    "{}",
+                    file.display()
+                );
+            })
+            .count()
+    }
+}
+
+fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
+    csv::Reader::from_reader(csv).deserialize().map(Result::unwrap).collect()
+}
+
+fn outcomes(ran: &Ran) -> Vec<String> {
+    ran.lines().iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_becomes_parcels_with_labels_and_results() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(3)));
+    let ran = shop.import("");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
+    assert_eq!(ran.stderr, "3 of 3 rows: 3 done, 0 not\n");
+    assert_eq!((shop.creations(), shop.labels()), (3, 3));
+    let results = shop.results();
+    let told: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();
+    assert_eq!(told, [("2", "A-1"), ("3", "A-2"), ("4", "A-3")]);
+    for row in results {
+        let (number, file) = (&row["trackingNumber"], &row["labelFile"]);
+        assert_eq!((&*row["outcome"], file), ("created", &format!("out/label-{number}.pdf")));
+        assert!(shop.desk.path(file).is_file());
+    }
+    let listed = shop.run("parcel list -o ndjson").lines();
+    assert_eq!(listed.len(), 3);
+    shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
+    let shop = Shop::open().await;
+    let zip = row("A-2").replace("170515", "99");
+    let two = row("A-3").replace("1.25", "heavy").replace(",EC,", ",ec,");
+    shop.put("orders.csv", sheet(&[row("A-1"), zip, two, row("")]));
+    let ran = shop.import("");
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert_eq!((shop.creations(), shop.labels()), (1, 1));
+    assert!(ran.stderr.contains("--resume"), "{ran:?}");
+    let results = shop.results();
+    let told: Vec<_> = results
+        .iter()
+        .map(|row| (&*row["row"], &*row["outcome"], &*row["column"], &*row["suggestion"]))
+        .collect();
+    let expected = [
+        ("2", "created", "", ""),
+        ("3", "invalid", "receiver_zip", ""),
+        ("4", "invalid", "receiver_country", "EC"),
+        ("4", "invalid", "weight_kg", ""),
+        ("5", "invalid", "reference", ""),
+    ];
+    assert_eq!(told, expected);
+    for row in &results[1..] {
+        assert!(!row["message"].is_empty() && row["message"] != row["message_es"], "{row:?}");
+        assert!(ran.text().contains(&row["message"]), "{ran:?}");
+    }
+
+    shop.put("orders.csv", sheet(&rows(3)));
+    let ran = shop.run("order import orders.csv --labels out --resume -o ndjson --lang es");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
+    assert_eq!(outcomes(&ran), ["done_before", "created", "created"]);
+    assert_eq!((shop.creations(), shop.labels()), (3, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_when_only_checked_or_not_all_are_valid_and_that_was_asked_for() {
+    let shop = Shop::open().await;
+    let bad = row("A-2").replace(",EC,", ",XX,");
+    for (rows, options, code, words) in [
+        (vec![row("A-1"), row("A-2")], "--dry-run", 0, ["valid", "valid"]),
+        (vec![row("A-1"), bad.clone()], "--dry-run", 3, ["valid", "invalid"]),
+        (vec![row("A-1"), bad.clone()], "--all-or-nothing", 3, ["not_sent", "invalid"]),
+        (vec![bad.clone(), bad.replace("A-2", "A-1")], "", 3, ["invalid", "invalid"]),
+    ] {
+        shop.put("orders.csv", sheet(&rows));
+        let ran = shop.import(&format!("{options} -o ndjson"));
+        assert_eq!((ran.code, outcomes(&ran)), (code, words.map(str::to_owned).to_vec()));
+        assert!(code == 0 || ran.error()["code"] == "VALIDATION_FAILED", "{ran:?}");
+        assert!(!shop.desk.path("out/orders.csv.journal").exists());
+    }
+    assert_eq!(shop.server.requests().count(), 0);
+    shop.put("orders.csv", sheet(&rows(2)));
+    assert_eq!(shop.import("--all-or-nothing").code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_rows_of_one_reference_are_one_order_or_both_wrong() {
+    let shop = Shop::open().await;
+    let other = row("B-1").replace("45.5", "46");
+    shop.put("orders.csv", sheet(&[row("A-1"), row("B-1"), row("A-1"), other.clone()]));
+    let ran = shop.import("-o ndjson");
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert_eq!(outcomes(&ran), ["created", "invalid", "repeated", "invalid"]);
+    let messages: Vec<_> = ran
+        .lines()
+        .iter()
+        .map(|line| line["errors"][0]["message"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert!(messages[1].starts_with("Row 5 has") && messages[3].starts_with("Row 3 has"));
+    assert!(messages[2].contains("row 2"), "{messages:?}");
+    assert_eq!(shop.creations(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_format_has_the_same_rows_and_only_people_see_progress() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&[row("A-1"), row("A-2").replace(",EC,", ",XX,")]));
+    let document = shop.import("-o json");
+    assert_eq!(document.code, 10);
+    assert_eq!(document.error()["code"], "PARTLY_FAILED");
+    let document = document.json();
+    assert_eq!(document["summary"]["counts"]["created"], 1);
+    assert_eq!(document["summary"]["resultsFile"], "out/orders.csv.results.csv");
+    let lines = shop.import("--resume -o ndjson").lines();
+    assert_eq!((lines.len(), lines[0]["outcome"].as_str()), (2, Some("done_before")));
+    let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&document["rows"][0]), names(&lines[0]));
+    let csv = shop.import("--resume -o csv");
+    assert_eq!(csv.stdout, shop.desk.read("out/orders.csv.results.csv"));
+    assert!(csv.stderr.contains("2 of 2 rows"), "{csv:?}");
+    assert!(!shop.import("--resume --quiet").stderr.contains(" of 2 rows: "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_that_cannot_be_had_is_told_and_fetched_later() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    let labels = shop.server.faults();
+    labels.on(Operation::DownloadLabel).first(1).error(parcelo::ErrorCode::LabelNotFound);
+    let ran = shop.import("-f zpl --concurrency 1 -o ndjson");
+    assert_eq!((ran.code, outcomes(&ran)), (10, vec!["label_missing".into(), "created".into()]));
+    assert!(ran.lines()[0]["trackingNumber"].is_string(), "{ran:?}");
+    let ran = shop.import("-f zpl --resume -o ndjson");
+    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["done_before".into(); 2]));
+    assert_eq!(shop.creations(), 2);
+    for line in ran.lines() {
+        assert!(shop.desk.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));
+    }
+}

@@ -1,0 +1,120 @@
+//! What takes long: thousands of rows at the rate limit, processes killed again and again, a
+//! terminal.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use chrono::TimeDelta;
+use parcelo::{ErrorCode, Operation};
+use parcelo_server::mock::{Clock, MockServer, Recorded};
+
+use super::{rows, sheet};
+use crate::shop::Shop;
+
+async fn running() -> Shop {
+    let server = MockServer::builder().clock(Clock::system()).request_log(100_000);
+    Shop::of(server.start().await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes; .ci/run runs it"]
+async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
+    let shop = running().await;
+    shop.put("orders.csv", sheet(&rows(10_000)));
+    let begun = now();
+    let ran = shop.import("");
+    let took = begun.elapsed().as_secs_f64();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let requests = shop.server.requests().all();
+    let refused = ErrorCode::RateLimitExceeded.status();
+    let refused = requests.iter().filter(|request| request.status == Some(refused)).count();
+    let share = f64::from(u32::try_from(requests.len()).unwrap()) / took / 100.0;
+    println!("{} requests in {took:.1} s: {:.1} % of the limit", requests.len(), share * 100.0);
+    println!("{refused} refused");
+    assert_eq!((requests.len() - refused, shop.labels()), (20_000, 10_000));
+    // A machine that stands still for longer than the limiter's margin may cost one.
+    assert!(refused <= 2, "{refused} refused");
+    // Whatever else the machine does meanwhile takes its share of the whole, not of every moment.
+    let best = busiest(&requests);
+    println!("{:.1} % in the busiest ten seconds", best * 100.0);
+    assert!(best >= 0.95, "{best}");
+    let lines = ran.stderr.lines().filter(|line| line.contains(" of 10000 rows: ")).count();
+    assert!(lines >= 20, "a line every five seconds: {}", ran.stderr);
+}
+
+/// The share of the limit that the busiest ten seconds used.
+fn busiest(requests: &[Recorded]) -> f64 {
+    let mut times: Vec<_> = requests.iter().map(|request| request.at).collect();
+    times.sort_unstable();
+    let within = |start: usize| {
+        let end = times[start] + TimeDelta::seconds(10);
+        times.partition_point(|time| *time < end) - start
+    };
+    let most = (0..times.len()).map(within).max().unwrap();
+    f64::from(u32::try_from(most).unwrap()) / 1000.0
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a process takes is measured by the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes a minute; .ci/run runs it"]
+async fn killed_twenty_times_an_import_loses_and_doubles_nothing() {
+    const ROWS: usize = 400;
+    let shop = running().await;
+    shop.put("orders.csv", sheet(&rows(ROWS)));
+    let mut dice = 20_260_105_u64;
+    for cycle in 0..20 {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let more = usize::try_from(dice >> 33).unwrap() % 40;
+        let reached = shop.server.requests().count() + more;
+        let mut child =
+            shop.desk.start("order import orders.csv --labels out --resume", Stdio::null());
+        shop.server.requests().wait_for(reached, Duration::from_secs(60)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        println!("cycle {cycle}: killed after {reached} requests");
+    }
+    let ran = shop.import("--resume -o ndjson");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.lines().len(), ROWS);
+    let listed = shop.run("parcel list --all -o ndjson").lines();
+    let mut references: Vec<_> =
+        listed.iter().map(|parcel| parcel["externalOrderId"].as_str().unwrap()).collect();
+    references.sort_unstable();
+    references.dedup();
+    assert_eq!((listed.len(), references.len()), (ROWS, ROWS), "none lost, none doubled");
+    assert_eq!(shop.labels(), ROWS);
+    let drafts = fs::read_dir(shop.desk.path("out")).unwrap();
+    let drafts = drafts
+        .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().starts_with(".label-"));
+    assert_eq!(drafts.count(), 0, "drafts of killed runs are taken away");
+    shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs script (bsdutils) for a terminal; .ci/run runs it"]
+async fn a_terminal_sees_a_bar_and_keeps_clean() {
+    let shop = running().await;
+    shop.put("orders.csv", sheet(&rows(60)));
+    let line = format!("{} order import orders.csv --labels out", env!("CARGO_BIN_EXE_parcelo"));
+    let output = Command::new("script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .current_dir(shop.desk.path(""))
+        .env("PARCELO_API_KEY", shop.key.secret())
+        .env("PARCELO_BASE_URL", shop.server.url())
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{seen}");
+    assert!(seen.contains('█') && seen.contains('%') && seen.contains(" left"), "{seen:?}");
+    assert!(seen.contains("60 of 60 rows: 60 done, 0 not\r\n"), "{seen:?}");
+    assert_eq!(shop.server.requests().of(Operation::CreateOrder).count(), 60);
+}

@@ -1,0 +1,185 @@
+//! Files as people and programs write them, and what is no file of orders.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{HEADINGS, outcomes, row, rows, sheet};
+use crate::shop::{Desk, Shop, order};
+
+#[test]
+fn a_file_is_read_however_it_was_saved() {
+    let desk = Desk::new("", "");
+    let plain = sheet(&rows(2));
+    let semicolons = plain.replace(',', ";").replace("45.5", "45,5").replace("1.25", "1,25");
+    let paths = plain.replace("receiver_zip", "receiver.address.zipCode");
+    let own = HEADINGS.replace("customs_hs_code", "Customs HS Code,# mine,");
+    let (one, two) = (order("SB-A-000001"), order("SB-B-000001"));
+    let lines = format!("{one}\n\n{two}\n");
+    let table: [(&str, &str, Vec<u8>); 11] = [
+        ("plain", "orders.csv", plain.clone().into()),
+        ("marked", "orders.csv", format!("\u{feff}{plain}").into()),
+        ("from Windows", "orders.csv", plain.replace('\n', "\r\n").into()),
+        ("without a last line break", "orders.csv", plain.trim_end().to_owned().into()),
+        ("with semicolons", "orders.csv", semicolons.into()),
+        ("with tabs", "orders.tsv", plain.replace(',', "\t").into()),
+        ("with the API's names", "orders.csv", paths.into()),
+        ("with notes", "orders.csv", format!("{own}\n{},x,y\n{}\n", row("A"), row("B")).into()),
+        ("with blank rows", "orders.csv", plain.replace('\n', "\n,,,,\n\n").into()),
+        ("as lines", "orders.ndjson", lines.clone().into()),
+        ("as lines, marked, of no name", "orders", format!("\u{feff}{lines}").into()),
+    ];
+    for (how, name, content) in table {
+        fs::write(desk.path(name), &content).unwrap();
+        let ran = desk.run(&format!("order import {name} --labels out --dry-run -o ndjson"));
+        assert_eq!((ran.code, outcomes(&ran).len()), (0, 2), "{how}: {ran:?}");
+        let input = String::from_utf8(content).unwrap();
+        let ran = desk.run_with("order import - --labels out --dry-run -o ndjson", &[], &input);
+        assert_eq!((ran.code, outcomes(&ran).len()), (0, 2), "{how}, from a pipe: {ran:?}");
+    }
+    assert!(!desk.path("out").exists());
+}
+
+#[test]
+fn a_sample_is_a_file_that_can_be_imported() {
+    let desk = Desk::new("", "");
+    let sample = desk.run("order template --csv");
+    assert_eq!(sample.code, 0);
+    fs::write(desk.path("orders.csv"), &sample.stdout).unwrap();
+    let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".into()]), "{ran:?}");
+    assert_eq!(ran.lines()[0]["warnings"], json!([]));
+}
+
+#[test]
+fn rows_are_counted_as_a_spreadsheet_does() {
+    let desk = Desk::new("", "");
+    let note = row("A-1").replace("Cotton shirts", "\"Cotton\nshirts\"");
+    let content = format!("{HEADINGS}\n\n{note}\n,,\n{}\n", row("A-2").replace(",EC,", ",XX,"));
+    for content in [
+        content.clone(),
+        content.replace('\n', "\r\n"),
+        content.trim_end().to_owned(),
+        content.trim_end().replace('\n', "\r\n"),
+    ] {
+        fs::write(desk.path("orders.csv"), content).unwrap();
+        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let lines = ran.lines();
+        let numbers: Vec<_> = lines.iter().map(|line| line["row"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, [3, 5], "{ran:?}");
+    }
+}
+
+#[test]
+fn products_stand_in_numbered_columns_and_their_faults_too() {
+    let desk = Desk::new("", "");
+    let headings =
+        format!("{HEADINGS},product_quantity,product_value,product_3_quantity,product_3_value");
+    let content = format!("{headings}\n{},2,10,1,five\n{},1,20,,\n", row("A-1"), row("A-2"));
+    fs::write(desk.path("orders.csv"), content).unwrap();
+    let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
+    let fault = &ran.lines()[0]["errors"][0];
+    assert_eq!(fault["column"], "product_3_value");
+    assert_eq!(fault["field"], "products[1].unitFobValue");
+}
+
+#[test]
+fn what_is_no_file_of_orders_is_refused_with_the_reason() {
+    let desk = Desk::new("", "");
+    let wide: Vec<u8> = "\u{feff}reference".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let table: [(Vec<u8>, i32, &str); 8] = [
+        (Vec::new(), 3, "no order in it"),
+        (b"\xef\xbb\xbf\r\n".to_vec(), 3, "no order in it"),
+        (format!("{HEADINGS}\n").into(), 3, "no order in it"),
+        (
+            sheet(&rows(1)).replace("sender_name", "sendr_name").into(),
+            3,
+            "did you mean sender_name?",
+        ),
+        (
+            sheet(&rows(1)).replace("reference", "# reference").into(),
+            3,
+            "reference: This column is missing",
+        ),
+        (sheet(&rows(1)).replace("sender_zip", "Sender Name").into(), 3, "there twice"),
+        (wide, 2, "UTF-16"),
+        (b"\x7fELF\x02\x01\x00\xff\xfe\n\x00\n".to_vec(), 3, "no such column"),
+    ];
+    for (content, code, said) in table {
+        fs::write(desk.path("orders.csv"), content).unwrap();
+        let ran = desk.run("order import orders.csv --labels out --dry-run");
+        assert_eq!(ran.code, code, "{said}: {ran:?}");
+        assert!(ran.stderr.contains(said) && ran.stderr.contains("what to do:"), "{said}: {ran:?}");
+    }
+    for name in ["missing.csv", "."] {
+        let ran = desk.run(&format!("order import {name} --labels out --dry-run"));
+        assert_eq!(ran.code, 2, "{ran:?}");
+    }
+}
+
+#[test]
+fn a_row_that_cannot_be_read_does_not_hide_the_others() {
+    let desk = Desk::new("", "");
+    let accent = row("A-2").replace("Luis", "Jos\u{e9}");
+    let latin: Vec<u8> = accent.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    let many = format!("{},one,too many", row("A-3"));
+    let start = format!("{HEADINGS}\n{}\n", row("A-1"));
+    let end = format!("\n{many}\n{}\n", row("A-4"));
+    fs::write(desk.path("orders.csv"), [start.as_bytes(), &latin, end.as_bytes()].concat())
+        .unwrap();
+    let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&ran), ["valid", "invalid", "invalid", "valid"], "{ran:?}");
+    let fault = |line: usize| ran.lines()[line]["errors"][0].clone();
+    assert_eq!(
+        (&fault(1)["code"], &fault(1)["column"]),
+        (&json!("NOT_UTF8"), &json!("receiver_name"))
+    );
+    assert_eq!(fault(2)["code"], "TOO_MANY_CELLS");
+
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20));
+    let lines = format!("{long}\nnonsense\n[1]\n{}\n{}", order("SB-A-000001"), json!({}));
+    fs::write(desk.path("orders.ndjson"), lines).unwrap();
+    let ran = desk.run("order import orders.ndjson --labels out --dry-run -o ndjson");
+    let expected = ["invalid", "invalid", "invalid", "valid", "invalid"];
+    assert_eq!(outcomes(&ran), expected, "{ran:?}");
+    assert_eq!(ran.lines()[0]["errors"][0]["code"], "TOO_LONG");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_cannot_be_written_to_is_2_before_anything_is_sent() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(1)));
+    shop.put("file", "");
+    for place in ["file", "file/out", "/proc/nowhere"] {
+        let ran = shop.run(&format!("order import orders.csv --labels {place}"));
+        assert_eq!((ran.code, &*ran.stdout), (2, &b""[..]), "{place}: {ran:?}");
+    }
+    let odd = shop.run("order import orders.csv --labels out --concurrency 0");
+    assert_eq!(odd.code, 2, "{odd:?}");
+    assert_eq!(shop.server.requests().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_as_lines_keep_their_own_key() {
+    let shop = Shop::open().await;
+    let mut nameless = order("SB-B-000001");
+    nameless.as_object_mut().unwrap().remove("idempotencyKey");
+    let mut named = nameless.clone();
+    named["externalOrderId"] = json!("ORDER-7");
+    named["trackingNumber"] = json!("SB-C-000001");
+    let lines = format!("{}\n{nameless}\n{named}\n", order("SB-A-000001"));
+    shop.put("orders.ndjson", lines);
+    let ran = shop.run("order import orders.ndjson --labels out -o ndjson");
+    assert_eq!(
+        (ran.code, outcomes(&ran)),
+        (10, ["created", "invalid", "created"].map(str::to_owned).to_vec())
+    );
+    let lines = ran.lines();
+    assert_eq!(lines[0]["idempotencyKey"], "order-SB-A-000001");
+    assert_eq!(lines[1]["errors"][0]["field"], "externalOrderId");
+    assert_eq!(
+        (&lines[2]["reference"], &lines[2]["trackingNumber"]),
+        (&json!("ORDER-7"), &json!("SB-C-000001"))
+    );
+}

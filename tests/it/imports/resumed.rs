@@ -1,0 +1,208 @@
+//! Imports that were interrupted, and go on.
+
+use std::{
+    fs,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use chrono::{TimeDelta, Utc};
+use parcelo::{ErrorCode, Operation};
+use parcelo_server::mock::{Clock, MockServer};
+
+use super::{outcomes, row, rows, sheet};
+use crate::{
+    peer,
+    shop::{Desk, Ran, Shop},
+};
+
+const JOURNAL: &str = "out/orders.csv.journal";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_is_taken_up_only_when_that_is_asked_for() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    assert_eq!(shop.import("--resume").code, 0, "there need not be one");
+    let sent = shop.server.requests().count();
+    let again = shop.import("");
+    assert_eq!(again.code, 2, "{again:?}");
+    assert!(again.stderr.contains("--resume"), "{again:?}");
+    let resumed = shop.import("--resume");
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert!(resumed.stderr.contains("2 order(s) were created by earlier runs"), "{resumed:?}");
+    assert_eq!(shop.server.requests().count(), sent, "nothing was left to do");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_outcome_is_9_and_found_out_later() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(3)));
+    shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
+    let ran = shop.import("--concurrency 1 -o ndjson");
+    assert_eq!(ran.code, 9, "{ran:?}");
+    assert_eq!(outcomes(&ran), ["unknown", "created", "created"]);
+    assert_eq!(ran.error()["mayHaveExecuted"], true);
+    shop.server.faults().clear();
+    let ran = shop.import("--resume -o ndjson");
+    assert_eq!((ran.code, &*outcomes(&ran)[0]), (0, "replayed"), "{ran:?}");
+    assert_eq!(shop.labels(), 3);
+    shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(3)));
+    assert_eq!(shop.import("").code, 0);
+    let changed = row("A-2").replace("45.5", "46");
+    shop.put("orders.csv", sheet(&[row("A-1"), changed, row("A-9")]));
+    let ran = shop.import("--resume -o ndjson");
+    assert_eq!(
+        (ran.code, outcomes(&ran)),
+        (10, ["done_before", "invalid", "created"].map(str::to_owned).to_vec())
+    );
+    assert_eq!(ran.lines()[1]["errors"][0]["code"], "ROW_CHANGED");
+    assert!(
+        shop.import("--resume").stderr.contains("1 order(s) of the journal are not in the file")
+    );
+    assert_eq!(shop.creations(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_of_another_service_a_broken_one_and_one_in_use_are_refused() {
+    let (shop, other) = (Shop::open().await, Shop::open().await);
+    shop.put("orders.csv", sheet(&rows(1)));
+    assert_eq!(shop.import("").code, 0);
+    let url = format!("--resume --base-url {}", other.server.url());
+    assert!(shop.import(&url).stderr.contains("another service"));
+    let held = fs::File::open(shop.desk.path(JOURNAL)).unwrap();
+    held.lock().unwrap();
+    let ran = shop.import("--resume");
+    assert!(ran.code == 2 && ran.stderr.contains("in use"), "{ran:?}");
+    drop(held);
+    let whole = fs::read_to_string(shop.desk.path(JOURNAL)).unwrap();
+    shop.put(JOURNAL, format!("{whole}nonsense\n"));
+    let ran = shop.import("--resume");
+    assert!(ran.code == 2 && ran.stderr.contains("cannot be understood"), "{ran:?}");
+    assert_eq!(other.server.requests().count(), 0);
+}
+
+/// The journal of `A-1`, sent 30 hours ago, with nothing known of what came of it.
+fn unanswered(desk: &Desk) {
+    let journal = String::from_utf8(desk.read(JOURNAL)).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the journal is written by the machine's clock")]
+    let early = (Utc::now() - TimeDelta::hours(30)).to_rfc3339();
+    let mut lines: Vec<_> = journal.lines().filter(|line| !line.contains("\"created\"")).collect();
+    lines.truncate(2);
+    let sent = lines[1].split("\"at\":\"").next().unwrap();
+    let text = format!("{}\n{sent}\"at\":\"{early}\"}}\n", lines[0]);
+    fs::write(desk.path(JOURNAL), text).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_sent_longer_ago_than_keys_live_is_looked_for() {
+    let shop = Shop::of(MockServer::builder().clock(Clock::system()).start().await);
+    shop.put("orders.csv", sheet(&rows(1)));
+    let before = shop.import("-o ndjson");
+    assert_eq!(before.code, 0, "{before:?}");
+    unanswered(&shop.desk);
+    let found = shop.import("--resume -o ndjson");
+    assert_eq!((found.code, outcomes(&found)), (0, vec!["replayed".into()]), "{found:?}");
+    assert_eq!(found.lines()[0]["trackingNumber"], before.lines()[0]["trackingNumber"]);
+    assert_eq!(shop.creations(), 1);
+
+    shop.server.reset().await;
+    unanswered(&shop.desk);
+    let none = shop.import("--resume -o ndjson");
+    assert_eq!((none.code, outcomes(&none)), (0, vec!["created".into()]), "{none:?}");
+
+    shop.desk.write("other.json", &{
+        let mut other = crate::shop::order("SB-OTHER-0001");
+        other["externalOrderId"] = "A-1".into();
+        other
+    });
+    assert_eq!(shop.run("order create other.json").code, 0);
+    unanswered(&shop.desk);
+    let unclear = shop.import("--resume -o ndjson");
+    assert_eq!((unclear.code, outcomes(&unclear)), (9, vec!["unknown".into()]), "{unclear:?}");
+    assert_eq!(shop.creations(), 3, "what is not clear is not sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(30)));
+    let dead = peer::nobody().await;
+    let ran =
+        shop.run(&format!("order import orders.csv --labels gone --base-url {dead} -o ndjson"));
+    assert_eq!(ran.code, 8, "{ran:?}");
+    let all = outcomes(&ran);
+    assert!(all.len() == 30 && all.contains(&"not_sent".into()), "{all:?}");
+
+    shop.server.faults().on(Operation::CreateOrder).nth(5).error(ErrorCode::AuthInvalidApiKey);
+    let ran = shop.import("--concurrency 1 -o ndjson");
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert_eq!(shop.creations(), 5);
+    let foreign = shop.with_key(&shop.server.key().countries(["CO"]).issue());
+    fs::copy(shop.desk.path("orders.csv"), foreign.path("orders.csv")).unwrap();
+    let refused = foreign.run("order import orders.csv --labels out -o ndjson");
+    assert_eq!((refused.code, outcomes(&refused)), (10, vec!["failed".into(); 30]), "{refused:?}");
+    assert_eq!(shop.import("--resume").code, 0);
+    assert_eq!(shop.labels(), 30);
+    shop.server.assert_exactly_once();
+}
+
+fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+}
+
+fn ended(desk: &Desk, child: Child) -> Ran {
+    desk.ended(child.wait_with_output().unwrap(), "order import")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(40)));
+    let child = shop.desk.start("order import orders.csv --labels out", Stdio::piped());
+    let created = shop.server.requests().of(Operation::CreateOrder);
+    created.wait_for(3, Duration::from_secs(30)).await;
+    interrupt(&child);
+    let ran = ended(&shop.desk, child);
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert!(ran.stderr.contains("Finishing") && ran.stderr.contains("--resume"), "{ran:?}");
+    let done = shop.creations();
+    assert!((3..40).contains(&done), "{done}");
+    assert_eq!(shop.labels(), done, "what was begun was finished");
+    assert_eq!(shop.results().len(), 40);
+    assert_eq!(shop.import("--resume").code, 0);
+    assert_eq!(shop.labels(), 40);
+    shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_ctrl_c_ends_at_once() {
+    let shop = Shop::open().await;
+    let (silent, taken) = peer::silent().await;
+    let desk = Desk::new(shop.key.secret(), &silent);
+    fs::write(desk.path("orders.csv"), sheet(&rows(2))).unwrap();
+    let line = "order import orders.csv --labels out --concurrency 1 -o ndjson";
+    let child = desk.start(line, Stdio::piped());
+    taken.notified().await;
+    interrupt(&child);
+    // The first one has been heard when the row that waits for its turn is given up.
+    let journal = desk.path("out/orders.csv.journal");
+    assert!(fs::read_to_string(journal).unwrap().contains("A-1"));
+    let waiting = tokio::task::spawn_blocking(move || {
+        let mut child = child;
+        while child.try_wait().unwrap().is_none() {
+            interrupt(&child);
+        }
+        (child, desk)
+    });
+    let (child, desk) = waiting.await.unwrap();
+    let ran = ended(&desk, child);
+    assert_eq!((ran.code, &*outcomes(&ran)[0]), (130, "unknown"), "{ran:?}");
+    assert_eq!(ran.error()["mayHaveExecuted"], true);
+}
