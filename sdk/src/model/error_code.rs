@@ -107,6 +107,8 @@ catalogue! {
     KeyNotFound = "KEY_NOT_FOUND", 404, "No key with this id.", "No existe una clave con este identificador.";
     /// The account has no webhook in this environment.
     WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is set in this environment.", "No hay un webhook configurado en este entorno.";
+    /// The webhook has no event with this id.
+    EventNotFound = "EVENT_NOT_FOUND", 404, "No event with this id.", "No existe un evento con este identificador.";
     /// The webhook is off: enable it first.
     WebhookDisabled = "WEBHOOK_DISABLED", 409, "The webhook is disabled; enable it first.", "El webhook está desactivado; actívelo primero.";
     /// The service failed; the request id finds the reason.

@@ -18,6 +18,7 @@ use super::{
     described::{self, Described, add, name},
     legacy_pages,
     pages::{Page, pages},
+    webhook_pages,
 };
 
 const KEY: &str = "apiKey";
@@ -52,7 +53,12 @@ fn document() -> OpenApi {
         paths = paths.path(page.operation.path(), PathItem::new(method, operation));
     }
     let info = InfoBuilder::new().title("Parcelo").version("1").description(Some(ABOUT)).build();
-    OpenApiBuilder::new().info(info).paths(paths).components(Some(components())).build()
+    OpenApiBuilder::new()
+        .info(info)
+        .paths(paths)
+        .webhooks(Some(webhook_pages::webhooks()))
+        .components(Some(components()))
+        .build()
 }
 
 fn describe(page: &Page) -> Described {
@@ -151,6 +157,7 @@ fn components() -> utoipa::openapi::Components {
     add::<SandboxReset>(&mut schemas);
     add::<CarrierEvents>(&mut schemas);
     add::<CarrierResults>(&mut schemas);
+    webhook_pages::add_schemas(&mut schemas);
     add::<Meta>(&mut schemas);
     add::<ErrorEnvelope>(&mut schemas);
     let key = |header| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(header)));

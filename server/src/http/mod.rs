@@ -25,6 +25,7 @@ mod parcels;
 mod public;
 mod sandbox;
 mod tracking;
+mod webhook_pages;
 
 use std::sync::Arc;
 

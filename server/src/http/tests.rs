@@ -307,6 +307,9 @@ async fn operators(house: &mut House) {
     house.issuer().account("default".to_owned(), NOW).await.unwrap();
     let unset = call(routes(), Asked::get(webhook, &headers)).await;
     assert_eq!(call(routes(), set).await.0, 201);
+    let event = json!({ "eventId": format!("evt_{}", "0".repeat(26)) });
+    let replay = format!("{webhook}/replay");
+    let event = call(routes(), Asked::post(&replay, &headers, &event)).await;
     let (off, test) = (format!("{webhook}/disable"), format!("{webhook}/test"));
     assert_eq!(call(routes(), Asked::post(&off, &headers, &json!({}))).await.0, 200);
     let disabled = call(routes(), Asked::post(&test, &headers, &json!({}))).await;
@@ -315,6 +318,7 @@ async fn operators(house: &mut House) {
     house.keep(ErrorCode::KeyNotFound, gone);
     house.keep(ErrorCode::WebhookNotFound, unset);
     house.keep(ErrorCode::WebhookDisabled, disabled);
+    house.keep(ErrorCode::EventNotFound, event);
 }
 
 /// What can only be seen when something fails or has ended.

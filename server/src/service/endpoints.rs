@@ -40,6 +40,11 @@ pub enum EndpointError {
     /// There is none.
     #[error("there is no webhook; `parcelo-server webhooks set` sets one up")]
     None,
+    /// It has no event with the id.
+    #[error(
+        "the webhook has no event with this id; `parcelo-server webhooks deliveries` shows them"
+    )]
+    UnknownEvent,
     /// It is turned off.
     #[error("the webhook is disabled; `parcelo-server webhooks enable` turns it on")]
     Disabled,
@@ -61,18 +66,30 @@ impl Endpoints<'_> {
         request: EndpointRequest,
         now: Millis,
     ) -> Result<Endpoint, EndpointError> {
+        self.set_up(request, now).await.map(|(endpoint, _)| endpoint)
+    }
+
+    /// The same, and whether there was none before.
+    pub async fn set_up(
+        &self,
+        request: EndpointRequest,
+        now: Millis,
+    ) -> Result<(Endpoint, bool), EndpointError> {
         let EndpointRequest { tenant, url, kinds, reach } = request;
         check_url(&url, reach)?;
+        let fresh = Secret::from_random(&self.ids.array());
         let endpoint = Endpoint {
             tenant,
             url,
             kinds,
-            secret: Secret::from_random(&self.ids.array()),
+            secret: fresh.clone(),
             old: None,
             disabled: None,
             created_at: now,
         };
-        Ok(self.store.set_endpoint(endpoint).await?)
+        let endpoint = self.store.set_endpoint(endpoint).await?;
+        let is_new = endpoint.secret.as_bytes() == fresh.as_bytes();
+        Ok((endpoint, is_new))
     }
 
     /// The tenant's endpoint.
@@ -130,6 +147,11 @@ impl Endpoints<'_> {
         now: Millis,
     ) -> Result<usize, EndpointError> {
         self.enabled(tenant)?;
+        if let Replay::One(event) = what
+            && !self.store.has_event(tenant, event)?
+        {
+            return Err(EndpointError::UnknownEvent);
+        }
         Ok(self.store.replay(tenant, what, now).await?)
     }
 

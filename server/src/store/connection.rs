@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::StoreError;
 
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.

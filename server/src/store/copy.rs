@@ -3,7 +3,11 @@
 
 use std::{fs, path::Path, sync::PoisonError};
 
-use rusqlite::{Connection, backup::Backup};
+use rusqlite::{
+    Connection,
+    backup::{Backup, StepResult},
+    ffi,
+};
 
 use super::{Mode, Store, StoreError, connection};
 
@@ -27,6 +31,7 @@ impl Store {
         connection::create_new(file)?;
         let copied = self.read(|db| {
             let mut copy = Connection::open(file)?;
+            copy.busy_timeout(connection::BUSY)?;
             copy_pages(db, &mut copy)
         });
         let size = copied.and_then(|()| {
@@ -51,6 +56,30 @@ impl Store {
     }
 }
 
+/// Copies all, or fails: `SQLite` calls it no error when one of the two is held by somebody else.
 fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
-    Backup::new(from, to)?.step(ALL).map(drop)
+    match Backup::new(from, to)?.step(ALL)? {
+        StepResult::Done => Ok(()),
+        _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_somebody_else_holds_is_no_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("copy.db");
+        let holder = Connection::open(&file).unwrap();
+        holder.execute_batch("CREATE TABLE t (a); BEGIN EXCLUSIVE;").unwrap();
+        let (from, mut to) = (connection::memory().unwrap(), Connection::open(&file).unwrap());
+        to.busy_timeout(std::time::Duration::ZERO).unwrap();
+        from.execute_batch("CREATE TABLE u (b);").unwrap();
+        assert!(copy_pages(&from, &mut to).is_err());
+        holder.execute_batch("COMMIT").unwrap();
+        copy_pages(&from, &mut to).unwrap();
+        assert!(to.prepare("SELECT b FROM u").is_ok());
+    }
 }

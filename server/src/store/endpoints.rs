@@ -39,8 +39,8 @@ impl Store {
         self.read(|db| find(db, tenant))
     }
 
-    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret. It is on
-    /// from here on.
+    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
+    /// caller can tell. It is on from here on.
     pub async fn set_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, StoreError> {
         self.call(move |db| set(db, &endpoint)).await
     }
@@ -95,6 +95,14 @@ impl Store {
         made.await?;
         self.wake();
         Ok(())
+    }
+
+    /// Whether an event is, or was, for the tenant's endpoint.
+    pub fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
+        self.read(|db| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1 AND event_id = ?2)";
+            db.query_row(sql, params![tenant.number(), event.to_bytes()], |row| row.get(0))
+        })
     }
 
     /// Sends events again, and answers how many.

@@ -250,8 +250,18 @@ async fn accounts_are_apart() {
     let wanted = json!({ "url": "http://127.0.0.1:9/acme" });
     admin.data("PUT", "webhooks/sandbox?account=Acme", Some(&wanted), 201).await;
     assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
-    let nobody = admin.ask("GET", "webhooks/sandbox?account=Nobody", None).await;
-    assert_eq!(nobody.refusal(), (404, "ACCOUNT_NOT_FOUND".to_owned()));
+    for path in ["webhooks/sandbox?account=Nobody", "keys?account=Nobody"] {
+        let nobody = admin.ask("GET", path, None).await;
+        assert_eq!(nobody.refusal(), (404, "ACCOUNT_NOT_FOUND".to_owned()), "{path}");
+    }
+    let not_ours = format!("keys/{}?account=default", theirs["keyId"].as_str().unwrap());
+    assert_eq!(admin.ask("DELETE", &not_ours, None).await.refusal().1, "KEY_NOT_FOUND");
+    assert_eq!(admin.get("keys?account=Acme").await[0]["revokedAt"], Value::Null);
+    let tested = admin.data("POST", "webhooks/sandbox/test?account=Acme", None, 200).await;
+    admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    let event = json!({ "eventId": tested["eventId"] });
+    let stranger = admin.ask("POST", "webhooks/sandbox/replay", Some(&event)).await;
+    assert_eq!(stranger.refusal(), (404, "EVENT_NOT_FOUND".to_owned()));
     let names: Vec<_> = house
         .accounts(&["list"])
         .as_array()
@@ -330,4 +340,66 @@ async fn a_backup_under_load_holds_every_order_acknowledged_before_it_began() {
     }
     let refused = house.refused_backup(&copy);
     assert!(refused.contains("exists already and is left as it is"), "{refused}");
+}
+
+#[tokio::test]
+async fn of_many_who_set_a_webhook_at_once_one_is_shown_its_secret() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let wanted = json!({ "url": "http://127.0.0.1:9/parcelo" });
+    let all = (0..16).map(|_| admin.ask("PUT", WEBHOOK, Some(&wanted)));
+    let answers = futures_util::future::join_all(all).await;
+    let made = answers.iter().filter(|answer| answer.status == 201).count();
+    let shown = answers.iter().filter(|answer| answer.text().contains("whsec_")).count();
+    assert_eq!((made, shown), (1, 1));
+}
+
+#[tokio::test]
+async fn every_call_of_the_document_asks_for_a_token_and_answers_as_documented() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let document = Api::new(&admin.url).get("/openapi.json").await.json();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let path = path.replace("{environment}", "sandbox").replace("{keyId}", "key_1");
+        for (method, call) in item.as_object().unwrap() {
+            let method = method.to_uppercase();
+            let refused = send(Api::new(&admin.url).request(&method, &path)).await.refusal();
+            assert_eq!(refused, (401, "ADMIN_AUTH_FAILED".to_owned()), "{method} {path}");
+            let body = &call["requestBody"]["content"]["application/json"]["example"];
+            let body = Some(body).filter(|body| !body.is_null());
+            let answer = admin.ask(&method, path.trim_start_matches("/admin/v1/"), body).await;
+            let status = answer.status.to_string();
+            assert!(call["responses"][&status].is_object(), "{method} {path} {status}");
+            assert!(answer.status < 500, "{method} {path} {}", answer.text());
+        }
+        let wrong = admin.ask("PATCH", path.trim_start_matches("/admin/v1/"), None).await;
+        assert_eq!(wrong.refusal().0, 405, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn no_secret_stands_in_the_log_of_a_whole_session() {
+    let house = House::new();
+    let running = house.start_with(&[("PARCELO_LOG", "debug")], &[]);
+    let greeting = house.output();
+    let admin = Admin::of(&house, &running);
+    let mut wanted = key("Canary key name");
+    wanted["account"] = json!("Canary account");
+    let made = admin.data("POST", "keys", Some(&wanted), 201).await;
+    let carrier = json!({ "name": "Canary carrier", "environment": "sandbox" });
+    let carrier = admin.data("POST", "carriers", Some(&carrier), 201).await;
+    let webhook = json!({ "url": "http://127.0.0.1:9/canary?canary-query" });
+    let webhook = admin.data("PUT", WEBHOOK, Some(&webhook), 201).await;
+    let rotated = admin.data("POST", "webhooks/sandbox/rotate-secret", None, 200).await;
+    admin.data("POST", "webhooks/sandbox/test", None, 200).await;
+    let output = house.output();
+    let log = output.strip_prefix(&greeting).unwrap();
+    assert!(log.contains("answered"), "{log}");
+    let secrets = [&made["key"], &carrier["key"], &webhook["secret"], &rotated["secret"]];
+    let secrets = secrets.map(|secret| secret.as_str().unwrap());
+    for canary in secrets.into_iter().chain([admin.token.as_str(), "anary"]) {
+        assert!(!log.contains(canary), "{canary}: {log}");
+    }
 }

@@ -4,9 +4,9 @@ use axum::response::Response;
 use parcelo::{
     AccountRequest, CarrierKeyRequest, Environment,
     ErrorCode::{
-        self, AccountNotFound, AdminAuthFailed, InternalError, KeyNotFound, MethodNotAllowed,
-        NotFound, PayloadTooLarge, RateLimitExceeded, ServiceUnavailable, UnsupportedMediaType,
-        ValidationFailed, WebhookDisabled, WebhookNotFound,
+        self, AccountNotFound, AdminAuthFailed, EventNotFound, InternalError, KeyNotFound,
+        MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, ServiceUnavailable,
+        UnsupportedMediaType, ValidationFailed, WebhookDisabled, WebhookNotFound,
     },
     ErrorEnvelope, KeyRequest, Meta, ReplayRequest, WebhookRequest,
 };
@@ -88,10 +88,12 @@ fn keys() -> Vec<Call> {
             .answers("201", "The key, shown this once.", one::<NewApiKey>()),
         call(HttpMethod::Get, "/keys", "ListKeys", "List API keys")
             .asks(&[Query { about: "Only keys of this account.", ..ACCOUNT }])
-            .answers("200", "The keys, oldest first.", many::<ApiKeyView>()),
+            .answers("200", "The keys, oldest first.", many::<ApiKeyView>())
+            .refuses(&[AccountNotFound]),
         call(HttpMethod::Delete, "/keys/{keyId}", "RevokeKey", "Revoke an API key")
+            .asks(&[Query { about: "Only a key of this account.", ..ACCOUNT }])
             .answers("200", "The key as it is now.", one::<ApiKeyView>())
-            .refuses(&[KeyNotFound]),
+            .refuses(&[KeyNotFound, AccountNotFound]),
     ]
 }
 
@@ -202,7 +204,7 @@ fn of_webhook() -> Vec<Call> {
             .asks(&[ACCOUNT])
             .takes::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
             .answers("200", "How many are sent again.", one::<ReplayedView>())
-            .refuses(UNSENT),
+            .refuses(&[AccountNotFound, WebhookNotFound, EventNotFound, WebhookDisabled]),
     ]
 }
 

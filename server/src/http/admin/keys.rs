@@ -11,7 +11,7 @@ use parcelo::{AllowedCountries, ErrorCode, KeyRequest, rules};
 use super::invalid;
 use crate::{
     core::{
-        Countries, Refusal, access,
+        AccountKey, Countries, KeyRecord, Refusal, access,
         admin::{ApiKeyView, NewApiKey},
     },
     http::{Api, Refused, answer, body, gate::RequestId},
@@ -29,15 +29,15 @@ pub(super) async fn create(
     Ok(answer::data_as(StatusCode::CREATED, NewApiKey::of(&key, &record), id))
 }
 
-/// All keys, or those of the account that is named.
+/// All keys, or those of `?account=`.
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(id): Extension<RequestId>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let account = body::query(query.as_deref(), "account");
+    let account = asked_account(&api, query.as_deref())?;
     let mut keys = api.service.store().keys()?;
-    keys.retain(|key| account.as_ref().is_none_or(|account| key.account == *account));
+    keys.retain(|key| is_of(key, account));
     Ok(answer::data(keys.iter().map(ApiKeyView::from).collect::<Vec<_>>(), id))
 }
 
@@ -45,10 +45,26 @@ pub(super) async fn revoke(
     State(api): State<Api>,
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let revoked = api.service.revoke_key(&body::parameter(path)).await?;
-    let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
+    let (account, key) = (asked_account(&api, query.as_deref())?, body::parameter(path));
+    let keys = api.service.store().keys()?;
+    if !keys.iter().any(|record| record.id == key && is_of(record, account)) {
+        return Err(ErrorCode::KeyNotFound.into());
+    }
+    let record = api.service.revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
     Ok(answer::data(ApiKeyView::from(&record), id))
+}
+
+/// The account that is named, when one is: without it the operator means all.
+fn asked_account(api: &Api, query: Option<&str>) -> Result<Option<AccountKey>, Refusal> {
+    let Some(name) = body::query(query, "account") else { return Ok(None) };
+    let account = api.service.store().account_named(&name)?;
+    account.map(Some).ok_or_else(|| ErrorCode::AccountNotFound.into())
+}
+
+fn is_of(key: &KeyRecord, account: Option<AccountKey>) -> bool {
+    account.is_none_or(|account| key.tenant.account == account)
 }
 
 fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {

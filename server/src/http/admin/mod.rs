@@ -84,6 +84,7 @@ impl From<EndpointError> for Refused {
         match error {
             EndpointError::Address(wrong) => Refusal::invalid(&[wrong.to_fault()]).into(),
             EndpointError::Store(error) => Refusal::from(error).into(),
+            EndpointError::UnknownEvent => ErrorCode::EventNotFound.into(),
             EndpointError::None => ErrorCode::WebhookNotFound.into(),
             EndpointError::Disabled => ErrorCode::WebhookDisabled.into(),
         }

@@ -71,7 +71,6 @@ pub(super) async fn set(
     let (service, now) = (&api.service, api.service.now());
     let (account, _) = service.issuer().account(which.account.clone(), now).await?;
     let tenant = Tenant { account: account.key, environment: which.environment };
-    let is_new = service.store().endpoint(tenant)?.is_none();
     let kinds = Kinds::named(asked.events.iter().map(EventKind::code));
     let request = EndpointRequest {
         tenant,
@@ -80,7 +79,7 @@ pub(super) async fn set(
         kinds: kinds.unwrap_or_default(),
         reach: Reach::of(which.environment, service.settings().webhooks_allow_private),
     };
-    let endpoint = service.endpoints().set(request, now).await?;
+    let (endpoint, is_new) = service.endpoints().set_up(request, now).await?;
     if is_new {
         let view = WebhookView::with_secret(&which.account, &endpoint);
         return Ok(answer::data_as(StatusCode::CREATED, view, which.id));

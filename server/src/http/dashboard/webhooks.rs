@@ -323,9 +323,10 @@ fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
 fn refused(error: EndpointError) -> Refused {
     match error {
         EndpointError::Store(error) => error.into(),
-        EndpointError::None | EndpointError::Disabled | EndpointError::Address(_) => {
-            ErrorCode::NotFound.into()
-        }
+        EndpointError::None
+        | EndpointError::Disabled
+        | EndpointError::UnknownEvent
+        | EndpointError::Address(_) => ErrorCode::NotFound.into(),
     }
 }
 

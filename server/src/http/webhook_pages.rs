@@ -1,0 +1,111 @@
+//! What is sent to an account's webhook, for the OpenAPI document: each kind of event with its body.
+
+use parcelo::{
+    Environment, EventKind, Manifest, ParcelCreated, ParcelVoided, StatusChange, webhook,
+};
+use utoipa::{
+    PartialSchema,
+    openapi::{
+        ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,
+        ResponseBuilder, ResponsesBuilder,
+        path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
+        request_body::RequestBodyBuilder,
+        schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, SchemaType, Type},
+    },
+};
+
+use super::described::{JSON, add, name};
+use crate::core::webhooks::Kind;
+
+const ANSWERED: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
+    is sent again with the same id.";
+
+/// Every kind of event, under its name.
+pub(super) fn webhooks() -> Paths {
+    let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
+    let all = kinds.fold(PathsBuilder::new(), |paths, kind| {
+        let operation = OperationBuilder::new()
+            .tag("webhooks")
+            .summary(Some(summary(&kind)))
+            .parameters(Some(headers()))
+            .request_body(Some(
+                RequestBodyBuilder::new()
+                    .content(JSON, ContentBuilder::new().schema(Some(body(&kind))).build())
+                    .required(Some(Required::True))
+                    .build(),
+            ))
+            .responses(
+                ResponsesBuilder::new()
+                    .response("2XX", ResponseBuilder::new().description(ANSWERED)),
+            );
+        paths.path(kind.code(), PathItem::new(HttpMethod::Post, operation.build()))
+    });
+    all.build()
+}
+
+/// The schemas of what they tell.
+pub(super) fn add_schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    add::<StatusChange>(schemas);
+    add::<ParcelCreated>(schemas);
+    add::<ParcelVoided>(schemas);
+    add::<Environment>(schemas);
+}
+
+fn summary(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::ParcelStatusChanged => "A parcel's status changed; sent to every webhook",
+        EventKind::ParcelCreated => "An order was created; sent when asked for",
+        EventKind::ParcelVoided => "An order was voided; sent when asked for",
+        EventKind::ManifestSubmitted => "A manifest was submitted; sent when asked for",
+        _ => "A test, sent when somebody asks for one",
+    }
+}
+
+/// What the body says: which event, when, where, and its data.
+fn body(kind: &EventKind) -> RefOr<Schema> {
+    let data: RefOr<Schema> = match kind {
+        EventKind::ParcelStatusChanged => Ref::from_schema_name(name::<StatusChange>()).into(),
+        EventKind::ParcelCreated => Ref::from_schema_name(name::<ParcelCreated>()).into(),
+        EventKind::ParcelVoided => Ref::from_schema_name(name::<ParcelVoided>()).into(),
+        EventKind::ManifestSubmitted => Ref::from_schema_name(name::<Manifest>()).into(),
+        _ => Object::new().into(),
+    };
+    let moment = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    let members: [(&str, RefOr<Schema>); 5] = [
+        ("id", text().pattern(Some("^evt_[0-9A-Z]{26}$")).into()),
+        ("event", text().enum_values(Some([kind.code()])).into()),
+        ("environment", <Environment as PartialSchema>::schema()),
+        ("timestamp", moment.into()),
+        ("data", data),
+    ];
+    let members = members.into_iter();
+    let whole = members.fold(ObjectBuilder::new(), |whole, (member, schema)| {
+        whole.property(member, schema).required(member)
+    });
+    whole.into()
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
+}
+
+fn headers() -> Vec<Parameter> {
+    let told = [
+        (webhook::ID, "The event's id; the same at every attempt."),
+        (webhook::TIMESTAMP, "The Unix second of this attempt."),
+        (
+            webhook::SIGNATURE,
+            "`v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`; two while a secret is replaced.",
+        ),
+    ];
+    let header = |(name, about): (&str, &str)| {
+        ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Header)
+            .required(Required::True)
+            .description(Some(about))
+            .schema(Some(text()))
+            .build()
+    };
+    told.map(header).into()
+}
