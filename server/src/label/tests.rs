@@ -1,5 +1,8 @@
 //! What every label keeps, in each format.
 
+mod corpus;
+mod golden;
+
 use std::collections::HashMap;
 
 use miniz_oxide::inflate::decompress_to_vec_zlib;
