@@ -19,7 +19,7 @@ pub const PRINTABLE: &[(char, char)] = &[
 /// Characters without a shape: they are accepted and not drawn.
 #[rustfmt::skip]
 const INVISIBLE: &[(char, char)] = &[
-    ('\u{AD}', '\u{AD}'), ('\u{61C}', '\u{61C}'), ('\u{180B}', '\u{180F}'),
+    ('\u{AD}', '\u{AD}'), ('\u{34F}', '\u{34F}'), ('\u{61C}', '\u{61C}'), ('\u{180B}', '\u{180F}'),
     ('\u{200B}', '\u{200F}'), ('\u{202A}', '\u{202E}'), ('\u{2060}', '\u{206F}'),
     ('\u{FE00}', '\u{FE0F}'), ('\u{FEFF}', '\u{FEFF}'), ('\u{FFF9}', '\u{FFFB}'),
     ('\u{E0000}', '\u{E007F}'), ('\u{E0100}', '\u{E01EF}'),

@@ -34,11 +34,23 @@ pub(super) struct Face {
     missing: Glyph,
 }
 
-/// Where a character stands in the font, and how far it moves the pen, in font units.
+/// Where a character stands in the font, how far it moves the pen and where its ink is, in font
+/// units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Glyph {
     pub id: u16,
     pub advance: u16,
+    pub ink: Area,
+}
+
+/// A box that ink keeps to: from the pen on the baseline, x to the right, y downward. Empty for
+/// spaces.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Area {
+    pub left: i32,
+    pub top: i32,
+    pub right: i32,
+    pub bottom: i32,
 }
 
 static REGULAR: LazyLock<Face> = LazyLock::new(|| {
@@ -72,7 +84,10 @@ impl Face {
     #[expect(clippy::expect_used, reason = "the fonts are part of the program; tests read both")]
     fn new(name: &'static str, data: &'static [u8]) -> Self {
         let font = FontRef::try_from_slice(data).expect("a font of the program");
-        let measure = |id: GlyphId| Glyph { id: id.0, advance: font.h_advance_unscaled(id) as u16 };
+        let measure = |id: GlyphId| {
+            let advance = font.h_advance_unscaled(id) as u16;
+            Glyph { id: id.0, advance, ink: ink(&font, id) }
+        };
         let missing = measure(GlyphId(BOX));
         let mut glyphs = Vec::new();
         for (id, character) in font.codepoint_ids() {
@@ -94,6 +109,17 @@ impl Face {
 
     pub(super) fn glyph(&self, character: char) -> Glyph {
         self.glyphs.get(character as usize).copied().unwrap_or(self.missing)
+    }
+}
+
+/// The box of a glyph. (`ab_glyph` has the upper edge below the lower one.)
+fn ink(font: &FontRef<'_>, id: GlyphId) -> Area {
+    let bounds = font.outline(id).map(|outline| outline.bounds).unwrap_or_default();
+    Area {
+        left: bounds.min.x.floor() as i32,
+        top: -bounds.min.y.max(bounds.max.y).ceil() as i32,
+        right: bounds.max.x.ceil() as i32,
+        bottom: -bounds.min.y.min(bounds.max.y).floor() as i32,
     }
 }
 

@@ -36,11 +36,9 @@ pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Mark>, LabelError> {
 }
 
 fn frame(sheet: &mut Sheet) {
-    for (top, bottom) in [(TOP, BARE.0), (BARE.1, BOTTOM)] {
-        sheet.post(FRAME.left, (top, bottom));
-        sheet.post(FRAME.right - RULE, (top, bottom));
-    }
-    for y in [TOP, 124, 183, 660, 730, 980, 1154, BOTTOM - RULE] {
+    sheet.outline(FRAME, (TOP, BARE.0));
+    sheet.outline(FRAME, (BARE.1, BOTTOM));
+    for y in [124, 183, 660, 1154] {
         sheet.rule(y, FRAME);
     }
     sheet.rule(380, room(FRAME.left, QR_LEFT + RULE));

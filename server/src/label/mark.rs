@@ -12,6 +12,7 @@ pub(super) const HEIGHT: u32 = 1218;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mark {
     Rect(Rect),
+    Outline(Outline),
     Text(Text),
     Code128(Code128),
     Qr(Qr),
@@ -24,6 +25,29 @@ pub(super) struct Rect {
     pub y: u32,
     pub w: u32,
     pub h: u32,
+}
+
+/// A box of black rules, white inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outline {
+    pub outer: Rect,
+    /// Of its rules.
+    pub thickness: u32,
+}
+
+impl Outline {
+    /// The rules: above, below, left, right.
+    pub(super) fn rects(&self) -> [Rect; 4] {
+        let Rect { x, y, w, h } = self.outer;
+        let t = self.thickness;
+        let (right, bottom) = (x + w - t, y + h - t);
+        [
+            Rect { x, y, w, h: t },
+            Rect { x, y: bottom, w, h: t },
+            Rect { x, y, w: t, h },
+            Rect { x: right, y, w: t, h },
+        ]
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

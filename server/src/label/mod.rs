@@ -18,6 +18,7 @@ mod code128;
 mod customs;
 mod fit;
 mod font;
+mod ink;
 mod layout;
 mod mark;
 mod pdf;

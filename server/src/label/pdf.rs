@@ -69,6 +69,7 @@ fn draw(marks: &[Mark], fonts: &mut [Used; 2]) -> Vec<u8> {
     for mark in marks {
         match mark {
             Mark::Rect(rect) => fill(&mut content, [*rect]),
+            Mark::Outline(outline) => fill(&mut content, outline.rects()),
             Mark::Code128(code) => fill(&mut content, code.rects()),
             // Rows alone would leave white hair lines between them.
             Mark::Qr(qr) => fill(&mut content, qr.rows().chain(qr.columns())),

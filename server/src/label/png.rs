@@ -22,6 +22,9 @@ fn pixels(marks: &[Mark]) -> Vec<u8> {
     for mark in marks {
         match mark {
             Mark::Rect(rect) => canvas.rect(*rect),
+            Mark::Outline(outline) => {
+                outline.rects().into_iter().for_each(|rule| canvas.rect(rule))
+            }
             Mark::Text(text) => canvas.text(text),
             Mark::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
             Mark::Qr(qr) => qr.rows().for_each(|run| canvas.rect(run)),

@@ -3,11 +3,15 @@
 use super::{
     fit::{Style, fit},
     font::{self, Weight},
-    mark::{Align, Colour, Mark, Rect, Room, Text},
+    ink::touch,
+    mark::{Align, Colour, Mark, Outline, Rect, Room, Text},
 };
 
 /// Thickness of the frame and of the rules.
 pub(super) const RULE: u32 = 3;
+
+/// Sizes for a line between two others that leave it little height.
+const CRAMPED: &[u32] = &[18, 16, 14, 12, 10];
 
 /// Where one line of text stands and how it is set.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +39,18 @@ impl Place {
 
     pub(super) const fn white(self) -> Self {
         Self { colour: Colour::White, ..self }
+    }
+
+    fn text(&self, line: String, size: u32) -> Text {
+        let Self { baseline, room, style: Style { weight, .. }, align, colour } = *self;
+        let width = font::width(&line, weight, size);
+        let spare = room.width().saturating_sub(width);
+        let x = match align {
+            Align::Left => room.left,
+            Align::Centre => room.left + spare / 2,
+            Align::Right => room.left + spare,
+        };
+        Text { x, baseline, size, weight, colour, line, width, room, align }
     }
 }
 
@@ -80,6 +96,12 @@ impl Sheet {
         self.rect((x, top), (RULE, bottom - top));
     }
 
+    /// A box of rules from `top` to `bottom`.
+    pub(super) fn outline(&mut self, across: Room, (top, bottom): (u32, u32)) {
+        let outer = Rect { x: across.left, y: top, w: across.width(), h: bottom - top };
+        self.push(Mark::Outline(Outline { outer, thickness: RULE }));
+    }
+
     /// One line, shrunk and cut to its place.
     pub(super) fn line(&mut self, text: &str, place: Place) {
         self.lines(text, place.style, &[place]);
@@ -96,29 +118,24 @@ impl Sheet {
         used
     }
 
+    /// In a smaller size when the line would touch another.
     fn set(&mut self, line: String, size: u32, place: &Place) {
-        let Place { baseline, room, style, align, colour } = *place;
-        let width = font::width(&line, style.weight, size);
-        let spare = room.width().saturating_sub(width);
-        let x = match align {
-            Align::Left => room.left,
-            Align::Centre => room.left + spare / 2,
-            Align::Right => room.left + spare,
-        };
-        if !line.is_empty() {
-            let weight = style.weight;
-            self.push(Mark::Text(Text {
-                x,
-                baseline,
-                size,
-                weight,
-                colour,
-                line,
-                width,
-                room,
-                align,
-            }));
+        if line.is_empty() {
+            return;
         }
+        let mut text = place.text(line, size);
+        let mut smaller =
+            place.style.sizes.iter().chain(CRAMPED).copied().filter(|other| *other < size);
+        while self.touches(&text)
+            && let Some(size) = smaller.next()
+        {
+            text = place.text(text.line, size);
+        }
+        self.push(Mark::Text(text));
+    }
+
+    fn touches(&self, text: &Text) -> bool {
+        self.0.iter().any(|mark| matches!(mark, Mark::Text(other) if touch(text, other)))
     }
 }
 

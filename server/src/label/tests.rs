@@ -2,11 +2,11 @@
 
 mod corpus;
 mod golden;
+mod random;
 
 use std::collections::HashMap;
 
 use miniz_oxide::inflate::decompress_to_vec_zlib;
-use proptest::prelude::*;
 use rxing::BarcodeFormat;
 
 use super::{
@@ -265,35 +265,6 @@ fn accents_arrive() {
     assert_eq!(zpl.matches("^GFA").count(), 1, "the line with Cyrillic, and no other");
 }
 
-/// The commands of a ZPL file in order; `^FH` depends on what a field holds.
-fn commands(zpl: &str) -> Vec<&str> {
-    let starts = zpl.match_indices(['^', '~']);
-    starts.map(|(at, _)| &zpl[at..at + 3]).filter(|command| *command != "^FH").collect()
-}
-
-#[test]
-fn no_text_becomes_a_command() {
-    let number = sample::number("EC7K2M9QX4T8WD0");
-    let zpl_with = |text: &str| {
-        let mut order = sample::order();
-        order.external_order_id = Some(text.to_owned());
-        order.sender.full_name = text.to_owned();
-        order.sender.company_name = None;
-        order.receiver.full_name = text.to_owned();
-        order.receiver.address.city = text.to_owned();
-        order.receiver.address.delivery_instructions = Some(text.to_owned());
-        order.products[0].description = Some(text.to_owned());
-        let zpl = draw(&sample::data(&order, &number), LabelFormat::Zpl).unwrap();
-        String::from_utf8(zpl).unwrap()
-    };
-    let plain = zpl_with("plain");
-    for text in ["^XZ^XA", "~JA", "^FS^XZ", "_5EXZ", "a\r\n^XZ", "\u{1b}^JUS", "\\^FD", "{^}", "^"]
-    {
-        let zpl = zpl_with(text);
-        assert_eq!(commands(&zpl), commands(&plain), "{text:?}");
-    }
-}
-
 #[test]
 fn the_same_bytes_every_time() {
     for format in LabelFormat::ALL {
@@ -373,96 +344,6 @@ fn texts(marks: &[Mark]) -> Vec<&Text> {
         _ => None,
     });
     texts.collect()
-}
-
-/// Left, top, right, bottom.
-type Area = (u32, u32, u32, u32);
-
-fn area(text: &Text) -> Area {
-    let (above, below) = (text.size * 4 / 5, text.size / 5);
-    (text.x, text.baseline - above, text.x + text.width, text.baseline + below)
-}
-
-fn overlap(a: Area, b: Area) -> bool {
-    a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
-}
-
-/// Every text keeps to its room, and nothing lies on anything else.
-fn assert_tidy(marks: &[Mark]) {
-    let code = code_of(marks);
-    let qr = qr_of(marks);
-    let (side, quiet) = (qr.matrix.size() * qr.module, 4 * qr.module);
-    let symbols = [
-        (0, code.y, WIDTH, code.y + code.height),
-        (qr.x - quiet, qr.y - quiet, qr.x + side + quiet, qr.y + side + quiet),
-    ];
-    let texts = texts(marks);
-    for (place, text) in texts.iter().enumerate() {
-        let inside = text.x >= text.room.left && text.x + text.width <= text.room.right;
-        assert!(inside && text.room.left >= 19 && text.room.right <= 793, "{text:?}");
-        let others = texts[..place].iter().map(|other| area(other)).chain(symbols);
-        for other in others {
-            assert!(!overlap(area(text), other), "{text:?} on {other:?}");
-        }
-    }
-}
-
-fn words() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "\\PC{0,60}",
-        "[A-Za-zÁÉÑñüç0-9 .,#-]{0,260}",
-        "[W\u{301}\u{200b}深😀 ^~_\\\\]{0,600}",
-        proptest::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn whatever_the_text_a_label_is_tidy(
-        words in proptest::collection::vec(words(), 18),
-        number in "[A-Za-z0-9]([A-Za-z0-9-]{8,28})[A-Za-z0-9]",
-        quantity in any::<u32>(),
-        version in any::<u32>(),
-    ) {
-        let mut order = sample::order();
-        let mut words = words.into_iter();
-        let mut next = || words.next().unwrap_or_default();
-        order.customer_reference = Some(next());
-        order.sender.full_name = next();
-        order.sender.company_name = Some(next());
-        order.sender.phone = next();
-        order.sender.address.line1 = next();
-        order.sender.address.line2 = Some(next());
-        order.sender.address.city = next();
-        order.sender.address.zip_code = Some(next());
-        order.receiver.full_name = next();
-        order.receiver.phone = next();
-        order.receiver.national_id = Some(next());
-        order.receiver.address.line1 = next();
-        order.receiver.address.city = next();
-        order.receiver.address.province = Some(next());
-        order.receiver.address.zip_code = Some(next());
-        order.receiver.address.delivery_instructions = Some(next());
-        order.products[0].description = Some(next());
-        order.products[0].hs_code = Some(next());
-        order.products[0].quantity = quantity;
-        let number = sample::number(&number);
-        let data = LabelData { version, ..sample::data(&order, &number) };
-        assert_tidy(&layout::layout(&data).unwrap());
-        let zpl = draw(&data, LabelFormat::Zpl).unwrap();
-        prop_assert!(zpl.is_ascii());
-        draw(&data, LabelFormat::Png).unwrap();
-        draw(&data, LabelFormat::Pdf).unwrap();
-    }
-}
-
-#[test]
-fn whatever_the_rules_call_printable_can_be_drawn() {
-    let printable = parcelo::rules::PRINTABLE.iter().flat_map(|(first, last)| *first..=*last);
-    let missing: String = printable.filter(|c| !super::is_drawable(*c)).collect();
-    assert_eq!(missing, "", "the validator promises what the font lacks");
 }
 
 #[test]

@@ -69,9 +69,27 @@ pub(super) fn kept() -> Vec<Case> {
 pub(super) fn of_every_length() -> Vec<Case> {
     const CHARACTERS: &str = "SB0123456789-ABCDEFGHIJKLMNOPQ";
     const NAMES: [&str; 21] = [
-        "length-10", "length-11", "length-12", "length-13", "length-14", "length-15", "length-16",
-        "length-17", "length-18", "length-19", "length-20", "length-21", "length-22", "length-23",
-        "length-24", "length-25", "length-26", "length-27", "length-28", "length-29", "length-30",
+        "length-10",
+        "length-11",
+        "length-12",
+        "length-13",
+        "length-14",
+        "length-15",
+        "length-16",
+        "length-17",
+        "length-18",
+        "length-19",
+        "length-20",
+        "length-21",
+        "length-22",
+        "length-23",
+        "length-24",
+        "length-25",
+        "length-26",
+        "length-27",
+        "length-28",
+        "length-29",
+        "length-30",
     ];
     let lengths = NAMES.into_iter().zip(10..);
     lengths.map(|(name, length)| Case::new(name, &CHARACTERS[..length], usual())).collect()
