@@ -2,6 +2,7 @@
 
 mod corpus;
 mod golden;
+mod oracles;
 mod random;
 
 use std::collections::HashMap;
@@ -344,33 +345,4 @@ fn texts(marks: &[Mark]) -> Vec<&Text> {
         _ => None,
     });
     texts.collect()
-}
-
-#[test]
-#[ignore = "writes files to look at, into LABEL_SAMPLES or parcelo-labels among temporary files"]
-fn write_samples() {
-    let among_temporary = || std::env::temp_dir().join("parcelo-labels");
-    let folder = std::env::var_os("LABEL_SAMPLES").map_or_else(among_temporary, Into::into);
-    std::fs::create_dir_all(&folder).unwrap();
-    let (plain, full) = (sample::order(), sample::full_order());
-    let number = sample::number("SB-SUCCESS-00010203");
-    let sandbox = sample::data(&plain, &number);
-    let mut usual = sample::order();
-    usual.external_order_id = Some("ORD-2026-000123".to_owned());
-    usual.sender.full_name = "Wei Chen".to_owned();
-    let url = "https://sandbox.parcelo.example/track/SB-SUCCESS-00010203";
-    let usual = LabelData { order: &usual, tracking_url: url, ..sandbox };
-    let live = LabelData {
-        order: &full,
-        sandbox: false,
-        version: 3,
-        awb: Some("045-12345675"),
-        ..sandbox
-    };
-    for (name, data) in [("label", sandbox), ("full", live), ("usual", usual)] {
-        for format in LabelFormat::ALL {
-            let path = folder.join(name).with_extension(format.extension());
-            std::fs::write(path, draw(&data, format).unwrap()).unwrap();
-        }
-    }
 }

@@ -67,7 +67,7 @@ pub(super) fn kept() -> Vec<Case> {
 
 /// A label for each length that a tracking number may have.
 pub(super) fn of_every_length() -> Vec<Case> {
-    const CHARACTERS: &str = "SB0123456789-ABCDEFGHIJKLMNOPQ";
+    const CHARACTERS: &str = "SB0123456789ABCDEFGHIJKLMNOPQR";
     const NAMES: [&str; 21] = [
         "length-10",
         "length-11",
