@@ -6,15 +6,30 @@ use super::{
     mark::Text,
 };
 
-/// Whether any glyph of one line touches one of the other.
-pub(super) fn touch(one: &Text, other: &Text) -> bool {
-    let near = one.baseline.abs_diff(other.baseline) < 2 * one.size.max(other.size);
-    near && meet(extent(one), extent(other))
-        && boxes(one).any(|glyph| boxes(other).any(|theirs| meet(glyph, theirs)))
+/// The ink of one line of text, in dots of the label.
+#[derive(Debug, Default)]
+pub(super) struct Ink {
+    /// The box of each glyph.
+    pub(super) glyphs: Vec<Area>,
+    /// The box of them all.
+    whole: Area,
 }
 
-/// The box of each glyph in dots of the label.
-pub(super) fn boxes(text: &Text) -> impl Iterator<Item = Area> {
+impl Ink {
+    pub(super) fn of(text: &Text) -> Self {
+        let glyphs: Vec<Area> = boxes(text).collect();
+        let whole = glyphs.iter().copied().reduce(around).unwrap_or_default();
+        Self { glyphs, whole }
+    }
+
+    /// Whether any glyph touches one of another line.
+    pub(super) fn touches(&self, other: &Self) -> bool {
+        let theirs = |glyph: &Area| other.glyphs.iter().any(|their| meet(*glyph, *their));
+        meet(self.whole, other.whole) && self.glyphs.iter().any(theirs)
+    }
+}
+
+fn boxes(text: &Text) -> impl Iterator<Item = Area> {
     let face = font::face(text.weight);
     let (x, baseline, size) = (text.x as i32, text.baseline as i32, text.size as i32);
     let em = UNITS_PER_EM as i32;
@@ -32,15 +47,14 @@ pub(super) fn boxes(text: &Text) -> impl Iterator<Item = Area> {
     })
 }
 
-/// The box of a whole line.
-fn extent(text: &Text) -> Area {
-    let join = |all: Area, glyph: Area| Area {
-        left: all.left.min(glyph.left),
-        top: all.top.min(glyph.top),
-        right: all.right.max(glyph.right),
-        bottom: all.bottom.max(glyph.bottom),
-    };
-    boxes(text).reduce(join).unwrap_or_default()
+/// The box of two boxes.
+fn around(one: Area, other: Area) -> Area {
+    Area {
+        left: one.left.min(other.left),
+        top: one.top.min(other.top),
+        right: one.right.max(other.right),
+        bottom: one.bottom.max(other.bottom),
+    }
 }
 
 /// Whether two boxes share a dot.

@@ -3,7 +3,7 @@
 use super::{
     fit::{Style, fit},
     font::{self, Weight},
-    ink::touch,
+    ink::Ink,
     mark::{Align, Colour, Mark, Outline, Rect, Room, Text},
 };
 
@@ -71,15 +71,19 @@ pub(super) const fn room(left: u32, right: u32) -> Room {
 
 /// The marks so far.
 #[derive(Debug, Default)]
-pub(super) struct Sheet(Vec<Mark>);
+pub(super) struct Sheet {
+    marks: Vec<Mark>,
+    /// Of the texts among them.
+    inks: Vec<Ink>,
+}
 
 impl Sheet {
     pub(super) fn into_marks(self) -> Vec<Mark> {
-        self.0
+        self.marks
     }
 
     pub(super) fn push(&mut self, mark: Mark) {
-        self.0.push(mark);
+        self.marks.push(mark);
     }
 
     pub(super) fn rect(&mut self, (x, y): (u32, u32), (w, h): (u32, u32)) {
@@ -124,18 +128,17 @@ impl Sheet {
             return;
         }
         let mut text = place.text(line, size);
+        let mut ink = Ink::of(&text);
         let mut smaller =
             place.style.sizes.iter().chain(CRAMPED).copied().filter(|other| *other < size);
-        while self.touches(&text)
+        while self.inks.iter().any(|other| ink.touches(other))
             && let Some(size) = smaller.next()
         {
             text = place.text(text.line, size);
+            ink = Ink::of(&text);
         }
+        self.inks.push(ink);
         self.push(Mark::Text(text));
-    }
-
-    fn touches(&self, text: &Text) -> bool {
-        self.0.iter().any(|mark| matches!(mark, Mark::Text(other) if touch(text, other)))
     }
 }
 

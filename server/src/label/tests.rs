@@ -280,7 +280,9 @@ fn files_are_small() {
     latin.sender.full_name = "Juan Zhang".to_owned();
     let rows = [
         (LabelFormat::Png, sample::order(), 24 * 1024),
+        (LabelFormat::Png, sample::full_order(), 24 * 1024),
         (LabelFormat::Pdf, sample::order(), 18 * 1024),
+        (LabelFormat::Pdf, sample::full_order(), 18 * 1024),
         (LabelFormat::Zpl, sample::order(), 6_656),
         (LabelFormat::Zpl, latin, 3_072),
     ];

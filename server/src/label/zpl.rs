@@ -103,19 +103,21 @@ fn drawn_text(text: &Text) -> String {
     let mut canvas = Canvas::new(text.width + 8, above + below);
     let left = text.x.saturating_sub(4);
     canvas.text(&Text { x: text.x - left, baseline: above, colour: Colour::Black, ..text.clone() });
-    let rows: Vec<Vec<u8>> = canvas.rows().map(Iterator::collect).collect();
-    let blank = |row: &&Vec<u8>| row.iter().all(|byte| *byte == 0);
+    let row_bytes = canvas.bytes_per_row();
+    let bytes = canvas.into_bytes();
+    let rows: Vec<&[u8]> = bytes.chunks_exact(row_bytes).collect();
+    let blank = |row: &&&[u8]| row.iter().all(|byte| *byte == 0);
     let skipped = rows.iter().take_while(blank).count();
     let bottom = rows.len() - rows.iter().rev().take_while(blank).count();
     let inked = rows.get(skipped..bottom).unwrap_or_default();
     let y = (text.baseline + skipped as u32).saturating_sub(above);
-    picture((left, y), inked, canvas.bytes_per_row())
+    picture((left, y), inked, row_bytes)
 }
 
-fn picture((x, y): (u32, u32), rows: &[Vec<u8>], row_bytes: usize) -> String {
+fn picture((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
     let bytes = rows.len() * row_bytes;
     let mut data = format!("^FO{x},{y}^GFA,{bytes},{bytes},{row_bytes},");
-    let mut above: Option<&Vec<u8>> = None;
+    let mut above: Option<&&[u8]> = None;
     for row in rows {
         if above == Some(row) {
             data.push(':');

@@ -4,6 +4,7 @@
 //! the tables for docs/benchmarks.md; with a PYTHON that has Pillow and reportlab, these too.
 //! `-- count FORMAT LABELS` only draws, for valgrind.
 
+// The whole service would bring a database and a web server.
 #[allow(dead_code, reason = "the service uses more of it")]
 #[path = "../../../src/label/mod.rs"]
 mod label;
@@ -11,9 +12,10 @@ mod label;
 #[cfg(feature = "peers")]
 mod peers;
 
-use std::{fs, hint::black_box};
+use std::hint::black_box;
 
 use chrono::NaiveDate;
+use cpu_time::ThreadTime;
 use label::LabelData;
 use parcelo::{LabelFormat, OrderRequest, TrackingNumber};
 
@@ -66,18 +68,12 @@ impl Way {
 
     /// Milliseconds of CPU for one label.
     fn measure(&self) -> f64 {
-        let before = cpu_nanoseconds();
+        let before = ThreadTime::now();
         for _ in 0..self.times {
             black_box((self.make)());
         }
-        (cpu_nanoseconds() - before) as f64 / 1e6 / f64::from(self.times)
+        before.elapsed().as_secs_f64() * 1e3 / f64::from(self.times)
     }
-}
-
-/// Of this thread, from the scheduler's own account.
-fn cpu_nanoseconds() -> u64 {
-    let account = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    account.split(' ').next().unwrap().parse().unwrap()
 }
 
 fn main() {
