@@ -20,10 +20,16 @@ doc:
 # Durable orders a second over HTTP, and a call of the SDK, each beside its peers.
 bench:
     cargo bench --workspace
+    cargo run --release --manifest-path server/benches/labels/Cargo.toml --target-dir target/labels-bench
 
 # The tests that take long or need Debian packages (.ci/run installs them).
-oracles:
+long:
     cargo test --workspace --lib --bins --tests -- --ignored
+
+# Labels through readers that are not ours (.ci/run installs them; NODE_PATH has zpl-renderer-js).
+oracles:
+    PARCELO_LABELS=target/labels cargo test -p parcelo-server --lib write_corpus -- --ignored
+    python3 tests/oracles/labels.py target/labels
 
 # Licences, banned crates and sources of the whole tree.
 deny:

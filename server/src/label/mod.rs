@@ -23,6 +23,7 @@ mod layout;
 mod mark;
 mod pdf;
 mod png;
+mod qr;
 mod route;
 mod sheet;
 mod text;

@@ -16,6 +16,7 @@ use super::{
     LabelError,
     font::{self, BOX, Face, UNITS_PER_EM, Weight},
     mark::{Colour, HEIGHT, Mark, Rect, Text},
+    qr::Drawn,
 };
 
 const PAGE: Box = Box { x1: 0.0, y1: 0.0, x2: 288.0, y2: 432.0 };
@@ -36,7 +37,7 @@ const CONTENT: Ref = Ref::new(4);
 pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
     let mut fonts =
         [Used::new(Weight::Regular, Name(b"R"), 5), Used::new(Weight::Bold, Name(b"B"), 10)];
-    let content = draw(marks, &mut fonts);
+    let content = draw(marks, &mut fonts)?;
     let mut pdf = Pdf::with_settings(COMPACT);
     document(&mut pdf, &fonts);
     let packed = compress_to_vec_zlib(&content, DEFLATE_LEVEL);
@@ -63,7 +64,7 @@ fn document(pdf: &mut Pdf, fonts: &[Used]) {
     }
 }
 
-fn draw(marks: &[Mark], fonts: &mut [Used; 2]) -> Vec<u8> {
+fn draw(marks: &[Mark], fonts: &mut [Used; 2]) -> Result<Vec<u8>, LabelError> {
     let mut content = Content::with_settings(COMPACT);
     content.transform([POINTS_PER_DOT, 0.0, 0.0, POINTS_PER_DOT, 0.0, 0.0]);
     for mark in marks {
@@ -72,11 +73,14 @@ fn draw(marks: &[Mark], fonts: &mut [Used; 2]) -> Vec<u8> {
             Mark::Outline(outline) => fill(&mut content, outline.rects()),
             Mark::Code128(code) => fill(&mut content, code.rects()),
             // Rows alone would leave white hair lines between them.
-            Mark::Qr(qr) => fill(&mut content, qr.rows().chain(qr.columns())),
+            Mark::Qr(qr) => {
+                let qr = Drawn::new(qr)?;
+                fill(&mut content, qr.rows().chain(qr.columns()));
+            }
             Mark::Text(text) => write_text(&mut content, text, fonts),
         }
     }
-    content.finish().into_vec()
+    Ok(content.finish().into_vec())
 }
 
 fn fill(content: &mut Content, rects: impl IntoIterator<Item = Rect>) {

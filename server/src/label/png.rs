@@ -6,6 +6,7 @@ use super::{
     LabelError,
     canvas::Canvas,
     mark::{HEIGHT, Mark, WIDTH},
+    qr::Drawn,
 };
 
 /// 203 dots per inch in dots per metre.
@@ -16,7 +17,7 @@ const LARGEST: usize = 24 * 1024;
 
 /// Writes a PNG file.
 pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
-    let pixels = pixels(marks);
+    let pixels = pixels(marks)?;
     let file = encode(&pixels, Compression::Fast).map_err(|_| LabelError::Png)?;
     if file.len() <= LARGEST {
         return Ok(file);
@@ -25,7 +26,7 @@ pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
 }
 
 /// Rows of the label, white as 1.
-fn pixels(marks: &[Mark]) -> Vec<u8> {
+fn pixels(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
     for mark in marks {
         match mark {
@@ -35,12 +36,12 @@ fn pixels(marks: &[Mark]) -> Vec<u8> {
             }
             Mark::Text(text) => canvas.text(text),
             Mark::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
-            Mark::Qr(qr) => qr.rows().for_each(|run| canvas.rect(run)),
+            Mark::Qr(qr) => Drawn::new(qr)?.rows().for_each(|run| canvas.rect(run)),
         }
     }
     let mut bytes = canvas.into_bytes();
     bytes.iter_mut().for_each(|byte| *byte = !*byte);
-    bytes
+    Ok(bytes)
 }
 
 fn encode(pixels: &[u8], compression: Compression) -> Result<Vec<u8>, png::EncodingError> {

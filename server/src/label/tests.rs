@@ -128,8 +128,8 @@ fn quiet_zone_of_the_qr_symbol_and_the_edge_are_white() {
         let url = format!("https://x.example/{}", "a".repeat(length - 18));
         let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
         let marks = layout::layout(&data).unwrap();
-        let Qr { x, y, module, matrix, .. } = qr_of(&marks);
-        let (side, quiet) = (matrix.size() * module, 4 * module);
+        let Qr { x, y, module, modules, .. } = qr_of(&marks);
+        let (side, quiet) = (modules * module, 4 * module);
         let (left, right) = (x - quiet, x + side + quiet);
         let (top, bottom) = (y - quiet, y + side + quiet);
         let dots = Dots::read(&draw(&data, LabelFormat::Png).unwrap());

@@ -14,7 +14,7 @@ use super::{
 };
 
 #[test]
-#[ignore = "just oracles: writes the corpus into PARCELO_LABELS for other readers"]
+#[ignore = "just oracles: for readers that are not ours"]
 fn write_corpus() {
     let Some(folder) = std::env::var_os("PARCELO_LABELS") else { return };
     let folder = Path::new(&folder);
@@ -42,7 +42,7 @@ fn expected(case: &Case) -> Value {
         "sandbox": case.sandbox,
         "bars": {"x": code.x, "y": code.y, "width": code.bars.modules() * code.module,
                  "height": code.height, "module": code.module},
-        "qr": {"x": qr.x, "y": qr.y, "side": qr.matrix.size() * qr.module, "module": qr.module},
+        "qr": {"x": qr.x, "y": qr.y, "side": qr.modules * qr.module, "module": qr.module},
         "lines": lines(&marks),
     })
 }

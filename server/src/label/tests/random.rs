@@ -86,7 +86,7 @@ fn obstacles(marks: &[Mark]) -> Vec<Area> {
     let Code128 { y, height, .. } = code_of(marks);
     let bars = Rect { x: 0, y: *y, w: WIDTH, h: *height };
     let qr = qr_of(marks);
-    let (side, quiet) = (qr.matrix.size() * qr.module, 4 * qr.module);
+    let (side, quiet) = (qr.modules * qr.module, 4 * qr.module);
     let (x, y, w) = (qr.x - quiet, qr.y - quiet, side + 2 * quiet);
     rules.chain([bars, Rect { x, y, w, h: w }]).map(area).collect()
 }
