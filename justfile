@@ -22,13 +22,9 @@ bench:
     cargo bench --workspace
     cargo run --release --manifest-path server/benches/labels/Cargo.toml --target-dir target/labels-bench
 
-# The tests that take long or need Debian packages (.ci/run installs them).
-long:
-    cargo test --workspace --lib --bins --tests -- --ignored
-
-# Labels through readers that are not ours (.ci/run installs them; NODE_PATH has zpl-renderer-js).
+# The tests that take long, and labels through readers that are not ours (.ci/run installs them).
 oracles:
-    PARCELO_LABELS=target/labels cargo test -p parcelo-server --lib write_corpus -- --ignored
+    PARCELO_LABELS=$PWD/target/labels cargo test --workspace --lib --bins --tests -- --ignored
     python3 tests/oracles/labels.py target/labels
 
 # Licences, banned crates and sources of the whole tree.

@@ -316,6 +316,52 @@ fn reprints_and_air_waybills_show() {
     assert!(flown.contains(&"045-12345675".to_owned()));
 }
 
+/// The lines of a usual label that show each of its parts, captions in both languages.
+const PARTS: [&str; 32] = [
+    "PARCELO",
+    "CROSS-BORDER / TRANSFRONTERIZO",
+    "UIO-170",
+    "EXPORT / EXPORTACIÓN",
+    "FROM / REMITENTE",
+    "Shenzhen Brillante Trading Co. Ltd. — Wei Chen",
+    "Rm 1203, Bldg 7, Nanshan Science Park, Keji South Rd 12",
+    "Shenzhen, Guangdong 518057",
+    "CHINA (CN)",
+    "+86 755 8888 1234",
+    "TO / DESTINATARIO",
+    "José Ángel Muñoz Güiñazú",
+    "Av. Amazonas N34-451 y",
+    "Atahualpa, Edificio Ñandú, Piso 7, Oficina 702",
+    "170150 Quito, Pichincha",
+    "ECUADOR (EC)   CÉDULA 1712345678",
+    "+593 99 123 4567",
+    "WEIGHT / PESO",
+    "1.25 kg",
+    "PCS / PZAS",
+    "DATE / FECHA",
+    "2026-11-21",
+    "AWB / GUÍA AÉREA",
+    "045-12345675",
+    "EC7K2M9QX4T8WD0",
+    "R2",
+    "CUSTOMS / ADUANA (CN23)",
+    "QTY / CANT",
+    "HS / SA",
+    "VALUE / VALOR",
+    "TOTAL 6 items / artículos   1.25 kg   USD 59.50",
+    "Entregar en portería; llamar antes. No dejar con vecinos.",
+];
+
+#[test]
+fn every_part_is_there_in_both_languages() {
+    let cases = corpus::kept();
+    let reprint = cases.iter().find(|case| case.name == "reprint").unwrap();
+    let shown = text_of(&draw(&reprint.data(), LabelFormat::Pdf).unwrap());
+    let missing: Vec<_> =
+        PARTS.into_iter().filter(|part| !shown.iter().any(|line| line == part)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {shown:?}");
+}
+
 #[test]
 fn four_items_or_three_and_how_many_more() {
     for (count, more) in [(0, None), (1, None), (4, None), (5, Some(2)), (500, Some(497))] {
