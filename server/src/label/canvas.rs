@@ -63,11 +63,10 @@ impl Canvas {
     /// Draws a line as it was laid out. Each glyph starts on the dot nearest to its place, so
     /// that the same letter looks the same everywhere.
     pub(super) fn text(&mut self, text: &Text) {
-        let face = font::face(text.weight);
         let mut pen = 0;
         for character in text.line.chars() {
-            let glyph = face.glyph(character);
-            let picture = font::picture(text.weight, text.size, glyph.id);
+            let glyph = font::glyph(text.weight, character);
+            let picture = font::picture(glyph, text.size);
             let dots = (pen * text.size + font::UNITS_PER_EM / 2) / font::UNITS_PER_EM;
             let x = (text.x + dots) as i32 + picture.left;
             let top = text.baseline as i32 + picture.top;

@@ -30,12 +30,11 @@ impl Ink {
 }
 
 fn boxes(text: &Text) -> impl Iterator<Item = Area> {
-    let face = font::face(text.weight);
     let (x, baseline, size) = (text.x as i32, text.baseline as i32, text.size as i32);
     let em = UNITS_PER_EM as i32;
     let mut pen = 0;
     text.line.chars().filter_map(move |character| {
-        let glyph = face.glyph(character);
+        let glyph = font::glyph(text.weight, character);
         let (at, ink) = (pen, glyph.ink);
         pen += i32::from(glyph.advance);
         (ink != Area::default()).then(|| Area {

@@ -174,13 +174,16 @@ fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
 /// The lines of text that a PDF gives to whoever copies them.
 fn text_of(pdf: &[u8]) -> Vec<String> {
     let streams = streams(pdf);
-    let [regular, bold] = [1, 3].map(|place| unicode_of(&streams[place]));
-    let mut lines = Vec::new();
+    // Two streams for each font; a label without Chinese has two fonts.
+    let [regular, bold, han] =
+        [1, 3, 5].map(|place| streams.get(place).map(|map| unicode_of(map)).unwrap_or_default());
+    let mut lines: Vec<String> = Vec::new();
     let mut map = &regular;
     let mut rest = streams[0].as_slice();
     while let Some((first, tail)) = rest.split_first() {
         rest = tail;
         match first {
+            b'/' if tail[0] == b'H' => map = &han,
             b'/' => map = if tail[0] == b'R' { &regular } else { &bold },
             b'(' | b'<' => {
                 let (glyphs, after) = string(*first, tail);
@@ -282,7 +285,11 @@ fn files_are_small() {
         (LabelFormat::Png, sample::order(), 24 * 1024),
         (LabelFormat::Png, sample::full_order(), 24 * 1024),
         (LabelFormat::Pdf, sample::order(), 18 * 1024),
-        (LabelFormat::Pdf, sample::full_order(), 18 * 1024),
+        (
+            LabelFormat::Pdf,
+            sample::full_order(),
+            if cfg!(feature = "cjk") { 24 } else { 18 } * 1024,
+        ),
         (LabelFormat::Zpl, sample::order(), 6_656),
         (LabelFormat::Zpl, latin, 3_072),
     ];
@@ -360,6 +367,19 @@ fn every_part_is_there_in_both_languages() {
     let missing: Vec<_> =
         PARTS.into_iter().filter(|part| !shown.iter().any(|line| line == part)).collect();
     assert!(missing.is_empty(), "{missing:?} in {shown:?}");
+}
+
+#[test]
+#[cfg(feature = "cjk")]
+fn chinese_is_drawn_and_not_warned_of() {
+    let cases = corpus::kept();
+    let chinese = cases.iter().find(|case| case.name == "chinese").unwrap();
+    let pdf = draw(&chinese.data(), LabelFormat::Pdf).unwrap();
+    let (file, text) = (String::from_utf8_lossy(&pdf), text_of(&pdf).concat());
+    assert!(file.contains("/CIDFontType0C") && file.contains("NotoSansCJKsc"));
+    assert!(text.contains("深圳市光辉贸易有限公司 — 陈伟"), "{text}");
+    assert!(!text.contains(char::REPLACEMENT_CHARACTER), "{text}");
+    assert!("深圳市".chars().all(parcelo::rules::is_printable));
 }
 
 #[test]
