@@ -23,8 +23,8 @@ const PAGE: Box = Box { x1: 0.0, y1: 0.0, x2: 288.0, y2: 432.0 };
 const POINTS_PER_DOT: f32 = 72.0 / 203.0;
 /// How much smaller a rectangle is on each side, in dots.
 const INSET: f32 = 0.15;
-/// At 6 files are one percent smaller and take half as long again.
-const DEFLATE_LEVEL: u8 = 4;
+/// At 6 files are three percent smaller and take half as long again.
+const DEFLATE_LEVEL: u8 = 3;
 
 const COMPACT: Settings = Settings { pretty: false };
 

@@ -32,7 +32,7 @@ fn pixels(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
         match mark {
             Mark::Rect(rect) => canvas.rect(*rect),
             Mark::Outline(outline) => {
-                outline.rects().into_iter().for_each(|rule| canvas.rect(rule))
+                outline.rects().into_iter().for_each(|rule| canvas.rect(rule));
             }
             Mark::Text(text) => canvas.text(text),
             Mark::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
@@ -40,7 +40,9 @@ fn pixels(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
         }
     }
     let mut bytes = canvas.into_bytes();
-    bytes.iter_mut().for_each(|byte| *byte = !*byte);
+    for byte in &mut bytes {
+        *byte = !*byte;
+    }
     Ok(bytes)
 }
 

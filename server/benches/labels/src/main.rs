@@ -5,7 +5,7 @@
 //! `-- count FORMAT LABELS` only draws, for valgrind.
 
 // The whole service would bring a database and a web server.
-#[allow(dead_code, unused_imports, reason = "the service uses more of it")]
+#[allow(dead_code, unexpected_cfgs, unused_imports, reason = "the service uses more of it")]
 #[path = "../../../src/label/mod.rs"]
 mod label;
 

@@ -172,7 +172,7 @@ proptest! {
         version in any::<u32>(),
     ) {
         let number = sample::number(&number);
-        let data = LabelData { version, sandbox, ..sample::data(&order, &number) };
+        let data = LabelData { sandbox, version, ..sample::data(&order, &number) };
         let marks = layout::layout(&data).unwrap();
         assert_tidy(&marks);
         assert_nothing_vanishes(&marks);
