@@ -12,12 +12,13 @@ lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy -p parcelo --lib --no-default-features -- -D warnings
+    cargo clippy -p parcelo --lib --no-default-features --features blocking -- -D warnings
 
 # The API documentation of the crates.
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking
 
-# Durable orders a second over HTTP, and a call of the SDK, each beside its peers.
+# Durable orders a second over HTTP, the mock server, a call of the SDK, each beside its peers.
 bench:
     cargo bench --workspace
     cargo run --release --manifest-path server/benches/labels/Cargo.toml --target-dir target/labels-bench

@@ -1,19 +1,23 @@
 //! The command line as it is typed. What people read about it stands in `texts`; what it means is
 //! decided in `resolve`.
 
+mod tools;
+
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
     ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
     value_parser,
 };
-use parcelo::LabelFormat;
+use parcelo::{LabelFormat, Language};
 
 use crate::{
     help, refusal,
     results::Done,
     voice::{Format, Voice},
 };
+
+pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Shell, Watch, Webhook};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -45,7 +49,15 @@ pub(crate) enum Command {
     Label(Label),
     #[command(subcommand, arg_required_else_help = true)]
     Sandbox(Sandbox),
+    #[command(subcommand, arg_required_else_help = true)]
+    Webhook(Webhook),
     Health,
+    Api(Api),
+    #[command(subcommand, arg_required_else_help = true)]
+    Config(Config),
+    Doctor,
+    Completions(Completions),
+    Man(Man),
 }
 
 #[derive(Debug, Subcommand)]
@@ -81,8 +93,10 @@ pub(crate) enum Sandbox {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Create {
-    #[arg(value_name = "FILE|-")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE|-", required_unless_present = "set")]
+    pub(crate) file: Option<PathBuf>,
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub(crate) set: Vec<String>,
     #[arg(long, value_name = "FILE")]
     pub(crate) label: Option<PathBuf>,
     #[arg(long, short, requires = "label", value_name = "FORMAT")]
@@ -148,6 +162,8 @@ pub(crate) struct Track {
     pub(crate) numbers: Vec<String>,
     #[arg(long)]
     pub(crate) history: bool,
+    #[command(flatten)]
+    pub(crate) watch: Watch,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -184,6 +200,8 @@ pub(crate) struct GetLabel {
 pub(crate) struct ShowLabel {
     #[arg(value_name = "NUMBER")]
     pub(crate) number: String,
+    #[arg(long)]
+    pub(crate) draw: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -200,18 +218,22 @@ pub(crate) struct Reset {
     pub(crate) yes: bool,
 }
 
-/// What every command takes. `output` and `lang` are read by `voice`, before everything else;
-/// here they are only checked.
+/// What every command takes. `output`, `lang` and `profile` are read by `voice` and `settings`,
+/// before everything else; here they are only checked.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
-    #[arg(long, short, global = true, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: Format,
+    #[arg(long, short, global = true, value_name = "FORMAT")]
+    pub(crate) output: Option<Format>,
     #[arg(long, global = true, value_name = "LANGUAGE")]
     pub(crate) lang: Option<Lang>,
     #[arg(long, global = true, env = "PARCELO_BASE_URL", value_name = "URL")]
     pub(crate) base_url: Option<String>,
     #[arg(long, global = true)]
     pub(crate) api_key_stdin: bool,
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    #[arg(long, global = true)]
+    pub(crate) dry_run: bool,
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
     #[arg(long, short, global = true, action = ArgAction::Help)]
@@ -236,6 +258,15 @@ pub(crate) enum FileFormat {
 pub(crate) enum Lang {
     En,
     Es,
+}
+
+impl From<Lang> for Language {
+    fn from(language: Lang) -> Self {
+        match language {
+            Lang::En => Self::En,
+            Lang::Es => Self::Es,
+        }
+    }
 }
 
 impl From<FileFormat> for LabelFormat {

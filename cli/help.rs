@@ -6,12 +6,19 @@ use clap::{
 };
 use parcelo::Language;
 
-use crate::texts::{self, Text};
+use crate::texts::{self, Text, around};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold());
+
+/// Texts by name, in several lists.
+type Tables = &'static [&'static [(&'static str, Text)]];
+
+const COMMAND_HELP: Tables = &[texts::COMMAND_HELP, around::COMMAND_HELP];
+const ARGUMENT_HELP: Tables = &[texts::ARGUMENT_HELP, around::ARGUMENT_HELP];
+const VALUE_NAMES: Tables = &[texts::VALUE_NAMES, around::VALUE_NAMES];
 
 /// The command line with every text in one language.
 pub(crate) fn speaking(command: Command, language: Language) -> Command {
@@ -31,7 +38,7 @@ fn worded(command: Command, parent: &str, language: Language) -> Command {
         usage = texts::USAGE.pick(language),
     );
     let command = command
-        .about(find(texts::COMMAND_HELP, &path).pick(language))
+        .about(find(COMMAND_HELP, &path).pick(language))
         .help_template(template)
         .subcommand_help_heading(texts::COMMANDS.pick(language))
         .subcommand_value_name(texts::COMMAND.pick(language))
@@ -43,9 +50,9 @@ fn worded(command: Command, parent: &str, language: Language) -> Command {
 
 fn explained(argument: Arg, language: Language) -> Arg {
     let heading = if argument.is_positional() { texts::ARGUMENTS } else { texts::OPTIONS };
-    let help = find(texts::ARGUMENT_HELP, argument.get_id().as_str());
+    let help = find(ARGUMENT_HELP, argument.get_id().as_str());
     let names: Vec<_> = argument.get_value_names().unwrap_or_default().to_vec();
-    let names = names.iter().map(|name| find(texts::VALUE_NAMES, name).pick(language));
+    let names = names.iter().map(|name| find(VALUE_NAMES, name).pick(language));
     let takes_value = argument.get_action().takes_values();
     argument
         .help(help.pick(language))
@@ -65,9 +72,9 @@ fn usage(command: &Command, path: &str, language: Language) -> String {
 }
 
 /// What is missing in the table is its own name; a test sees to it that nothing is.
-fn find<'a>(table: &'a [(&'static str, Text)], name: &str) -> &'a Text {
-    const NOTHING: Text = texts::WRONG_LINE;
-    table.iter().find(|(known, _)| *known == name).map_or(&NOTHING, |(_, text)| text)
+fn find(tables: Tables, name: &str) -> Text {
+    let mut rows = tables.iter().copied().flatten();
+    rows.find(|(known, _)| *known == name).map_or(texts::WRONG_LINE, |(_, text)| *text)
 }
 
 #[cfg(test)]
@@ -77,16 +84,16 @@ mod tests {
     use super::*;
     use crate::args::Args;
 
-    type Seen<'a> = &'a mut dyn FnMut(&[(&'static str, Text)], &str);
+    type Seen<'a> = &'a mut dyn FnMut(Tables, &str);
 
     fn walk(command: &Command, parent: &str, seen: Seen<'_>) {
         let path = format!("{parent}{}", command.get_name());
-        seen(texts::COMMAND_HELP, &path);
+        seen(COMMAND_HELP, &path);
         for argument in command.get_arguments() {
-            seen(texts::ARGUMENT_HELP, argument.get_id().as_str());
+            seen(ARGUMENT_HELP, argument.get_id().as_str());
             let takes_value = argument.get_action().takes_values();
             for name in argument.get_value_names().into_iter().flatten().filter(|_| takes_value) {
-                seen(texts::VALUE_NAMES, name);
+                seen(VALUE_NAMES, name);
             }
         }
         for inner in command.get_subcommands() {
@@ -97,7 +104,10 @@ mod tests {
     #[test]
     fn every_command_and_argument_is_explained() {
         walk(&Args::command(), "", &mut |table, name| {
-            assert!(table.iter().any(|(known, _)| *known == name), "{name} has no text");
+            assert!(
+                table.iter().copied().flatten().any(|(known, _)| *known == name),
+                "{name} has no text"
+            );
         });
     }
 

@@ -54,6 +54,11 @@ pub(crate) fn line() -> Result<String, Failure> {
     Ok(line)
 }
 
+/// A line that is typed on the terminal and not shown.
+pub(crate) fn unseen_line() -> Result<String, Failure> {
+    rpassword::read_password().map_err(|why| Failure::unreadable("-", &why))
+}
+
 /// Editors on Windows begin a file with a byte order mark.
 pub(crate) fn without_mark(content: &[u8]) -> &[u8] {
     content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)

@@ -2,37 +2,55 @@
 
 mod args;
 mod calls;
+mod clock;
 mod commands;
+mod dry_run;
 mod failure;
+mod fields;
+mod findings;
 mod help;
 mod input;
 mod output;
+mod picture;
+mod profiles;
 mod refusal;
 mod requests;
 mod resolve;
 mod results;
 mod resume;
+mod settings;
 mod texts;
 mod voice;
 
-use std::{env, ffi::OsString, panic, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    panic::{self, AssertUnwindSafe},
+    process::ExitCode,
+};
 
 use failure::Exit;
 use results::Done;
+use settings::Settings;
 use voice::Voice;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().collect();
-    let voice = voice::of(&arguments, |name| env::var(name).ok());
+    let variable = |name: &str| env::var(name).ok();
+    let settings = Settings::of(&arguments, variable);
+    let voice = voice::of(&arguments, variable, &settings.preferences());
     output::answer_for_bugs(voice);
-    panic::catch_unwind(|| output::finish(&end_of(&arguments, voice), voice))
-        .unwrap_or(Exit::Bug.into())
+    panic::catch_unwind(AssertUnwindSafe(|| {
+        output::finish(&end_of(&arguments, voice, settings), voice)
+    }))
+    .unwrap_or(Exit::Bug.into())
 }
 
-fn end_of(arguments: &[OsString], voice: Voice) -> Done {
+fn end_of(arguments: &[OsString], voice: Voice, settings: Settings) -> Done {
     let end = args::parse(arguments, voice).and_then(|args| {
         output::tell_attempts(args.global.verbose, voice);
-        resolve::resolve(args, voice).and_then(commands::run).map_err(Done::from)
+        output::warn_of_exposure(&settings, voice);
+        resolve::resolve(args, voice, settings).and_then(commands::run).map_err(Done::from)
     });
     end.unwrap_or_else(|stopped| stopped)
 }

@@ -65,7 +65,8 @@ pub(crate) fn reprint(write: &Write) -> Result<ReprintRequest, Failure> {
 
 pub(crate) fn manifest(numbers: &[String], submit: &Submit) -> Result<ManifestRequest, Failure> {
     let Submit { numbers: _, awb, flight, departure, from, to, reference } = submit;
-    let body = json!({"awbNumber": awb, "trackingNumbers": numbers, "flightNumber": flight,
+    let key = IdempotencyKey::random();
+    let body = json!({"idempotencyKey": key, "awbNumber": awb, "trackingNumbers": numbers, "flightNumber": flight,
         "departureDate": departure, "originAirport": from, "destinationAirport": to,
         "reference": reference});
     checked(check_manifest(&body, None), faults(numbers))

@@ -1,42 +1,130 @@
 //! What a command line means: arguments and environment become a job whose values are all valid.
 
+mod access;
+mod around;
+
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
 use parcelo::{
-    ApiKey, Client, CountryCode, ErrorCode, LabelFormat, ManifestRequest, ParcelStatus,
-    ReprintRequest, TrackingNumber, VoidRequest,
+    Client, CountryCode, LabelFormat, Language, ManifestRequest, ParcelStatus, ReprintRequest,
+    TrackingNumber, VoidRequest,
 };
 
 use crate::{
     args::{
         Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
-        Reset, Sandbox,
+        Reset, Sandbox, Shell, Webhook,
     },
+    commands::{Patient, Receiver, Request, Task, Watched},
+    dry_run::DryRun,
     failure::Failure,
+    fields::{Field, OrderInput},
     input::{self, Source},
-    output, requests, texts,
+    output, requests,
+    settings::{self, Settings},
+    texts,
     voice::Voice,
 };
 
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Job {
-    Create { client: Client, order: Source, label: Option<LabelFile> },
-    Void { client: Client, request: VoidRequest },
-    Validate { sources: Vec<Source> },
-    Sample { country: CountryCode },
-    Submit { client: Client, request: ManifestRequest },
-    Manifest { client: Client, id: String },
-    Track { client: Client, numbers: Vec<TrackingNumber>, history: bool },
-    List { client: Client, filter: Filter, pages: Pages },
-    Labels { client: Client, numbers: Vec<TrackingNumber>, format: LabelFormat, place: Place },
-    ShowLabel { client: Client, number: TrackingNumber },
-    Reprint { client: Client, number: TrackingNumber, request: ReprintRequest },
-    Reset { client: Client },
-    Health { client: Client },
+    Create {
+        client: Client,
+        order: OrderInput,
+        label: Option<LabelFile>,
+    },
+    Void {
+        client: Client,
+        request: VoidRequest,
+    },
+    Validate {
+        sources: Vec<Source>,
+    },
+    Sample {
+        country: CountryCode,
+    },
+    Submit {
+        client: Client,
+        request: ManifestRequest,
+    },
+    Manifest {
+        client: Client,
+        id: String,
+    },
+    Track {
+        client: Client,
+        numbers: Vec<TrackingNumber>,
+        history: bool,
+    },
+    List {
+        client: Client,
+        filter: Filter,
+        pages: Pages,
+    },
+    Labels {
+        client: Client,
+        numbers: Vec<TrackingNumber>,
+        format: LabelFormat,
+        place: Place,
+    },
+    ShowLabel {
+        client: Client,
+        number: TrackingNumber,
+    },
+    Reprint {
+        client: Client,
+        number: TrackingNumber,
+        request: ReprintRequest,
+    },
+    Reset {
+        client: Client,
+    },
+    Health {
+        client: Client,
+    },
+    DrawLabel {
+        client: Client,
+        number: TrackingNumber,
+        columns: usize,
+    },
+    Watch {
+        client: Client,
+        watched: Watched,
+    },
+    Api {
+        client: Client,
+        request: Request,
+    },
+    Listen {
+        receiver: Receiver,
+    },
+    Config {
+        task: Box<Task>,
+    },
+    Doctor {
+        patient: Box<Patient>,
+    },
+    Completions {
+        shell: Shell,
+        language: Language,
+    },
+    Man {
+        command: Vec<String>,
+        language: Language,
+    },
+    ManPages {
+        folder: PathBuf,
+        language: Language,
+    },
+    /// Another job whose requests are shown, not sent.
+    DryRun {
+        job: Box<Self>,
+        dry_run: DryRun,
+    },
 }
 
 /// Which parcels a list has.
@@ -67,37 +155,58 @@ pub(crate) enum Place {
     Output,
 }
 
-pub(crate) fn resolve(args: Args, voice: Voice) -> Result<Job, Failure> {
-    let caller = Caller { global: args.global, voice };
-    match args.command {
-        Command::Order(order) => caller.order(order),
-        Command::Manifest(manifest) => caller.manifest(manifest),
-        Command::Track(track) => {
-            let numbers = requests::numbers(&caller.typed(track.numbers)?)?;
-            Ok(Job::Track { client: caller.client()?, numbers, history: track.history })
-        }
-        Command::Parcel(Parcel::List(list)) => {
-            let (filter, pages) = (filter(&list)?, pages(&list));
-            Ok(Job::List { client: caller.client()?, filter, pages })
-        }
-        Command::Label(label) => caller.label(label),
-        Command::Sandbox(Sandbox::Reset(reset)) => caller.reset(&reset),
-        Command::Health => Ok(Job::Health { client: caller.client()? }),
-    }
+pub(crate) fn resolve(args: Args, voice: Voice, settings: Settings) -> Result<Job, Failure> {
+    settings::check(|name| env::var(name).ok())?;
+    let dry_run = args.global.dry_run.then(DryRun::default);
+    let caller = Caller { global: args.global, voice, settings, dry_run: dry_run.clone() };
+    let job = caller.job(args.command)?;
+    Ok(match dry_run {
+        Some(dry_run) => Job::DryRun { job: Box::new(job), dry_run },
+        None => job,
+    })
 }
 
-/// Who runs the command: the key and the address, and how to speak.
+/// Who runs the command: the settings, and how to speak.
 struct Caller {
     global: Global,
     voice: Voice,
+    settings: Settings,
+    /// Takes all requests, when none shall be sent.
+    dry_run: Option<DryRun>,
 }
 
 impl Caller {
+    fn job(self, command: Command) -> Result<Job, Failure> {
+        let caller = self;
+        match command {
+            Command::Order(order) => caller.order(order),
+            Command::Manifest(manifest) => caller.manifest(manifest),
+            Command::Track(track) => caller.track(track),
+            Command::Parcel(Parcel::List(list)) => {
+                let (filter, pages) = (filter(&list)?, pages(&list));
+                Ok(Job::List { client: caller.client()?, filter, pages })
+            }
+            Command::Label(label) => caller.label(label),
+            Command::Sandbox(Sandbox::Reset(reset)) => caller.reset(&reset),
+            Command::Health => Ok(Job::Health { client: caller.client()? }),
+            Command::Api(api) => caller.api(api),
+            Command::Webhook(Webhook::Listen(listen)) => caller.listen(&listen),
+            Command::Config(config) => caller.config(config),
+            Command::Doctor => caller.doctor(),
+            Command::Completions(completions) => {
+                Ok(Job::Completions { shell: completions.shell, language: caller.voice.language })
+            }
+            Command::Man(man) => caller.man(man),
+        }
+    }
+
     fn order(&self, order: Order) -> Result<Job, Failure> {
         match order {
             Order::Create(create) => {
-                let order = Source::of(&create.file);
-                self.stdin_once(usize::from(order.is_stdin()))?;
+                let source = create.file.as_deref().map(Source::of);
+                self.stdin_once(usize::from(source.as_ref().is_some_and(Source::is_stdin)))?;
+                let fields = create.set.iter().map(|field| Field::parse(field));
+                let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
                 let label = label_file(create)?;
                 Ok(Job::Create { client: self.client()?, order, label })
             }
@@ -133,12 +242,16 @@ impl Caller {
             Label::Get(mut get) => {
                 let numbers = self.typed(std::mem::take(&mut get.numbers))?;
                 let numbers = requests::numbers(&numbers)?;
-                let (place, format) = (place(&get, numbers.len())?, get.format.into());
+                let place = match self.dry_run {
+                    Some(_) => Place::Output,
+                    None => place(&get, numbers.len())?,
+                };
+                let format = get.format.into();
                 Ok(Job::Labels { client: self.client()?, numbers, format, place })
             }
             Label::Show(info) => {
                 let number = requests::number(&info.number)?;
-                Ok(Job::ShowLabel { client: self.client()?, number })
+                self.show(number, info.draw)
             }
             Label::Reprint(reprint) => {
                 let number = requests::number(&reprint.number)?;
@@ -150,12 +263,13 @@ impl Caller {
 
     /// Nothing is deleted before somebody has said yes.
     fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
+        let is_sure = reset.yes || self.dry_run.is_some();
         let can_ask = output::can_ask() && !self.global.api_key_stdin;
-        if !reset.yes && !can_ask {
+        if !is_sure && !can_ask {
             return Err(Failure::usage(texts::NOT_SURE, texts::SAY_YES));
         }
         let client = self.client()?;
-        if reset.yes {
+        if is_sure {
             return Ok(Job::Reset { client });
         }
         output::ask(texts::ASK_RESET, self.voice);
@@ -175,28 +289,6 @@ impl Caller {
         }
         Ok(())
     }
-
-    fn client(&self) -> Result<Client, Failure> {
-        let key = key(&self.global)?;
-        let address = self.global.base_url.as_deref().map(str::trim);
-        let address = address
-            .filter(|address| !address.is_empty())
-            .ok_or_else(|| Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL))?;
-        Ok(Client::builder(key).base_url(address)?.language(self.voice.language).build()?)
-    }
-}
-
-fn key(global: &Global) -> Result<ApiKey, Failure> {
-    let text = if global.api_key_stdin {
-        input::line()?
-    } else {
-        env::var("PARCELO_API_KEY").unwrap_or_default()
-    };
-    if text.trim().is_empty() {
-        return Err(Failure::key(ErrorCode::AuthMissingApiKey, texts::NO_KEY));
-    }
-    ApiKey::parse(text.trim())
-        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::BAD_KEY))
 }
 
 fn country(code: &str) -> Result<CountryCode, Failure> {

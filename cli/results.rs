@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{failure::Failure, texts::Said};
+use crate::{failure::Failure, findings::Finding, texts::Said};
 use parcelo::{
     CreatedOrder, FieldFault, Health, IdempotencyKey, LabelFormat, LabelMetadata, Manifest,
     OrderRequest, Outcome, PageMeta, ParcelSummary, Reply, SandboxReset, TrackingNumber,
@@ -39,6 +39,7 @@ pub(crate) enum Results {
     Reprinted(Box<Written<LabelMetadata>>),
     Reset(Box<SandboxReset>),
     Health(Box<Health>),
+    Finding(Finding),
 }
 
 /// What was found of the things that were asked for. One that was asked for is one document in
@@ -118,7 +119,8 @@ impl Results {
             | Self::Label(_)
             | Self::Reprinted(_)
             | Self::Reset(_)
-            | Self::Health(_) => &[],
+            | Self::Health(_)
+            | Self::Finding(_) => &[],
         }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum Resume<'a> {
     SameOrder(&'a IdempotencyKey),
     /// The key must be given again.
     WithKey(&'a IdempotencyKey),
+    /// The key, if there is one, stands in the body.
+    SameRequest,
     /// The service knows the same manifest by itself.
     SameManifest,
     /// Nothing does: the user has to look.
@@ -30,7 +32,7 @@ impl<'a> Resume<'a> {
     pub(crate) fn key(self) -> Option<&'a IdempotencyKey> {
         match self {
             Self::SameOrder(key) | Self::WithKey(key) => Some(key),
-            Self::Reads | Self::SameManifest | Self::Look => None,
+            Self::Reads | Self::SameRequest | Self::SameManifest | Self::Look => None,
         }
     }
 
@@ -42,6 +44,7 @@ impl<'a> Resume<'a> {
             Self::Reads => None,
             Self::SameOrder(key) => Some(with_key(texts::RESUME_ORDER, key)),
             Self::WithKey(key) => Some(with_key(texts::RESUME_WITH_KEY, key)),
+            Self::SameRequest => Some(texts::RESUME_REQUEST.into()),
             Self::SameManifest => Some(texts::RESUME_MANIFEST.into()),
             Self::Look => Some(texts::RESUME_LOOK.into()),
         }

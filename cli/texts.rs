@@ -1,7 +1,33 @@
 //! Every word of the command's own, in English and Spanish side by side. What the service and the
 //! rules say comes in both languages from them. Only data, and how a text is filled in.
 
+/// Texts by name, and all of them for the tests.
+macro_rules! texts {
+    ($($name:ident = $en:literal, $es:literal;)+) => {
+        $(pub(crate) const $name: Text = Text { en: $en, es: $es };)+
+        #[cfg(test)]
+        pub(in crate::texts) const ALL: &[(&str, Text)] = &[$((stringify!($name), $name)),+];
+    };
+}
+
+pub(crate) mod around;
+
 use parcelo::Language;
+
+pub(crate) use around::{
+    ADDRESS, ANSWERED, ANSWERED_TLS, API_KEY, AS_IS, ASK_ADDRESS, ASK_KEY, BAD_PROFILE_NAME,
+    BAD_SECRET, BAD_SIGNATURE, CHECK_ADDRESS_OF, CHECK_API_KEY, CHECK_CLOCK, CHECK_DNS,
+    CHECK_LIMITS, CHECK_RECEIVER, CHECK_SERVICE, CHMOD, CLOCK_FAST, CLOCK_FINE, CLOCK_SLOW,
+    CONFIG_BROKEN, CONFIG_SETTING, CONFIG_UNREADABLE, COPY, DRAWN_FOR_PEOPLE, EXPOSED, FAILED,
+    FIELD_FORM, FINE, FIX_CONFIG, FORCE, GIVE_SECRET, HEADER_MALFORMED, HEADER_MISSING,
+    HEADER_REPEATED, IN_USE, KEY_TO_INIT, LANGUAGE, LIMITS_SEEN, LISTENING, MAN_CONFIG,
+    MAN_ENVIRONMENT, MAN_EXITS, MAN_FILES, MAN_NAME, MAN_SYNOPSIS, MAN_VARIABLES, NO_CONFIG,
+    NO_DATE, NO_DRY_RUN, NO_EVENT, NO_HOME, NO_LIMITS, NO_ONE_TO_ASK, NO_PICTURE, NO_PROFILE,
+    NO_PROFILES, NO_SECRET, NO_SUCH_HOST, NOT_DRAWN, NOT_FORWARDED, NOT_HEALTHY, NOT_REACHED,
+    NOT_TEXT, OTHER_PORT, OUTPUT, PAGES_OR_PAGE, PORT_BUSY, PROFILE, PROFILE_EXISTS, PROFILE_MADE,
+    PROFILE_OF, REDIRECT_ONLY, REFUSED, RESUME_REQUEST, SEE_PROFILES, SEE_VARIABLES, SET_CLOCK,
+    SET_HOME, SKIPPED, TOO_NEW, TOO_OLD, WITHOUT_DRAW,
+};
 
 /// A text in both languages, with `{places}` to be filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +71,6 @@ impl Said {
     pub(crate) fn pick(&self, language: Language) -> &str {
         language.pick(&self.en, &self.es)
     }
-}
-
-macro_rules! texts {
-    ($($name:ident = $en:literal, $es:literal;)+) => {
-        $(pub(crate) const $name: Text = Text { en: $en, es: $es };)+
-        #[cfg(test)]
-        const ALL: &[(&str, Text)] = &[$((stringify!($name), $name)),+];
-    };
 }
 
 #[rustfmt::skip]
@@ -142,11 +160,11 @@ texts! {
     PERHAPS = "Perhaps {value}? Add --help to the command to see how it is used.", "¿Quizá {value}? Añada --help al comando para ver cómo se usa.";
     SEE_DIR = "-o says how results are written; where label files go is said with --dir.", "-o indica cómo se escriben los resultados; dónde van las etiquetas se indica con --dir.";
     KEY_IN_ARGUMENTS = "An API key must not stand on the command line, where other users and the shell's history can read it.", "Una clave de API no debe estar en la línea de comandos, donde otros usuarios y el historial pueden leerla.";
-    GIVE_KEY = "Set PARCELO_API_KEY, or give the key on standard input with --api-key-stdin. If the key was seen by others, revoke it.", "Defina PARCELO_API_KEY o pase la clave por la entrada estándar con --api-key-stdin. Si otros vieron la clave, revóquela.";
+    GIVE_KEY = "Set PARCELO_API_KEY, make a profile with parcelo config init, or give the key on standard input with --api-key-stdin. If the key was seen by others, revoke it.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin. Si otros vieron la clave, revóquela.";
     NO_KEY = "There is no API key.", "Falta la clave de API.";
     BAD_KEY = "The API key is not one: it is pk_live_ or pk_test_ and 38 letters and digits.", "La clave de API no lo es: es pk_live_ o pk_test_ y 38 letras y dígitos.";
     NO_BASE_URL = "The service's address is not set.", "Falta la dirección del servicio.";
-    GIVE_BASE_URL = "Set PARCELO_BASE_URL, or give --base-url, such as http://127.0.0.1:8081.", "Defina PARCELO_BASE_URL o indique --base-url, por ejemplo http://127.0.0.1:8081.";
+    GIVE_BASE_URL = "Set PARCELO_BASE_URL, make a profile with parcelo config init, or give --base-url, such as http://127.0.0.1:8081.", "Defina PARCELO_BASE_URL, cree un perfil con parcelo config init o indique --base-url, por ejemplo http://127.0.0.1:8081.";
     STDIN_TWICE = "Standard input can be read for one thing only.", "La entrada estándar solo se puede leer para una cosa.";
     STDIN_ONCE = "Put the key into PARCELO_API_KEY, or read the rest from elsewhere.", "Ponga la clave en PARCELO_API_KEY o lea lo demás de otro lugar.";
     UNFIT = "{value} is no value for {option}.", "{value} no es un valor para {option}.";
@@ -220,7 +238,7 @@ pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
     ("parcelo parcel list", Text { en: "List parcels, newest first", es: "Listar paquetes, los más nuevos primero" }),
     ("parcelo label", Text { en: "Fetch and reprint labels", es: "Obtener y reimprimir etiquetas" }),
     ("parcelo label get", Text { en: "Save label files", es: "Guardar archivos de etiquetas" }),
-    ("parcelo label show", Text { en: "Show what is known about a label", es: "Mostrar lo que se sabe de una etiqueta" }),
+    ("parcelo label show", Text { en: "Draw a label in the terminal, and show what is known about it", es: "Dibujar una etiqueta en la terminal y mostrar lo que se sabe de ella" }),
     ("parcelo label reprint", Text { en: "Make a label anew, marked as a reprint", es: "Crear de nuevo una etiqueta, marcada como reimpresión" }),
     ("parcelo sandbox", Text { en: "Work on the sandbox as a whole", es: "Trabajar con el entorno de pruebas entero" }),
     ("parcelo sandbox reset", Text { en: "Delete all orders, labels, manifests and tracking data of the sandbox", es: "Borrar todos los pedidos, etiquetas, manifiestos y datos de rastreo del entorno de pruebas" }),
@@ -255,8 +273,8 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("yes", Text { en: "Do not ask whether you are sure", es: "No preguntar si está seguro" }),
     ("history", Text { en: "Show how each parcel got there", es: "Mostrar el recorrido de cada paquete" }),
     ("dir", Text { en: "Where to save: a directory, or - for standard output [default: .]", es: "Dónde guardar: un directorio, o - para la salida estándar [por defecto: .]" }),
-    ("output", Text { en: "How to write results, and with json and ndjson errors too: table, json, ndjson or csv [default: table]", es: "Cómo escribir los resultados y, con json y ndjson, también los errores: table, json, ndjson o csv [por defecto: table]" }),
-    ("lang", Text { en: "The language: en or es [default: from LC_ALL, LC_MESSAGES, LANG]", es: "El idioma: en o es [por defecto: según LC_ALL, LC_MESSAGES, LANG]" }),
+    ("output", Text { en: "How to write results, and with json and ndjson errors too: table, json, ndjson or csv [environment: PARCELO_OUTPUT; default: table]", es: "Cómo escribir los resultados y, con json y ndjson, también los errores: table, json, ndjson o csv [entorno: PARCELO_OUTPUT; por defecto: table]" }),
+    ("lang", Text { en: "The language: en or es [environment: PARCELO_LANG; default: from LC_ALL, LC_MESSAGES, LANG]", es: "El idioma: en o es [entorno: PARCELO_LANG; por defecto: según LC_ALL, LC_MESSAGES, LANG]" }),
     ("base_url", Text { en: "The service's address [environment: PARCELO_BASE_URL]", es: "La dirección del servicio [entorno: PARCELO_BASE_URL]" }),
     ("api_key_stdin", Text { en: "Read the API key from standard input instead of PARCELO_API_KEY", es: "Leer la clave de API de la entrada estándar y no de PARCELO_API_KEY" }),
     ("verbose", Text { en: "Show attempts and waits", es: "Mostrar intentos y esperas" }),
@@ -331,9 +349,11 @@ mod tests {
 
     #[test]
     fn both_languages_say_it_with_the_same_places() {
-        let same_word = ["ERROR", "BYTES", "URL", "N"];
+        let same_word = ["ERROR", "BYTES", "URL", "N", "AS_IS", "CHECK_DNS"];
         let helps = COMMAND_HELP.iter().chain(ARGUMENT_HELP).chain(VALUE_NAMES);
-        for (name, text) in ALL.iter().chain(helps) {
+        let helps = helps.chain(around::COMMAND_HELP).chain(around::ARGUMENT_HELP);
+        let helps = helps.chain(around::VALUE_NAMES);
+        for (name, text) in ALL.iter().chain(around::ALL).chain(helps) {
             assert!(!text.en.is_empty() && !text.es.is_empty(), "{name}");
             assert_eq!(places(text.en), places(text.es), "{name}");
             assert_eq!(text.en == text.es, same_word.contains(name), "{name}");

@@ -6,6 +6,8 @@ use std::ffi::OsString;
 use clap::ValueEnum;
 use parcelo::Language;
 
+use crate::{args::Lang, profiles::Profile};
+
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -36,15 +38,28 @@ pub(crate) struct Voice {
 /// The variables that name the user's language, the stronger first (POSIX: Locale).
 const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 
-/// The voice that the arguments and the environment ask for; table and English if they do not.
-pub(crate) fn of(arguments: &[OsString], variable: impl Fn(&str) -> Option<String>) -> Voice {
-    let format = value(arguments, "--output", Some('o'))
-        .and_then(|format| Format::from_str(format, false).ok())
+/// The voice that the arguments, the environment and the profile ask for; table and the locale's
+/// language if they do not.
+pub(crate) fn of(
+    arguments: &[OsString],
+    variable: impl Fn(&str) -> Option<String>,
+    profile: &Profile,
+) -> Voice {
+    let given = |name: &str| variable(name).filter(|text| !text.is_empty());
+    let format = value(arguments, "--output", Some('o')).map(str::to_owned);
+    let format = format
+        .or_else(|| given("PARCELO_OUTPUT"))
+        .and_then(|format| Format::from_str(&format, false).ok())
+        .or(profile.output)
         .unwrap_or(Format::Table);
-    let locale = || LOCALE.into_iter().find_map(|name| variable(name).filter(|v| !v.is_empty()));
+    let locale = || LOCALE.into_iter().find_map(given).unwrap_or_default();
     let language = match value(arguments, "--lang", None) {
         Some(language) => spoken(language),
-        None => spoken(&locale().unwrap_or_default()),
+        None => given("PARCELO_LANG")
+            .and_then(|language| Lang::from_str(&language, false).ok())
+            .map(Language::from)
+            .or(profile.language)
+            .unwrap_or_else(|| spoken(&locale())),
     };
     Voice { format, language }
 }
@@ -58,7 +73,11 @@ fn spoken(locale: &str) -> Language {
 }
 
 /// The value given for an option, in every spelling that the parser takes.
-fn value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) -> Option<&'a str> {
+pub(crate) fn value<'a>(
+    arguments: &'a [OsString],
+    long: &str,
+    short: Option<char>,
+) -> Option<&'a str> {
     let mut arguments = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
     while let Some(argument) = arguments.next().filter(|argument| *argument != "--") {
         let rest = match argument.strip_prefix(long) {
@@ -89,10 +108,15 @@ mod tests {
     type Variables = &'static [(&'static str, &'static str)];
 
     fn voice(line: &str, locale: Variables) -> Voice {
+        voice_by(line, locale, &Profile::default())
+    }
+
+    fn voice_by(line: &str, locale: Variables, profile: &Profile) -> Voice {
         let arguments: Vec<_> = line.split(' ').map(OsString::from).collect();
-        of(&arguments, |name| {
+        let variable = |name: &str| {
             locale.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-        })
+        };
+        of(&arguments, variable, profile)
     }
 
     #[test]
@@ -114,7 +138,11 @@ mod tests {
             let arguments: Vec<_> =
                 line.replace("vv", "v").split(' ').map(OsString::from).collect();
             let parsed = crate::args::parse(&arguments, voice).map(|args| args.global.output);
-            assert_eq!(parsed.ok(), Some(format), "{line}");
+            assert_eq!(
+                parsed.ok().map(|format| format.unwrap_or(Format::Table)),
+                Some(format),
+                "{line}"
+            );
         }
         for line in ["parcelo health -o yaml", "parcelo health -o", "parcelo --output"] {
             assert_eq!(voice(line, &[]).format, Format::Table, "{line}");
@@ -136,6 +164,28 @@ mod tests {
         ];
         for (line, locale, language) in table {
             assert_eq!(voice(line, locale).language, language, "{line} {locale:?}");
+        }
+    }
+
+    #[test]
+    fn a_flag_is_stronger_than_a_variable_and_that_stronger_than_the_profile() {
+        let (es, json) = (Some(Language::Es), Some(Format::Json));
+        let profile = Profile { language: es, output: json, ..Profile::default() };
+        let both: Variables = &[("PARCELO_LANG", "en"), ("PARCELO_OUTPUT", "csv")];
+        let table: [(&str, Variables, Language, Format); 4] = [
+            ("parcelo", &[("LANG", "en_US")], Language::Es, Format::Json),
+            ("parcelo", both, Language::En, Format::Csv),
+            ("parcelo --lang es -o ndjson", both, Language::Es, Format::Ndjson),
+            (
+                "parcelo",
+                &[("PARCELO_LANG", ""), ("PARCELO_OUTPUT", "?")],
+                Language::Es,
+                Format::Json,
+            ),
+        ];
+        for (line, variables, language, format) in table {
+            let voice = voice_by(line, variables, &profile);
+            assert_eq!((voice.language, voice.format), (language, format), "{line} {variables:?}");
         }
     }
 }

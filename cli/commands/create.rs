@@ -8,7 +8,8 @@ use parcelo::{
 use super::{label, service};
 use crate::{
     failure::Failure,
-    input::{self, Source},
+    fields::OrderInput,
+    input,
     resolve::LabelFile,
     results::{Created, Done, Results},
     resume::Resume,
@@ -17,7 +18,7 @@ use crate::{
 
 pub(super) async fn create(
     client: &Client,
-    order: &Source,
+    order: &OrderInput,
     label: Option<&LabelFile>,
 ) -> Result<Done, Failure> {
     let Accepted { value: order, warnings } = checked(client, &order.read()?)?;

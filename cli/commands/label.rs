@@ -3,11 +3,13 @@
 
 use std::{fs, path::Path};
 
-use parcelo::{Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber};
+use parcelo::{Client, LabelFormat, LabelStatus, Outcome, ReprintRequest, TrackingNumber};
 
 use super::service;
 use crate::{
-    failure::Failure,
+    failure::{Exit, Failure},
+    findings::{Drawn, Finding},
+    picture,
     resolve::Place,
     results::{Done, Results, SavedLabel, Written},
     resume::Resume,
@@ -56,6 +58,24 @@ pub(super) async fn save(
 pub(super) async fn info(client: &Client, number: &TrackingNumber) -> Result<Done, Failure> {
     let label = service::read(client.labels().metadata(number)).await?.into_inner();
     Ok(Done::with(Results::Label(Box::new(label))))
+}
+
+/// The label as characters, above what is known about it. A void one is not drawn: the service
+/// gives it out no more.
+pub(super) async fn draw(
+    client: &Client,
+    number: &TrackingNumber,
+    columns: usize,
+) -> Result<Done, Failure> {
+    let label = service::read(client.labels().metadata(number)).await?.into_inner();
+    if label.status == LabelStatus::Voided {
+        let done = Done::with(Results::Label(Box::new(label)));
+        return Ok(done.note(texts::NOT_DRAWN.into()));
+    }
+    let file = service::read(client.labels().download(number, LabelFormat::Png).bytes()).await?;
+    let lines = picture::lines(&file, columns)
+        .ok_or_else(|| Failure::new(Exit::NotExecuted, "UNREADABLE_ANSWER", texts::NO_PICTURE))?;
+    Ok(Done::with(Results::Finding(Finding::Drawn(Box::new(Drawn { lines, label })))))
 }
 
 pub(super) async fn reprint(

@@ -1,20 +1,33 @@
 //! Doing a job: each command has its own module.
 
+mod api;
+mod config;
 mod create;
+mod doctor;
 mod label;
+mod listen;
 mod manifest;
 mod parcels;
 mod sample;
 mod sandbox;
 mod service;
+mod shell;
 mod track;
 mod validate;
 mod void;
+mod watch;
 
 use parcelo::Client;
 
+pub(crate) use api::Request;
+pub(crate) use config::Task;
+pub(crate) use doctor::Patient;
+pub(crate) use listen::Receiver;
+pub(crate) use watch::Watched;
+
 use crate::{
     failure::Failure,
+    findings::Finding,
     resolve::Job,
     results::{Done, Results},
 };
@@ -38,11 +51,30 @@ pub(crate) fn run(job: Job) -> Result<Done, Failure> {
             waiting(label::get(&client, &numbers, format, &place))
         }
         Job::ShowLabel { client, number } => waiting(label::info(&client, &number)),
+        Job::DrawLabel { client, number, columns } => {
+            waiting(label::draw(&client, &number, columns))
+        }
         Job::Reprint { client, number, request } => {
             waiting(label::reprint(&client, &number, &request))
         }
         Job::Reset { client } => waiting(sandbox::reset(&client)),
         Job::Health { client } => waiting(health(&client)),
+        Job::Watch { client, watched } => waiting(watch::watch(&client, &watched)),
+        Job::Api { client, request } => waiting(api::call(&client, request)),
+        Job::Listen { receiver } => waiting(listen::listen(receiver)),
+        Job::Config { task } => config::run(*task),
+        Job::Doctor { patient } => waiting(doctor::examine(*patient)),
+        Job::Completions { shell, language } => Ok(shell::completions(shell, language)),
+        Job::Man { command, language } => shell::page(&command, language),
+        Job::ManPages { folder, language } => shell::pages(&folder, language),
+        Job::DryRun { job, dry_run } => {
+            let done = run(*job);
+            let requests = dry_run.requests();
+            if requests.is_empty() {
+                return done;
+            }
+            Ok(Done::with(Results::Finding(Finding::Requests(requests))))
+        }
     }
 }
 

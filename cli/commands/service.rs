@@ -18,8 +18,17 @@ pub(super) async fn answer<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
     resume: Resume<'_>,
 ) -> Result<T, Failure> {
+    let answer = async { call.await.map_err(|error| Failure::of_call(error, resume)) };
+    unless_interrupted(answer, resume).await
+}
+
+/// What some work comes to, unless Ctrl-C ends it.
+pub(super) async fn unless_interrupted<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+    resume: Resume<'_>,
+) -> Result<T, Failure> {
     tokio::select! {
-        answer = call.into_future() => answer.map_err(|error| Failure::of_call(error, resume)),
+        result = work => result,
         pressed = tokio::signal::ctrl_c() => match pressed {
             Ok(()) => Err(Failure::interrupted(resume)),
             // Without a handler Ctrl-C ends the process by itself.

@@ -8,7 +8,7 @@ use parcelo::{
     TrackingRecord, VoidedOrders, Warning, time,
 };
 
-use super::json::word;
+use super::{findings, json::word};
 use crate::results::{Created, Results, SavedLabel, Verdict, Written};
 
 pub(super) fn write(out: &mut impl Write, results: &Results, language: Language) -> io::Result<()> {
@@ -28,6 +28,7 @@ pub(super) fn write(out: &mut impl Write, results: &Results, language: Language)
         Results::Reset(reset) => write_reset(&mut rows, reset)?,
         Results::Tracked(list) => write_tracked(&mut rows, &list.found)?,
         Results::Labels(list) => write_labels(&mut rows, &list.found)?,
+        Results::Finding(finding) => findings::write_csv(&mut rows, finding, language)?,
         Results::Health(health) => {
             rows.write_record(["status", "keyName", "environment", "allowedCountries"])?;
             let environment = health.environment.map_or("", |environment| environment.code());

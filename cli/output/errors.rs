@@ -69,6 +69,11 @@ pub(super) fn write_warning(
     writeln!(out, "{YELLOW}{}:{YELLOW:#} {field}: {text}", texts::WARNING.pick(language))
 }
 
+/// A warning that is of no field.
+pub(super) fn write_note(out: &mut impl Write, text: &str, language: Language) -> io::Result<()> {
+    writeln!(out, "{YELLOW}{}:{YELLOW:#} {text}", texts::WARNING.pick(language))
+}
+
 /// A failure for programs. Every member but `trackingNumber` is always there; one that has nothing
 /// to say is null, false or empty.
 #[derive(Serialize)]

@@ -9,6 +9,7 @@ use parcelo::{
 };
 use serde::Serialize;
 
+use super::{findings, is_command};
 use crate::results::{Created, List, Listing, Results, SavedLabel, Verdict, Written};
 
 /// How documents follow one another.
@@ -73,6 +74,7 @@ pub(super) fn write(out: &mut impl Write, results: &Results, layout: Layout) -> 
         Results::Sample(order) => one(out, order, layout),
         Results::Created(created) => one(out, &CreatedView::of(created), layout),
         Results::Health(health) => one(out, health, layout),
+        Results::Finding(finding) => findings::write_json(out, finding, layout),
         Results::Voided(voided) => one(out, &WrittenView::of(voided), layout),
         Results::Submitted(submitted) => one(out, &WrittenView::of(submitted), layout),
         Results::Manifest(manifest) => one(out, manifest, layout),
@@ -96,7 +98,7 @@ pub(super) fn write(out: &mut impl Write, results: &Results, layout: Layout) -> 
     }
 }
 
-fn all<T: Serialize>(out: &mut impl Write, all: &[T], layout: Layout) -> io::Result<()> {
+pub(super) fn all<T: Serialize>(out: &mut impl Write, all: &[T], layout: Layout) -> io::Result<()> {
     match layout {
         Layout::Document => one(out, &all, layout),
         Layout::Lines => each(out, all, layout),
@@ -108,11 +110,24 @@ fn each<T: Serialize>(out: &mut impl Write, all: &[T], layout: Layout) -> io::Re
 }
 
 pub(super) fn one(out: &mut impl Write, value: &impl Serialize, layout: Layout) -> io::Result<()> {
-    match layout {
-        Layout::Document => serde_json::to_writer_pretty(&mut *out, value)?,
-        Layout::Lines => serde_json::to_writer(&mut *out, value)?,
+    let text = match layout {
+        Layout::Document => serde_json::to_string_pretty(value)?,
+        Layout::Lines => serde_json::to_string(value)?,
+    };
+    writeln!(out, "{}", harmless(text))
+}
+
+/// The same JSON with the characters escaped that could command a terminal.
+fn harmless(json: String) -> String {
+    if !json.contains(is_command) {
+        return json;
     }
-    writeln!(out)
+    let escaped = |c: char| match c {
+        '\n' => c.to_string(),
+        c if is_command(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    json.chars().map(escaped).collect()
 }
 
 impl<'a> CreatedView<'a> {
@@ -158,5 +173,22 @@ pub(super) fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Created => "created",
         Outcome::Replayed => "replayed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_means_the_same_and_commands_no_terminal() {
+        let text = "a\u{9b}2J\u{202e}\u{7f}é\n\u{1b}[2J";
+        for layout in [Layout::Document, Layout::Lines] {
+            let mut out = Vec::new();
+            one(&mut out, &[text], layout).unwrap();
+            let written = String::from_utf8(out).unwrap();
+            assert!(!written.chars().any(|c| is_command(c) && c != '\n'), "{written:?}");
+            assert_eq!(serde_json::from_str::<[String; 1]>(&written).unwrap(), [text]);
+        }
     }
 }

@@ -4,9 +4,15 @@
 mod attempts;
 mod csv;
 mod errors;
+mod events;
+mod findings;
 mod grid;
 mod json;
 mod table;
+mod watch;
+
+pub(crate) use events::{Events, Message};
+pub(crate) use watch::Screen;
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -22,7 +28,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::{
     failure::{Exit, Failure},
     results::{Done, Results},
-    texts::{self, Text},
+    settings::Settings,
+    texts::{self, Said},
     voice::{Format, Voice},
 };
 
@@ -63,6 +70,12 @@ fn write_results(results: &Results, voice: Voice) -> io::Result<()> {
                 json::write(&mut out, results, Layout::Document)?;
             }
             Format::Table => table::write(&mut out, results, voice.language)?,
+            Format::Csv if is_terminal() => {
+                let mut rows = Vec::new();
+                csv::write(&mut rows, results, voice.language)?;
+                let rows = String::from_utf8_lossy(&rows);
+                rows.lines().try_for_each(|row| writeln!(out, "{}", plain(row)))?;
+            }
             Format::Csv => csv::write(&mut out, results, voice.language)?,
         },
     }
@@ -98,6 +111,25 @@ pub(crate) fn tell_attempts(verbose: bool, voice: Voice) {
     }
 }
 
+/// Says that others can read the keys in the file of profiles. Programs hear of it by `doctor`.
+pub(crate) fn warn_of_exposure(settings: &Settings, voice: Voice) {
+    let Some(Ok(profiles)) = settings.file.as_ref().filter(|_| settings.are_exposed()) else {
+        return;
+    };
+    if !voice.format.is_json() {
+        let values = [("file", &*plain(&profiles.file.to_string_lossy()))];
+        let said = texts::EXPOSED.with(&values);
+        // Who closed standard error does not want to know.
+        let _ =
+            errors::write_note(&mut anstream::stderr(), said.pick(voice.language), voice.language);
+    }
+}
+
+/// The columns of the terminal; 80 where there is none.
+pub(crate) fn columns() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| width.0.into())
+}
+
 /// Makes a panic say that it is a bug, and where, instead of its message, which may be personal.
 pub(crate) fn answer_for_bugs(voice: Voice) {
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -118,14 +150,22 @@ pub(crate) fn can_ask() -> bool {
 }
 
 /// Asks on standard error; the answer is read elsewhere.
-pub(crate) fn ask(question: Text, voice: Voice) {
+pub(crate) fn ask(question: impl Into<Said>, voice: Voice) {
+    let question = question.into();
     // Who does not see the question does not say yes.
     let _ = write!(io::stderr(), "{} ", question.pick(voice.language));
 }
 
-/// A text without control characters, which could command the terminal.
+/// A text without the characters that could command the terminal.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_command(c) { ' ' } else { c }).collect()
+}
+
+/// True for what a terminal obeys: control characters, and those that turn the direction of what
+/// follows or break the line (`Bidi_Control` of Unicode; U+2028, U+2029).
+fn is_command(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A text as it was typed, or a mask when it is an API key.

@@ -9,7 +9,7 @@ use parcelo::{
 };
 
 use super::{
-    errors,
+    errors, findings,
     grid::{headed, write_facts, write_table},
     plain,
 };
@@ -37,6 +37,7 @@ pub(super) fn write(out: &mut impl Write, results: &Results, language: Language)
         }
         Results::Reset(reset) => write_reset(out, reset, language),
         Results::Health(health) => write_health(out, health, language),
+        Results::Finding(finding) => findings::write_people(out, finding, language),
     }
 }
 
@@ -100,6 +101,15 @@ fn write_tracked(
         write_table(out, table)?;
     }
     records.iter().try_for_each(|record| write_history(out, record, language))
+}
+
+/// Where a watched parcel stands now, in one line.
+pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io::Result<()> {
+    let status = status_of(&record.status, &record.status_name);
+    let since = record.history.iter().flatten().last();
+    let since = since
+        .map(|event| format!("  {}  {}", moment(event.timestamp.to_utc()), plain(&event.location)));
+    writeln!(out, "{}  {status}{}", record.tracking_number, since.unwrap_or_default())
 }
 
 fn write_history(
@@ -217,7 +227,7 @@ fn write_parcels(
     if parcels.is_empty() { Ok(()) } else { write_table(out, table) }
 }
 
-fn write_label(
+pub(super) fn write_label(
     out: &mut impl Write,
     label: &LabelMetadata,
     key: Option<&IdempotencyKey>,
@@ -268,7 +278,7 @@ fn write_reset(out: &mut impl Write, reset: &SandboxReset, language: Language) -
 }
 
 /// A moment to the second.
-fn moment(moment: DateTime<Utc>) -> String {
+pub(super) fn moment(moment: DateTime<Utc>) -> String {
     format!("{} UTC", moment.format(SECOND))
 }
 

@@ -60,12 +60,39 @@ async fn a_wrong_command_line_is_2() {
         "sandbox",
         "sandbox reset",
         "sandbox reset --api-key-stdin",
+        "label show SB-SUCCESS-0001 --draw -o json",
+        "track SB-SUCCESS-0001 --every 5",
+        "track SB-SUCCESS-0001 --watch --every 0",
+        "api",
+        "api GET",
+        "api GET api/v1/health",
+        "api GET //example.com",
+        "api GET http://example.com/",
+        "api G/T /api/v1/health",
+        "api POST /api/v1/tracking/batch --data missing.json",
+        "config",
+        "config use",
+        "config use nobody",
+        "config init a.b --base-url http://127.0.0.1:1",
+        "config init",
+        "webhook",
+        "webhook listen",
+        "webhook listen --secret whsec_short",
+        "webhook listen --port 65536 --secret whsec_x",
+        "health --profile nobody",
+        "completions",
+        "completions tcsh",
+        "man nonsense",
+        "man order --dir pages",
+        "doctor --dry-run",
+        "config list --dry-run",
     ] {
         let ran = shop.run(line);
         assert_eq!(ran.code, 2, "{line}: {ran:?}");
-        assert!(ran.stderr.contains("what to do:") || line.contains("missing"), "{line}: {ran:?}");
+        let told = ["what to do:", "\"hint\":\""].iter().any(|word| ran.stderr.contains(word));
+        assert!(told || line.contains("missing"), "{line}: {ran:?}");
         let json = shop.run(&format!("{line} -o json"));
-        assert!(line.contains("-o") || json.error()["code"].is_string(), "{line}: {json:?}");
+        assert!(line.contains("-o ") || json.error()["code"].is_string(), "{line}: {json:?}");
     }
 }
 
@@ -152,6 +179,7 @@ async fn nobody_there_is_8_for_reads_and_writes() {
         "parcel list --all",
         "manifest show man_1",
         "label show SB-SUCCESS-0001",
+        "api GET /api/v1/health",
         "order create order.json",
         "order void SB-SUCCESS-0001",
         "label reprint SB-SUCCESS-0001",
@@ -190,6 +218,7 @@ async fn every_write_that_is_cut_off_says_how_it_can_be_resumed() {
         ("label reprint SB-SUCCESS-0001", "--idempotency-key idk-", true),
         ("manifest submit SB-SUCCESS-0001 --awb 176-12345675", "never submitted twice", true),
         ("sandbox reset --yes", "parcelo parcel list", false),
+        ("api POST /api/v1/orders/create --data order.json", "idempotencyKey", true),
     ];
     for (line, remedy, keyed) in table {
         let ran = desk.run(&format!("{line} -o json"));
@@ -226,9 +255,7 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
         let line = format!("{line} -o json");
         let child = desk.start(&line, Stdio::piped());
         tokio::time::timeout(Duration::from_secs(10), taken.notified()).await.unwrap();
-        let process = child.id().to_string();
-        let kill = std::process::Command::new("kill").args(["-INT", &process]).status();
-        assert!(kill.unwrap().success());
+        crate::shop::interrupt(&child);
         let ran = desk.ended(child.wait_with_output().unwrap(), &line);
         assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
         assert_eq!(ran.error()["idempotencyKey"], resumed);

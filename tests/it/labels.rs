@@ -162,3 +162,38 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
     }
     assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_is_drawn_where_that_is_asked_for_and_never_into_json() {
+    let shop = shop_with_two().await;
+    let ran = shop.run("label show SB-SUCCESS-0001 --draw");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let picture: Vec<_> = ran.text().split("\n\n").next().unwrap().lines().collect();
+    assert_eq!(picture.len(), 60, "4 by 6 inches in 80 columns");
+    assert!(picture.iter().all(|line| line.chars().count() <= 80), "{picture:?}");
+    let bars = picture.windows(5).find(|lines| {
+        lines[0].matches('⣿').count() > 20 && lines.iter().all(|line| line == &lines[0])
+    });
+    assert!(bars.is_some(), "the bar code stands upright: {picture:?}");
+    assert!(ran.text().contains("Usable (ACTIVE)"), "the facts stand below");
+    let facts = shop.run("label show SB-SUCCESS-0001");
+    assert!(!facts.text().contains('⣿'), "nothing is drawn into a pipe");
+    for format in ["json", "csv"] {
+        assert_eq!(shop.run(&format!("label show SB-SUCCESS-0001 --draw -o {format}")).code, 2);
+    }
+    assert_eq!(shop.run("label show SB-UNKNOWN-01 --draw").code, 5);
+    assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
+    let void = shop.run("label show SB-SUCCESS-0002 --draw");
+    assert_eq!(void.code, 0);
+    assert!(void.text().contains("Voided") && void.stderr.contains("not drawn"), "{void:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_terminal_a_label_is_drawn_unasked() {
+    let shop = shop_with_two().await;
+    let ran = shop.desk.on_terminal("label show SB-SUCCESS-0001", "");
+    assert!(ran.code == 0 && ran.text().contains("⣿⣿"), "{ran:?}");
+    let json = shop.desk.on_terminal("label show SB-SUCCESS-0001 -o json", "");
+    assert!(json.json()["labelId"].is_string());
+}

@@ -7,15 +7,24 @@
     reason = "a test fails by panicking"
 )]
 
+mod checkups;
+mod dry_runs;
 mod exits;
 mod journey;
 mod labels;
+#[cfg(unix)]
+mod listening;
 mod manifests;
+mod manuals;
 mod orders;
 mod parcels;
 mod peer;
+mod pictures;
+mod profiles;
 mod shop;
 mod speech;
 mod tidy;
 mod tracking;
 mod voids;
+#[cfg(unix)]
+mod watches;

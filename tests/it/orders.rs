@@ -284,3 +284,29 @@ fn a_template_has_a_fresh_key_and_explains_itself_beside_the_json() {
         assert_eq!(desk.run(line).code, 2, "{line}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_on_the_command_line_change_the_file_or_stand_for_it() {
+    let shop = Shop::open().await;
+    let line = "order create order.json --set idempotencyKey=order-0002 \
+        --set trackingNumber=SB-SUCCESS-0002 --set receiver.fullName=Rosa --dry-run -o json";
+    let body = shop.run(line).json()[0]["body"].clone();
+    assert_eq!(body["receiver"]["fullName"], "Rosa");
+    assert_eq!(body["trackingNumber"], "SB-SUCCESS-0002");
+    let whole = "order create --set idempotencyKey=order-0003 --set trackingNumber=SB-SUCCESS-0003 \
+        --set sender.fullName=Ana --set sender.phone=+13055550100 --set sender.address.line1=NW25 \
+        --set sender.address.city=Miami --set sender.address.state=FL --set sender.address.country=US \
+        --set receiver.fullName=Luis --set receiver.phone=+593991234567 --set receiver.nationalId=1714307103 \
+        --set receiver.idType=cedula --set receiver.address.line1=Amazonas --set receiver.address.city=Quito \
+        --set receiver.address.province=Pichincha --set receiver.address.zipCode=170515 \
+        --set receiver.address.country=EC --set parcelDetails.weightKg=1.25 \
+        --set parcelDetails.declaredValue=45.5 --set customsInfo.description=Shirts \
+        --set customsInfo.hsCode=610910 -o json";
+    let created = shop.run(whole);
+    assert_eq!(created.json()["parcel"]["trackingNumber"], "SB-SUCCESS-0003", "{created:?}");
+    let bare = shop.run("order create --set idempotencyKey=order-0004 -o json");
+    assert_eq!((bare.code, &bare.error()["fields"][0]["field"]), (3, &json!("sender")));
+    for wrong in ["city", "a..b=c", "products[x].sku=1"] {
+        assert_eq!(shop.run(&format!("order create order.json --set {wrong}")).code, 2, "{wrong}");
+    }
+}

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::Notify,
+    sync::{
+        Notify,
+        mpsc::{self, UnboundedReceiver},
+    },
 };
 
 /// The address of a port on which nobody listens.
@@ -58,6 +61,23 @@ pub(crate) async fn saying(head: &'static str, body: &'static str) -> String {
     url
 }
 
+/// Answers every request with a status, and hands over each as it came.
+pub(crate) async fn recording(status: &'static str) -> (String, UnboundedReceiver<Vec<u8>>) {
+    let (listener, url) = listen().await;
+    let (tell, told) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        loop {
+            let mut stream = listener.accept().await.unwrap().0;
+            let request = take_request(&mut stream).await;
+            let answer =
+                format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            tell.send(request).unwrap();
+        }
+    });
+    (url, told)
+}
+
 async fn listen() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -65,14 +85,15 @@ async fn listen() -> (TcpListener, String) {
 }
 
 /// Reads the head and as much body as it promises, so that closing is no reset.
-async fn take_request(stream: &mut TcpStream) {
+async fn take_request(stream: &mut TcpStream) -> Vec<u8> {
     let mut request = Vec::new();
     while stream.read_buf(&mut request).await.unwrap_or(0) > 0 {
         let text = String::from_utf8_lossy(&request).to_ascii_lowercase();
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
         if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
-            return;
+            break;
         }
     }
+    request
 }

@@ -88,24 +88,51 @@ impl Desk {
     pub(crate) fn run_with(&self, line: &str, variables: &[(&str, &str)], input: &str) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_parcelo"));
         command.args(line.split_whitespace()).current_dir(self.folder.path()).env_clear();
-        command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
+        command
+            .env("HOME", self.folder.path())
+            .env("PARCELO_API_KEY", &self.key)
+            .env("PARCELO_BASE_URL", &self.url);
         command.envs(variables.iter().copied()).write_stdin(input);
         self.ended(command.output().unwrap(), line)
     }
 
     /// Starts the command and does not wait for it; [`Desk::ended`] reads what it said.
     pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
+        self.start_with(line, &[], stdout)
+    }
+
+    pub(crate) fn start_with(
+        &self,
+        line: &str,
+        variables: &[(&str, &str)],
+        stdout: Stdio,
+    ) -> Child {
         std::process::Command::new(env!("CARGO_BIN_EXE_parcelo"))
             .args(line.split_whitespace())
             .current_dir(self.folder.path())
             .env_clear()
+            .env("HOME", self.folder.path())
             .env("PARCELO_API_KEY", &self.key)
             .env("PARCELO_BASE_URL", &self.url)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap()
+    }
+
+    /// Runs the command on a terminal, whose output is all that comes back.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn on_terminal(&self, line: &str, input: &str) -> Ran {
+        let line = format!("{} {line}", env!("CARGO_BIN_EXE_parcelo"));
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"]);
+        command.current_dir(self.folder.path()).env_clear().env("HOME", self.folder.path());
+        command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TERM", "xterm");
+        command.write_stdin(input);
+        self.ended(command.output().unwrap(), &line)
     }
 
     /// What a run said; whatever it was, the key is not in it.
@@ -157,4 +184,12 @@ pub(crate) fn order_but(number: &str, pointer: &str, value: Value) -> Value {
     let mut order = order(number);
     *order.pointer_mut(pointer).unwrap() = value;
     order
+}
+
+/// Sends Ctrl-C to a process.
+#[cfg(unix)]
+pub(crate) fn interrupt(child: &Child) {
+    let process = child.id().to_string();
+    let kill = std::process::Command::new("kill").args(["-INT", &process]).status();
+    assert!(kill.unwrap().success());
 }

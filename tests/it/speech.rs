@@ -9,7 +9,7 @@ use crate::{
 
 type Variables = &'static [(&'static str, &'static str)];
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 30] = [
     "",
     "order",
     "order create",
@@ -29,6 +29,17 @@ const COMMANDS: [&str; 19] = [
     "sandbox",
     "sandbox reset",
     "health",
+    "webhook",
+    "webhook listen",
+    "api",
+    "config",
+    "config init",
+    "config list",
+    "config use",
+    "config path",
+    "doctor",
+    "completions",
+    "man",
 ];
 
 #[test]
@@ -126,4 +137,26 @@ async fn what_a_server_says_cannot_command_the_terminal() {
     let ran = desk.run_with("track SB-SUCCESS-0001", &[("CLICOLOR_FORCE", "1")], "");
     assert_eq!(ran.code, 5);
     assert!(!ran.stderr.contains("\u{1b}[2J") && ran.stderr.contains("[2Jgone"), "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_on_a_parcel_s_way_cannot_turn_the_terminal_s_lines_around() {
+    let url = peer::saying(
+        "200 OK\r\ncontent-type: application/json",
+        r#"{"trackingNumber":"SB-SUCCESS-0001","status":"IN_TRANSIT","statusName":"In transit",
+            "estimatedDelivery":"2026-01-13T23:59:59-05:00","history":[{"sequence":1,
+            "timestamp":"2026-01-05T08:00:00.000Z","status":"IN_TRANSIT","statusName":"In transit",
+            "location":"Quito\u202e DEREVILED\u2066\u061c\u200f\u009b2J","description":"a\u2028b"}]}"#,
+    )
+    .await;
+    let desk = Desk::new(Shop::open().await.key.secret(), &url);
+    let turners = ['\u{61c}', '\u{200f}', '\u{202e}', '\u{2066}', '\u{9b}', '\u{2028}'];
+    for format in ["table", "json", "ndjson"] {
+        let ran = desk.run(&format!("track SB-SUCCESS-0001 --history -o {format}"));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.text().contains("DEREVILED") && !ran.text().contains(turners), "{ran:?}");
+        if format != "table" {
+            assert_eq!(ran.json()["history"][0]["description"], "a\u{2028}b");
+        }
+    }
 }

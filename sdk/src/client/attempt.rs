@@ -14,7 +14,8 @@ use crate::Operation;
 ///     .base_url("http://127.0.0.1:8081")?
 ///     .on_attempt(|attempt| {
 ///         if let (Some(class), Some(wait)) = (attempt.failure, attempt.wait) {
-///             eprintln!("{} {}: {class:?}, again in {wait:?}", attempt.operation.name(), attempt.number);
+///             let name = attempt.operation.name();
+///             eprintln!("{name} {}: {class:?}, again in {wait:?}", attempt.number);
 ///         }
 ///     })
 ///     .build()?;

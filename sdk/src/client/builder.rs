@@ -58,10 +58,22 @@ impl ClientBuilder {
         }
     }
 
-    /// Key and address from `PARCELO_API_KEY` and `PARCELO_BASE_URL`, as `read` gives them.
-    pub(super) fn from_variables(
-        read: impl Fn(&str) -> Result<String, env::VarError>,
-    ) -> Result<Self, Error> {
+    /// A builder with the key in `PARCELO_API_KEY` and the address in `PARCELO_BASE_URL`.
+    ///
+    /// Errors (`Config`) when one of them is missing or wrong.
+    ///
+    /// ```no_run
+    /// use parcelo::{ClientBuilder, Language};
+    ///
+    /// let client = ClientBuilder::from_env()?.language(Language::Es).build()?;
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_variables(|name| env::var(name))
+    }
+
+    /// Key and address, as `read` gives them.
+    fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
         let variable = |name, missing| {
             read(name).map_err(|fault| Error::config(missing).because(fault_of(&fault)))
         };
@@ -72,7 +84,16 @@ impl ClientBuilder {
 
     /// Where the service is: an http or https address, with a path if the API lies under one.
     ///
-    /// Errors when it is no such address, or holds credentials, a query or a fragment.
+    /// Errors (`Config`) when it is no such address, or holds credentials, a query or a fragment.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// use parcelo::Client;
+    ///
+    /// assert!(Client::builder(key.clone()).base_url("http://127.0.0.1:8081").is_ok());
+    /// assert!(Client::builder(key).base_url("http://user@127.0.0.1:8081").is_err());
+    /// ```
     pub fn base_url(self, address: &str) -> Result<Self, Error> {
         Ok(Self { base_url: Some(checked_address(address)?), ..self })
     }
@@ -103,21 +124,45 @@ impl ClientBuilder {
         Self { observer: Some(Observer(Arc::new(observer))), ..self }
     }
 
-    /// The hosts, besides the service's own, from which label links are opened.
+    /// The hosts, besides the service's own, from which label links are opened: names or addresses,
+    /// without scheme and port. The API key is not sent there.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// let client = parcelo::Client::builder(key)
+    ///     .base_url("https://api.parcelo.example")?
+    ///     .labels_hosts(["labels.parcelo.example"])
+    ///     .build()?;
+    /// let label = "https://labels.parcelo.example/files/EC7K2M9QX4T8WD0.pdf?sig=…";
+    /// assert!(client.labels().download_link(label).is_ok());
+    /// assert!(client.labels().download_link("https://elsewhere.example/label.pdf").is_err());
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
     pub fn labels_hosts<H: Into<String>>(self, hosts: impl IntoIterator<Item = H>) -> Self {
         Self { labels_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// What carries requests, instead of HTTP. A base URL is then optional.
+    /// What carries requests, instead of HTTP; see [`Transport`]. A base URL is then optional.
     pub fn transport(self, transport: impl Transport) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
     /// The client. It connects when it is first used.
     ///
-    /// Errors without a base URL, when a live key would travel unencrypted to another machine, when
+    /// Errors (`Config`) without a base URL, when a live key would travel unencrypted to another machine, when
     /// the address names the environment that the key is not of (`sandbox`, or `live`, `prod`,
     /// `production`, as a part of its host's name), and when a label host is none.
+    ///
+    /// ```
+    /// use parcelo::{ApiKey, Client, Environment};
+    ///
+    /// let live = ApiKey::from_random(Environment::Production, &[7; 32]);
+    /// let refused = Client::builder(live).base_url("http://api.parcelo.example")?.build();
+    /// let why = refused.unwrap_err().to_string();
+    /// assert!(why.starts_with("A live key must not travel unencrypted"));
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
     pub fn build(self) -> Result<Client, Error> {
         let base_url = match (self.base_url, &self.transport) {
             (Some(base_url), _) => base_url,

@@ -22,12 +22,15 @@ enum Target<'a> {
     Path(&'a str),
     /// To a link that the service gave out, which opens without the key.
     Link(&'a Url),
+    /// To whatever the caller names, under the service's address.
+    Raw(&'a HttpMethod, &'a str),
 }
 
 /// A call of an operation.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    pub(super) operation: Operation,
+    /// None when the caller names a method and path that are no operation's.
+    pub(super) operation: Option<Operation>,
     target: Target<'a>,
     query: &'a [(&'a str, &'a str)],
     body: Option<Bytes>,
@@ -36,7 +39,16 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(super) fn new(operation: Operation) -> Self {
-        Self { operation, target: Target::Path(""), query: &[], body: None, idempotency_key: None }
+        Self::of(Some(operation), Target::Path(""))
+    }
+
+    /// A call that is known by its method and path alone.
+    pub(super) fn raw(method: &'a HttpMethod, path: &'a str, operation: Option<Operation>) -> Self {
+        Self::of(operation, Target::Raw(method, path))
+    }
+
+    fn of(operation: Option<Operation>, target: Target<'a>) -> Self {
+        Self { operation, target, query: &[], body: None, idempotency_key: None }
     }
 
     /// What stands in the braces of the operation's path.
@@ -61,7 +73,12 @@ impl<'a> Call<'a> {
         );
         let body =
             serde_json::to_vec(body).map_err(|_| Error::new(ErrorKind::Validation, UNWRITABLE))?;
-        Ok(Self { body: Some(body.into()), ..self })
+        Ok(self.bytes(body.into()))
+    }
+
+    /// A body that is written already.
+    pub(super) fn bytes(self, body: Bytes) -> Self {
+        Self { body: Some(body), ..self }
     }
 
     /// The key that the body holds.
@@ -71,7 +88,26 @@ impl<'a> Call<'a> {
 
     /// Whether the call changes something.
     pub(super) fn writes(&self) -> bool {
-        self.operation.idempotency() != Idempotency::Reads
+        match self.operation {
+            Some(operation) => operation.idempotency() != Idempotency::Reads,
+            None => !self.method().is_safe(),
+        }
+    }
+
+    /// Whether sending it twice is as good as once.
+    fn is_repeatable(&self) -> bool {
+        match self.operation {
+            Some(operation) => operation.is_repeatable(),
+            None => self.method().is_safe(),
+        }
+    }
+
+    pub(super) fn method(&self) -> HttpMethod {
+        match (self.target, self.operation.map(Operation::method)) {
+            (Target::Raw(method, _), _) => method.clone(),
+            (_, Some(Method::Post)) => HttpMethod::POST,
+            (_, Some(Method::Get) | None) => HttpMethod::GET,
+        }
     }
 
     /// What every attempt sends.
@@ -81,22 +117,28 @@ impl<'a> Call<'a> {
         let address = match self.target {
             Target::Path(parameter) => self.address(client.base_url().as_str(), parameter),
             Target::Link(link) => link.as_str().to_owned(),
+            Target::Raw(_, path) => under(client.base_url().as_str(), path),
         };
         let address =
             Uri::try_from(address).map_err(|fault| Error::config(UNSENDABLE).because(fault))?;
-        let (operation, template) = (self.operation, self.template());
         Ok(Draft {
-            operation,
-            template,
+            method: self.method(),
+            template: self.template(),
             address,
             linked: self.is_linked(),
+            file: self.operation == Some(Operation::DownloadLabel),
+            repeatable: self.is_repeatable(),
             body: self.body.clone(),
         })
     }
 
     /// The path without its parameters, for logs.
     pub(super) fn template(&self) -> &'static str {
-        if self.is_linked() { "{labelUrl}" } else { self.operation.path() }
+        if self.is_linked() {
+            "{labelUrl}"
+        } else {
+            self.operation.map_or("{path}", Operation::path)
+        }
     }
 
     fn is_linked(&self) -> bool {
@@ -104,11 +146,8 @@ impl<'a> Call<'a> {
     }
 
     fn address(&self, base: &str, parameter: &str) -> String {
-        let base = base.trim_end_matches('/');
-        let path = self.operation.path_of(parameter);
-        let mut address = String::with_capacity(base.len() + path.len() + 64);
-        address.push_str(base);
-        address.push_str(&path);
+        let path = self.operation.map(|operation| operation.path_of(parameter));
+        let mut address = under(base, &path.unwrap_or_default());
         if self.query.is_empty() {
             return address;
         }
@@ -118,14 +157,27 @@ impl<'a> Call<'a> {
     }
 }
 
+/// The address of a path.
+fn under(base: &str, path: &str) -> String {
+    let base = base.trim_end_matches('/');
+    let mut address = String::with_capacity(base.len() + path.len() + 64);
+    address.push_str(base);
+    address.push_str(path);
+    address
+}
+
 /// What every attempt of a call sends: the same bytes to the same place.
 #[derive(Debug)]
 pub(super) struct Draft {
-    operation: Operation,
+    pub(super) method: HttpMethod,
     pub(super) template: &'static str,
     address: Uri,
     /// It goes to a link: without the key, and outside its rate limit.
     linked: bool,
+    /// The answer is a file.
+    file: bool,
+    /// Sending it twice is as good as once.
+    pub(super) repeatable: bool,
     body: Option<Bytes>,
 }
 
@@ -133,10 +185,7 @@ impl Draft {
     /// The request of one attempt.
     pub(super) fn request(&self, client: &Client) -> http::Request<Bytes> {
         let mut request = http::Request::new(self.body.clone().unwrap_or_default());
-        *request.method_mut() = match self.operation.method() {
-            Method::Get => HttpMethod::GET,
-            Method::Post => HttpMethod::POST,
-        };
+        *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.address.clone();
         *request.headers_mut() = client.headers().clone();
         if self.linked {
@@ -156,16 +205,12 @@ impl Draft {
 
     /// The most bytes that an honest answer has.
     pub(super) fn longest_answer(&self) -> u64 {
-        if self.is_file() { LONGEST_FILE } else { LONGEST_JSON }
+        if self.file { LONGEST_FILE } else { LONGEST_JSON }
     }
 
     /// How long the answer's body may take: a file as long as it keeps coming, JSON until `end`.
     pub(super) fn pace(&self, end: Instant, idle: Duration) -> Pace {
-        if self.is_file() { Pace::Each(idle) } else { Pace::By(end) }
-    }
-
-    fn is_file(&self) -> bool {
-        self.operation == Operation::DownloadLabel
+        if self.file { Pace::Each(idle) } else { Pace::By(end) }
     }
 }
 

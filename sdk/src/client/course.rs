@@ -37,7 +37,8 @@ pub(super) struct Answer<T> {
 #[derive(Debug)]
 pub(super) struct Course {
     client: Client,
-    operation: Operation,
+    /// None for a raw call of no operation; observers are not told of it.
+    operation: Option<Operation>,
     draft: Draft,
     deadline: Instant,
     pub(super) trace: Trace,
@@ -142,7 +143,7 @@ impl Course {
 
     fn succeeded(&self, status: StatusCode) {
         self.client.decider().succeeded(self.cost);
-        self.tell(|| Attempt { status: Some(status.as_u16()), ..self.told() });
+        self.tell(|told| Attempt { status: Some(status.as_u16()), ..told });
     }
 
     /// Waits for the next attempt after a failed one, or gives up.
@@ -151,13 +152,13 @@ impl Course {
         let failed = self.failed(&failure);
         self.stale_before |= failed.class == FailureClass::Stale;
         let decision = self.client.decider().decide(self.client.retry(), &failed);
-        self.tell(|| {
+        self.tell(|told| {
             let (wait, stopped) = match decision {
                 Decision::Wait(wait) => (Some(wait), None),
                 Decision::GiveUp(reason) => (None, Some(reason)),
             };
             let (status, failure) = (failure.status(), Some(failed.class));
-            Attempt { status, failure, wait, stopped, ..self.told() }
+            Attempt { status, failure, wait, stopped, ..told }
         });
         let wait = match decision {
             Decision::Wait(wait) => wait,
@@ -179,7 +180,7 @@ impl Course {
         Failed {
             number: self.trace.attempts,
             class: failure.class(),
-            repeatable: self.operation.is_repeatable(),
+            repeatable: self.draft.repeatable,
             stale_before: self.stale_before,
             hint: failure.hint(),
             now,
@@ -232,28 +233,25 @@ impl Course {
         })
     }
 
-    fn tell(&self, attempt: impl FnOnce() -> Attempt) {
-        if let Some(observer) = self.client.observer() {
-            (observer.0)(&attempt());
-        }
-    }
-
-    fn told(&self) -> Attempt {
-        Attempt {
-            operation: self.operation,
+    fn tell(&self, fill: impl FnOnce(Attempt) -> Attempt) {
+        let (Some(observer), Some(operation)) = (self.client.observer(), self.operation) else {
+            return;
+        };
+        (observer.0)(&fill(Attempt {
+            operation,
             number: self.trace.attempts,
             status: None,
             failure: None,
             took: clock::now().saturating_duration_since(self.began),
             wait: None,
             stopped: None,
-        }
+        }));
     }
 
     /// The span of one attempt, named as OpenTelemetry names HTTP. Not the address: it holds
     /// tracking numbers.
     fn span(&self) -> Span {
-        let (method, template) = (self.operation.method().as_str(), self.draft.template);
+        let (method, template) = (self.draft.method.as_str(), self.draft.template);
         let base = self.client.base_url();
         debug_span!(
             "parcelo.attempt",

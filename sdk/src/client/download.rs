@@ -1,7 +1,10 @@
 //! A label file: in memory, piece by piece, or on disk. A download that breaks off is begun again,
 //! and what was handed over already is not handed over twice.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, stream, stream::BoxStream};
@@ -9,11 +12,16 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    Client, Error, ErrorKind, Failure, body::Reader, call::Call, course::Course, error::Texts, file,
+    Client, Error, ErrorKind, Failure,
+    body::Reader,
+    call::Call,
+    course::Course,
+    error::Texts,
+    file::{self, Draft},
 };
 use crate::{LabelFormat, Operation, TrackingNumber};
 
-/// A label file that is about to be downloaded.
+/// A label file that is about to be downloaded: into memory, into a file, or piece by piece.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is downloaded until it is said where to"]
 pub struct LabelDownload<'a> {
@@ -37,6 +45,22 @@ impl<'a> LabelDownload<'a> {
     }
 
     /// The file in memory.
+    ///
+    /// Errors: those of [`Labels::download`](crate::Labels::download).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let number = server.seed_parcels(1).await.remove(0);
+    /// use parcelo::LabelFormat;
+    ///
+    /// let png = client.labels().download(&number, LabelFormat::Png).bytes().await?;
+    /// assert_eq!(&png[1..4], b"PNG");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn bytes(self) -> Result<Bytes, Error> {
         let (answer, _) = self.client.answer(&self.call(), Reader::whole).await?;
         Ok(answer.body)
@@ -45,27 +69,59 @@ impl<'a> LabelDownload<'a> {
     /// Writes the file and tells its length in bytes.
     ///
     /// The file appears at `path` whole or not at all, in place of one that was there. It is written
-    /// beside it under another name first, which needs the right to create files in the directory.
+    /// beside it under another name first, piece by piece as it comes, which needs the right to
+    /// create files in the directory.
     ///
-    /// Errors: `File` when it cannot be written.
+    /// Errors: `File` when it cannot be written, and those of [`LabelDownload::stream`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let number = server.seed_parcels(1).await.remove(0);
+    /// # let folder = tempfile::tempdir()?;
+    /// use parcelo::LabelFormat;
+    ///
+    /// let path = folder.path().join("label.pdf");
+    /// let length = client.labels().download(&number, LabelFormat::Pdf).save_to(&path).await?;
+    /// assert_eq!(std::fs::metadata(path)?.len(), length);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn save_to(self, path: impl AsRef<Path>) -> Result<u64, Error> {
         let (path, random) = (path.as_ref().to_owned(), self.client.decider().random());
-        let draft = file::draft_of(&path, random).ok_or_else(|| unwritten(BAD_NAME))?;
-        let content = self.bytes().await?;
-        let length = content.len() as u64;
-        // On a thread of its own it runs to its end, even when this future is dropped.
-        match tokio::task::spawn_blocking(move || file::write_whole(&path, &draft, &content)).await
-        {
-            Ok(written) => written.map_err(|fault| unwritten(UNWRITTEN).because(fault))?,
-            Err(fault) => return Err(unwritten(UNWRITTEN).because(fault)),
+        let name = Draft::name(&path, random).ok_or_else(|| unwritten(BAD_NAME))?;
+        let mut stream = self.stream().await?;
+        let mut draft = on_disk(|| Draft::create(name)).await?;
+        let mut length = 0;
+        while let Some(piece) = stream.next().await.transpose()? {
+            length += piece.len() as u64;
+            draft = on_disk(move || draft.with(&piece)).await?;
         }
+        on_disk(move || draft.move_to(&path)).await?;
         Ok(length)
     }
 
     /// Writes the file into a directory, as [`LabelDownload::save_to`] does, and tells its path.
     ///
     /// It is named after its tracking number, or after its link; nothing in a link can lead out of
-    /// the directory.
+    /// the directory. Errors: as [`LabelDownload::save_to`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let number = server.seed_parcels(1).await.remove(0);
+    /// # let folder = tempfile::tempdir()?;
+    /// use parcelo::LabelFormat;
+    ///
+    /// let path = client.labels().download(&number, LabelFormat::Zpl).save_in(&folder).await?;
+    /// assert!(path.ends_with(format!("{number}.zpl")));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn save_in(self, directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
         let name = match &self.source {
             Source::Parcel(number, _, format) => format!("{number}.{}", format.extension()),
@@ -79,7 +135,27 @@ impl<'a> LabelDownload<'a> {
     /// The file piece by piece, as it comes.
     ///
     /// When the connection breaks, the file is asked for again, as often as
-    /// [`Retry`](crate::Retry) allows, and the stream goes on where it was.
+    /// [`Retry`](crate::Retry) allows, and the stream goes on where it was. Errors: as
+    /// [`LabelDownload::bytes`], here or from the stream; `Conflict` from the stream when the label was
+    /// reprinted meanwhile.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let number = server.seed_parcels(1).await.remove(0);
+    /// use parcelo::LabelFormat;
+    ///
+    /// let mut pieces = client.labels().download(&number, LabelFormat::Png).stream().await?;
+    /// let (length, mut seen) = (pieces.length(), 0);
+    /// while let Some(piece) = pieces.next().await {
+    ///     seen += piece?.len() as u64;
+    /// }
+    /// assert_eq!(length, Some(seen));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn stream(self) -> Result<LabelStream, Error> {
         let read = |reader| std::future::ready(Ok(reader));
         let (answer, course) = self.client.answer(&self.call(), read).await?;
@@ -216,6 +292,16 @@ impl Delivery {
 const BAD_NAME: Texts = ("The path names no file.", "La ruta no nombra un archivo.");
 const UNWRITTEN: Texts =
     ("The label file could not be written.", "No se pudo escribir el archivo de la etiqueta.");
+
+/// Works on a thread of its own, which goes on to its end even when this future is dropped.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|fault| unwritten(UNWRITTEN).because(fault)),
+        Err(fault) => Err(unwritten(UNWRITTEN).because(fault)),
+    }
+}
 
 fn unwritten(texts: Texts) -> Error {
     Error::new(ErrorKind::File, texts)

@@ -44,15 +44,19 @@ pub enum ErrorKind {
 }
 
 /// A text in English and Spanish.
-pub(super) type Texts = (&'static str, &'static str);
+pub(crate) type Texts = (&'static str, &'static str);
 
 /// Why a call failed.
 ///
 /// `Display` is one line without secrets and personal data:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
 ///
-/// ```no_run
-/// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let client = server.client(&server.key().issue());
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
 /// use parcelo::{ErrorKind, Language};
 ///
 /// match client.orders().create(&order).await {
@@ -64,14 +68,14 @@ pub(super) type Texts = (&'static str, &'static str);
 ///     }
 ///     // Nobody knows yet: keep the order and send it again, with the key that it has.
 ///     Err(error) if error.may_have_executed() => println!("{:?}", error.idempotency_key()),
-///     Err(error) => return Err(error),
+///     Err(error) => return Err(error.into()),
 /// }
 /// # Ok(())
 /// # }
 /// ```
 pub struct Error(Box<Inner>);
 
-pub(super) struct Inner {
+pub(crate) struct Inner {
     pub(super) kind: ErrorKind,
     pub(super) texts: Texts,
     pub(super) status: Option<u16>,
@@ -81,14 +85,14 @@ pub(super) struct Inner {
     pub(super) retry_after: Option<Duration>,
     pub(super) attempts: u32,
     pub(super) idempotency_key: Option<IdempotencyKey>,
-    pub(super) may_have_executed: bool,
+    pub(crate) may_have_executed: bool,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of which nothing but its kind is known yet.
-    pub(super) fn new(kind: ErrorKind, texts: Texts) -> Self {
+    pub(crate) fn new(kind: ErrorKind, texts: Texts) -> Self {
         Self(Box::new(Inner {
             kind,
             texts,
@@ -105,18 +109,18 @@ impl Error {
         }))
     }
 
-    pub(super) fn config(texts: Texts) -> Self {
+    pub(crate) fn config(texts: Texts) -> Self {
         Self::new(ErrorKind::Config, texts)
     }
 
-    pub(super) fn because(
+    pub(crate) fn because(
         self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         self.with(|inner| inner.source = Some(source.into()))
     }
 
-    pub(super) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
+    pub(crate) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
         fill(&mut self.0);
         self
     }
@@ -131,7 +135,24 @@ impl Error {
         self.0.body.as_ref().map(|body| body.code.as_str())
     }
 
-    /// The code in the service's answer, when this version knows it.
+    /// The code in the service's answer, when this version knows it; the catalogue is [`ErrorCode`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// use parcelo::{ErrorCode, IdempotencyKey, OrderRequest};
+    ///
+    /// client.orders().create(&order).await?;
+    /// let other = OrderRequest { idempotency_key: IdempotencyKey::random(), ..order };
+    /// let error = client.orders().create(&other).await.unwrap_err(); // the same tracking number
+    /// assert_eq!(error.known_code(), Some(ErrorCode::ParcelDuplicateTracking));
+    /// assert_eq!((error.status(), error.may_have_executed()), (Some(409), false));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn known_code(&self) -> Option<ErrorCode> {
         self.0.body.as_ref().and_then(ErrorBody::known)
     }
@@ -146,7 +167,7 @@ impl Error {
         self.0.request_id.as_deref()
     }
 
-    /// How long the service asks to wait before trying again.
+    /// How long the service, or the client's own limiter, asks to wait before trying again.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
@@ -154,6 +175,23 @@ impl Error {
     /// What is wrong with which field; empty unless the request breaks rules.
     ///
     /// Their texts may repeat what the request said: keep them out of logs.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// use parcelo::{ErrorKind, Language, OrderRequest, Receiver};
+    ///
+    /// let receiver = Receiver { phone: "12".to_owned(), ..order.receiver.clone() };
+    /// let error = client.orders().create(&OrderRequest { receiver, ..order }).await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Validation);
+    /// assert_eq!(error.field_faults()[0].field, "receiver.phone");
+    /// println!("{}", error.field_faults()[0].text(Language::Es)); // beside the form's field
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn field_faults(&self) -> &[FieldFault] {
         &self.0.faults
     }

@@ -7,26 +7,50 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A name beside `path` that nobody else uses.
-pub(super) fn draft_of(path: &Path, random: u64) -> Option<PathBuf> {
-    let mut name = OsString::from(".");
-    name.push(path.file_name()?);
-    name.push(format!(".{random:016x}.part"));
-    Some(path.with_file_name(name))
+/// A file that is being written beside its place; dropped unfinished, it is gone.
+#[derive(Debug)]
+pub(super) struct Draft {
+    file: fs::File,
+    /// None once it has its final name.
+    name: Option<PathBuf>,
 }
 
-/// Writes the draft and gives it its name.
-pub(super) fn write_whole(path: &Path, draft: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create_new(draft)?;
-    let written = file
-        .write_all(content)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(draft, path));
-    if written.is_err() {
-        // The first fault is the one to tell; a draft that stays behind does no harm.
-        let _ = fs::remove_file(draft);
+impl Draft {
+    /// A name beside `path` that nobody else uses.
+    pub(super) fn name(path: &Path, random: u64) -> Option<PathBuf> {
+        let mut name = OsString::from(".");
+        name.push(path.file_name()?);
+        name.push(format!(".{random:016x}.part"));
+        Some(path.with_file_name(name))
     }
-    written
+
+    pub(super) fn create(name: PathBuf) -> io::Result<Self> {
+        Ok(Self { file: fs::File::create_new(&name)?, name: Some(name) })
+    }
+
+    pub(super) fn with(mut self, piece: &[u8]) -> io::Result<Self> {
+        self.file.write_all(piece)?;
+        Ok(self)
+    }
+
+    /// Gives the finished file its place, in place of one that was there.
+    pub(super) fn move_to(mut self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        if let Some(name) = &self.name {
+            fs::rename(name, path)?;
+        }
+        self.name = None;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            // The fault that ended it is the one to tell; a draft that stays behind does no harm.
+            let _ = fs::remove_file(name);
+        }
+    }
 }
 
 /// Names that Windows gives to devices, whatever follows their dot.

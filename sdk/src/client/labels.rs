@@ -5,32 +5,41 @@ use url::{Host, Url};
 use super::{Client, Error, LabelDownload, Reply, call::Call, error::Texts};
 use crate::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
-/// Labels: [`Client::labels`].
+/// Label files, what is known about a label, and reprints; from [`Client::labels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Labels.
+    /// Labels: download, look up, reprint.
     pub fn labels(&self) -> Labels<'_> {
         Labels { client: self }
     }
 }
 
 impl<'a> Labels<'a> {
-    /// A label file, at most 16 MiB; say where it shall go.
+    /// A label file of 4 × 6 inches, at most 16 MiB; say where it shall go.
     ///
     /// Errors: `NotFound` (no parcel, or no label yet), `Conflict` (the parcel was voided), and
     /// those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
-    /// use parcelo::{LabelFormat, TrackingNumber};
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
+    /// # let (folder, number) = (tempfile::tempdir()?, order.tracking_number.unwrap());
+    /// # let folder = folder.path();
+    /// use parcelo::LabelFormat;
     ///
-    /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
-    /// let bytes = client.labels().download(&number, LabelFormat::Pdf).save_to("label.pdf").await?;
-    /// let zpl = client.labels().download(&number, LabelFormat::Zpl).bytes().await?;
+    /// let labels = client.labels();
+    /// let pdf = labels.download(&number, LabelFormat::Pdf);
+    /// let length = pdf.save_to(folder.join("label.pdf")).await?;
+    /// let zpl = labels.download(&number, LabelFormat::Zpl).bytes().await?;
+    /// assert!(length > 10_000 && zpl.starts_with(b"^XA"));
     /// # Ok(())
     /// # }
     /// ```
@@ -45,10 +54,16 @@ impl<'a> Labels<'a> {
     /// [`ClientBuilder::labels_hosts`](crate::ClientBuilder::labels_hosts), and those of
     /// [`Labels::download`].
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
-    /// let file = client.labels().download_link(&created.parcel.label_url)?.save_in("labels").await?;
+    /// let label = client.labels().download_link(&created.parcel.label_url)?;
+    /// let file = label.save_in(&folder).await?;
     /// println!("{}", file.display());
     /// # Ok(())
     /// # }
@@ -66,14 +81,20 @@ impl<'a> Labels<'a> {
     ///
     /// Errors: `NotFound` (no parcel, or no label yet), and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{LabelStatus, TrackingNumber};
     ///
     /// let label = client.labels().metadata(&TrackingNumber::parse("SB-SUCCESS-0001")?).await?;
     /// if label.status == LabelStatus::Active {
     ///     println!("version {}: {:?}", label.version, label.label_url);
     /// }
+    /// # assert_eq!(label.version, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -86,14 +107,21 @@ impl<'a> Labels<'a> {
     /// Errors: `NotFound`, `Conflict` (voided, or the parcel's journey is over), `Validation`, and
     /// those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
+    /// # let folder = tempfile::tempdir()?;
     /// use parcelo::{IdempotencyKey, LabelFormat, ReprintRequest, TrackingNumber};
     ///
     /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
     /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
-    /// client.labels().reprint(&number, &request).await?;
-    /// client.labels().download(&number, LabelFormat::Zpl).save_to("label.zpl").await?;
+    /// let label = client.labels().reprint(&number, &request).await?;
+    /// assert_eq!(label.version, 2);
+    /// client.labels().download(&number, LabelFormat::Zpl).save_in(&folder).await?;
     /// # Ok(())
     /// # }
     /// ```

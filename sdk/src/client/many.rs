@@ -15,7 +15,7 @@ use futures_util::{
 use super::{Client, Error, Reply};
 use crate::{CreatedOrder, OrderRequest};
 
-/// Items that come one after the other: call [`Items::next`], or use it as a `Stream`.
+/// Items that come one after the other: call [`Items::next`], or use it as a `futures` stream.
 #[must_use = "nothing is asked until it is polled"]
 pub struct Items<'a, T>(BoxStream<'a, T>);
 
@@ -78,6 +78,12 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
     /// The next order that is done; none when all are.
     pub async fn next(&mut self) -> Option<(usize, Result<Reply<CreatedOrder>, Error>)> {
         StreamExt::next(self).await
+    }
+
+    /// How many orders were taken from the iterator.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn taken(&self) -> usize {
+        self.next
     }
 
     fn fill(&mut self) {

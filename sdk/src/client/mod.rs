@@ -23,6 +23,7 @@ mod manifests;
 mod many;
 mod orders;
 mod parcels;
+mod raw;
 mod reply;
 mod retry;
 mod sandbox;
@@ -52,6 +53,7 @@ pub use manifests::Manifests;
 pub use many::{CreateMany, Items};
 pub use orders::Orders;
 pub use parcels::{ListParcels, Page, Parcels};
+pub use raw::RawAnswer;
 pub use reply::{Outcome, RateLimitStatus, Reply, ReplyMeta};
 pub use retry::{FailureClass, Retry, StopReason};
 pub use sandbox::Sandbox;
@@ -72,14 +74,20 @@ use turn::Line;
 /// Cloning is cheap; clones share connections, the budget for retries, and their turns under the rate
 /// limit. It runs on a tokio runtime with its timer enabled.
 ///
-/// ```no_run
-/// # async fn example(order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let client = server.client(&server.key().issue());
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// # let folder = tempfile::tempdir()?;
 /// use parcelo::{Client, LabelFormat};
 ///
+/// # #[cfg(any())]
 /// let client = Client::from_env()?;
 /// let created = client.orders().create(&order).await?;
 /// let number = &created.parcel.tracking_number;
-/// client.labels().download(number, LabelFormat::Pdf).save_to("label.pdf").await?;
+/// client.labels().download(number, LabelFormat::Pdf).save_in(&folder).await?;
 /// println!("{}", client.tracking().get(number).await?.status_name);
 /// # Ok(())
 /// # }
@@ -115,12 +123,36 @@ struct Shared {
 impl Client {
     /// A client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
     ///
-    /// Errors (`Config`) when one of them is missing or wrong.
+    /// Errors (`Config`) when one of them is missing or wrong; the text says which, and never what it
+    /// holds.
+    ///
+    /// ```
+    /// use parcelo::{Client, ErrorKind};
+    ///
+    /// # if std::env::var_os("PARCELO_API_KEY").is_none() {
+    /// let error = Client::from_env().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Config);
+    /// assert_eq!(error.to_string(), "PARCELO_API_KEY is not set.");
+    /// # }
+    /// ```
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::from_variables(|name| std::env::var(name))?.build()
+        ClientBuilder::from_env()?.build()
     }
 
-    /// A builder of a client for a key.
+    /// A builder of a client for a key: address, language, time-outs, retries, pacing.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// use parcelo::{Client, RateLimit};
+    ///
+    /// # let text = ApiKey::from_random(Environment::Sandbox, &[7; 32]).secret().to_owned();
+    /// let key = ApiKey::parse(&text)?; // pk_test_…
+    /// let client = Client::builder(key)
+    ///     .base_url("https://sandbox.parcelo.example")?
+    ///     .rate_limit(RateLimit::adaptive().fail_fast())
+    ///     .build()?;
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
     pub fn builder(key: ApiKey) -> ClientBuilder {
         ClientBuilder::new(key)
     }
@@ -129,10 +161,14 @@ impl Client {
     ///
     /// Errors: `Authentication` when the key is wrong, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
     /// let health = client.health().await?;
     /// println!("{} may ship to {:?}", health.key_name, health.allowed_countries);
+    /// # assert_eq!(health.allowed_countries, ["*"]);
     /// # Ok(())
     /// # }
     /// ```
@@ -159,8 +195,12 @@ impl Client {
     ///
     /// It shares connections, budget and turns with this one, and so do the next two.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// use parcelo::Retry;
     ///
     /// let created = client.with_retry(Retry::none()).orders().create(&order).await?;
@@ -173,12 +213,42 @@ impl Client {
     }
 
     /// The same client with other timeouts; that for connecting stays what it was.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// use std::time::Duration;
+    ///
+    /// use parcelo::Timeouts;
+    ///
+    /// let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_secs(5)));
+    /// hasty.health().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_timeouts(&self, timeouts: Timeouts) -> Self {
         self.with(Settings { timeouts, ..self.settings })
     }
 
     /// The same client with another way of keeping to the rate limit.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().rate_limit(1).issue());
+    /// use parcelo::{RateLimit, StopReason};
+    ///
+    /// let impatient = client.with_rate_limit(RateLimit::adaptive().fail_fast());
+    /// impatient.health().await?;
+    /// let error = impatient.health().await.unwrap_err(); // the key has one request a second
+    /// assert_eq!(error.stop_reason(), Some(StopReason::RateLimit));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self {
         self.with(Settings { rate_limit, ..self.settings })

@@ -3,21 +3,22 @@
 use super::{Client, CreateMany, Error, Reply, call::Call};
 use crate::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
 
-/// Orders: [`Client::orders`].
+/// Creating orders, one or many, and voiding them; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
 pub struct Orders<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Orders.
+    /// Orders: create one or many, void them.
     pub fn orders(&self) -> Orders<'_> {
         Orders { client: self }
     }
 }
 
 impl Orders<'_> {
-    /// Creates an order: the parcel gets its tracking number and its label.
+    /// Creates an order: the parcel gets its tracking number and its label (docs/api.md, Create an
+    /// order).
     ///
     /// Sending the same request again, even from another process, creates nothing twice for 24
     /// hours: its idempotency key tells the service, which answers as it did the first time.
@@ -25,8 +26,12 @@ impl Orders<'_> {
     /// Errors: `Validation` with the fields at fault, `CountryNotAllowed`, `Conflict` (the tracking
     /// number exists, or the key was used with another request), and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// let created = client.orders().create(&order).await?;
     /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
     /// for warning in &created.warnings {
@@ -44,10 +49,17 @@ impl Orders<'_> {
     /// [`CreateMany::concurrency`](crate::CreateMany::concurrency) says otherwise: a stream of each
     /// one's place in the iterator and its result.
     ///
-    /// Orders with derived keys can be imported again after a crash: what was created is replayed.
+    /// Orders with derived keys can be imported again after a crash: what was created is replayed. One
+    /// that fails does not stop the others, and errors are those of [`Orders::create`].
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client, orders: Vec<parcelo::OrderRequest>) {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let other = parcelo::OrderRequest { tracking_number: None, ..order.clone() };
+    /// # let orders = [order, parcelo::OrderRequest { idempotency_key: parcelo::IdempotencyKey::random(), ..other }];
     /// let mut creations = client.orders().create_many(orders).concurrency(16);
     /// while let Some((place, created)) = creations.next().await {
     ///     match created {
@@ -55,6 +67,8 @@ impl Orders<'_> {
     ///         Err(error) => eprintln!("{place}: {error}"),
     ///     }
     /// }
+    /// # assert_eq!(client.parcels().list().await?.meta.total, 2);
+    /// # Ok(())
     /// # }
     /// ```
     pub fn create_many<I>(self, orders: I) -> CreateMany<I::IntoIter>
@@ -66,23 +80,31 @@ impl Orders<'_> {
 
     /// Voids 1-100 orders: their labels can no longer be used.
     ///
-    /// Some of them may fail: each has a result of its own, and an order that was void before
+    /// An order can be voided until its parcel is in a manifest or with the carrier (docs/api.md, Void
+    /// orders). Some of them may fail: each has a result of its own, and an order that was void before
     /// counts as voided.
     ///
     /// Errors, when none could be voided: `NotFound` or `Conflict`, and
     /// [`ErrorBody::void_results`](crate::ErrorBody::void_results) says why for each; `Validation`,
     /// and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{IdempotencyKey, TrackingNumber, VoidRequest};
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// let key = IdempotencyKey::derive("cancellations", "2026-01-10");
-    /// let voided = client.orders().void(&VoidRequest::new(key, &numbers).reason("Sold out")).await?;
+    /// let request = VoidRequest::new(key, &numbers).reason("Sold out");
+    /// let voided = client.orders().void(&request).await?;
     /// for result in &voided.results {
     ///     println!("{}: {}", result.tracking_number, result.voided);
     /// }
+    /// # assert_eq!(voided.summary.voided, 1);
     /// # Ok(())
     /// # }
     /// ```

@@ -11,7 +11,7 @@ use crate::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSumm
 /// The most parcels of a page.
 const MOST: u32 = 100;
 
-/// Parcels: [`Client::parcels`].
+/// The list of the caller's parcels; from [`Client::parcels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Parcels<'a> {
     client: &'a Client,
@@ -27,7 +27,7 @@ pub struct Page {
 }
 
 impl Client {
-    /// The caller's parcels.
+    /// The caller's parcels, to be listed.
     pub fn parcels(&self) -> Parcels<'_> {
         Parcels { client: self }
     }
@@ -38,8 +38,13 @@ impl<'a> Parcels<'a> {
     ///
     /// Past the end a page is empty. Errors: `Validation`, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{CountryCode, ParcelStatus};
     ///
     /// let held = client.parcels().list().status(&ParcelStatus::CustomsHold);
@@ -71,8 +76,13 @@ impl<'a> ListParcels<'a> {
     /// What is created meanwhile is left out, so that no parcel comes twice. After an error there is
     /// nothing more.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// let mut parcels = client.parcels().list().stream();
     /// while let Some(parcel) = parcels.next().await {
     ///     println!("{}", parcel?.tracking_number);
@@ -113,7 +123,7 @@ impl<'a> ListParcels<'a> {
         }
     }
 
-    /// The page, from 1.
+    /// The page, from 1; the first one unless said otherwise.
     pub fn page(self, page: u32) -> Self {
         self.with("page", page.to_string())
     }
@@ -124,6 +134,22 @@ impl<'a> ListParcels<'a> {
     }
 
     /// Only parcels in this status.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # server.seed_parcels(3).await;
+    /// use parcelo::{CountryCode, ParcelStatus};
+    ///
+    /// let labelled = client.parcels().list().status(&ParcelStatus::LabelGenerated);
+    /// assert_eq!(labelled.clone().await?.meta.total, 3);
+    /// let to_ecuador = labelled.country(CountryCode::EC); // both
+    /// assert_eq!(to_ecuador.await?.meta.total, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status(self, status: &ParcelStatus) -> Self {
         self.with("status", status.to_string())
     }
@@ -139,6 +165,21 @@ impl<'a> ListParcels<'a> {
     }
 
     /// Only parcels created at this time or later.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # server.seed_parcels(3).await;
+    /// use chrono::{DateTime, TimeDelta, Utc};
+    ///
+    /// let day: DateTime<Utc> = "2026-01-05T00:00:00Z".parse()?;
+    /// let list = client.parcels().list().created_from(day).created_to(day + TimeDelta::days(1));
+    /// assert_eq!(list.await?.meta.total, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn created_from(self, from: DateTime<Utc>) -> Self {
         self.with("createdFrom", time::to_text(from))
     }

@@ -1,7 +1,8 @@
 //! A successful answer: its value, and what the answer's head says.
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, StatusCode, header::DATE};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -11,10 +12,17 @@ use crate::{IdempotencyKey, Operation, header};
 
 /// A successful answer. It dereferences to its value.
 ///
-/// ```no_run
-/// # async fn example(client: parcelo::Client, order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = parcelo_server::mock::MockServer::start().await;
+/// # let client = server.client(&server.key().issue());
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// use parcelo::Outcome;
+///
 /// let created = client.orders().create(&order).await?;
-/// println!("{} {:?}", created.parcel.tracking_number, created.outcome());
+/// println!("{} {}", created.parcel.tracking_number, created.parcel.status);
+/// assert_eq!((created.outcome(), created.meta().attempts), (Outcome::Created, 1));
 /// println!("quote {:?} to support", created.meta().request_id);
 /// # Ok(())
 /// # }
@@ -47,6 +55,8 @@ pub struct ReplyMeta {
     pub rate_limit: Option<RateLimitStatus>,
     /// The key under which a write was sent.
     pub idempotency_key: Option<IdempotencyKey>,
+    /// When the service answered, by its own clock.
+    pub date: Option<DateTime<Utc>>,
 }
 
 /// Where an API key stands in its rate limit.
@@ -62,23 +72,65 @@ pub struct RateLimitStatus {
 }
 
 impl<T> Reply<T> {
-    /// The value alone.
+    /// The value alone, without what the answer's head says.
     pub fn into_inner(self) -> T {
         self.value
     }
 
     /// Whether this call made it, or an earlier one with the same idempotency key.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// use parcelo::Outcome;
+    ///
+    /// assert_eq!(client.orders().create(&order).await?.outcome(), Outcome::Created);
+    /// assert_eq!(client.orders().create(&order).await?.outcome(), Outcome::Replayed);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 
     /// Request id, attempts, rate limit, idempotency key.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// let health = client.health().await?;
+    /// let limit = health.meta().rate_limit.unwrap();
+    /// println!("{} of {} left in this second", limit.remaining, limit.limit);
+    /// # assert_eq!(limit.limit, 100);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn meta(&self) -> &ReplyMeta {
         &self.meta
     }
 }
 
 impl<T> Reply<T> {
+    /// A value and what its answer's head says.
+    pub(super) fn with(value: T, call: &Call<'_>, answer: &Answer<Bytes>, trace: &Trace) -> Self {
+        Self {
+            value,
+            outcome: outcome(call.operation, answer.status, &answer.headers),
+            meta: ReplyMeta {
+                request_id: request_id(&answer.headers),
+                attempts: trace.attempts,
+                rate_limit: answer.rate_limit,
+                idempotency_key: trace.idempotency_key.clone(),
+                date: date(&answer.headers),
+            },
+        }
+    }
+
     pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Reply<U> {
         Reply { value: part(self.value), outcome: self.outcome, meta: self.meta }
     }
@@ -93,16 +145,7 @@ impl<T: DeserializeOwned> Reply<T> {
     ) -> Result<Self, Error> {
         let value = serde_json::from_slice(&answer.body)
             .map_err(|fault| undecodable(answer, trace, &fault))?;
-        Ok(Self {
-            value,
-            outcome: outcome(call.operation, answer.status, &answer.headers),
-            meta: ReplyMeta {
-                request_id: request_id(&answer.headers),
-                attempts: trace.attempts,
-                rate_limit: answer.rate_limit,
-                idempotency_key: trace.idempotency_key.clone(),
-            },
-        })
+        Ok(Self::with(value, call, answer, trace))
     }
 }
 
@@ -115,14 +158,19 @@ impl<T> std::ops::Deref for Reply<T> {
 }
 
 /// The header tells; a service that knows only the two statuses of the spec tells by them.
-fn outcome(operation: Operation, status: StatusCode, headers: &HeaderMap) -> Outcome {
+fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap) -> Outcome {
     let told = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
-    let creates = matches!(operation, Operation::CreateOrder | Operation::SubmitManifest);
+    let creates = matches!(operation, Some(Operation::CreateOrder | Operation::SubmitManifest));
     if told || (creates && status == StatusCode::OK) { Outcome::Replayed } else { Outcome::Created }
 }
 
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
+}
+
+fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    Some(httpdate::parse_http_date(date).ok()?.into())
 }
 
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {

@@ -24,7 +24,8 @@ const LONGEST_SPREAD: Duration = Duration::from_millis(250);
 /// # use std::time::Duration;
 /// use parcelo::Retry;
 ///
-/// let patient = Retry::standard().attempts(8).backoff(Duration::from_secs(1), Duration::from_secs(30));
+/// let (first, longest) = (Duration::from_secs(1), Duration::from_secs(30));
+/// let patient = Retry::standard().attempts(8).backoff(first, longest);
 /// assert_eq!(Retry::none(), Retry::standard().attempts(1));
 /// # assert_ne!(Retry::standard(), patient);
 /// ```

@@ -3,14 +3,14 @@
 use super::{Client, Error, Reply, call::Call};
 use crate::{Operation, SandboxReset};
 
-/// The sandbox as a whole: [`Client::sandbox`].
+/// The sandbox as a whole; from [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]
 pub struct Sandbox<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// The sandbox as a whole.
+    /// The sandbox as a whole, to be emptied.
     pub fn sandbox(&self) -> Sandbox<'_> {
         Sandbox { client: self }
     }
@@ -23,10 +23,15 @@ impl Sandbox<'_> {
     ///
     /// Errors: `Forbidden` with a live key, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// let reset = client.sandbox().reset().await?;
-    /// println!("{} parcels deleted", reset.deleted.parcels);
+    /// assert_eq!(reset.deleted.parcels, 1);
     /// # Ok(())
     /// # }
     /// ```

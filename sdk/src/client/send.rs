@@ -41,7 +41,7 @@ impl Client {
     {
         let span = debug_span!(
             "parcelo.call",
-            "http.request.method" = call.operation.method().as_str(),
+            "http.request.method" = call.method().as_str(),
             "url.template" = call.template(),
             "http.response.status_code" = Empty,
             attempts = Empty,

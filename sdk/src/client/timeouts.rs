@@ -9,7 +9,8 @@ use std::time::Duration;
 /// # use std::time::Duration;
 /// use parcelo::Timeouts;
 ///
-/// let impatient = Timeouts::default().total(Duration::from_secs(10)).attempt(Duration::from_secs(3));
+/// let (total, attempt) = (Duration::from_secs(10), Duration::from_secs(3));
+/// let impatient = Timeouts::default().total(total).attempt(attempt);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {

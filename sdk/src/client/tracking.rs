@@ -9,14 +9,14 @@ use crate::{
     BatchResult, BatchTracking, BatchTrackingRequest, Operation, TrackingNumber, TrackingRecord,
 };
 
-/// Tracking: [`Client::tracking`].
+/// Where parcels stand, one or any number of them; from [`Client::tracking`].
 #[derive(Debug, Clone, Copy)]
 pub struct Tracking<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Tracking.
+    /// Tracking: where one parcel stands, or any number of them.
     pub fn tracking(&self) -> Tracking<'_> {
         Tracking { client: self }
     }
@@ -27,8 +27,13 @@ impl<'a> Tracking<'a> {
     ///
     /// Errors: `NotFound`, and those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     ///
     /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
@@ -36,6 +41,7 @@ impl<'a> Tracking<'a> {
     /// for event in record.history.iter().flatten() {
     ///     println!("{} {} {}", event.timestamp, event.status_name, event.location);
     /// }
+    /// # assert_eq!(record.history.as_ref().map(Vec::len), Some(2));
     /// # Ok(())
     /// # }
     /// ```
@@ -48,12 +54,18 @@ impl<'a> Tracking<'a> {
     /// They are asked for by the hundred, one request after the other. The results keep the order
     /// of the numbers, and a number that nobody has is a result too. Errors: those of every call.
     ///
-    /// ```no_run
-    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     ///
-    /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?, TrackingNumber::parse("SB-RTS-0001")?];
-    /// for result in client.tracking().batch(&numbers).await? {
+    /// let one = TrackingNumber::parse("SB-SUCCESS-0001")?;
+    /// let other = TrackingNumber::parse("SB-RTS-0001")?;
+    /// for result in client.tracking().batch([&one, &other]).await? {
     ///     match result.tracking {
     ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
     ///         None => println!("{} is not there", result.tracking_number),
@@ -81,7 +93,7 @@ pub struct GetTracking<'a> {
 }
 
 impl GetTracking<'_> {
-    /// Whether the record has its history.
+    /// Whether the record has its history, oldest event first; it has none unless asked for.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }
@@ -115,7 +127,7 @@ pub struct TrackBatch<'a> {
 }
 
 impl TrackBatch<'_> {
-    /// Whether each record has its history.
+    /// Whether each record has its history, oldest event first; they have none unless asked for.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }

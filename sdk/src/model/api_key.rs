@@ -2,7 +2,8 @@
 
 use super::{Environment, InvalidValue, secret_key::SecretKey};
 
-/// An API key: `pk_live_` or `pk_test_`, 32 random base62 characters, 6 of CRC-32.
+/// An API key: `pk_live_` or `pk_test_`, 32 random base62 characters, 6 of CRC-32 (docs/api.md, Keys,
+/// address lists, rate limits).
 ///
 /// It never shows itself: `Debug` prints `ApiKey(pk_test_***)`, and it cannot be serialised.
 ///
@@ -18,6 +19,8 @@ pub struct ApiKey(SecretKey);
 
 impl ApiKey {
     /// Reads a key and checks its check characters, so a typo is told without asking the server.
+    ///
+    /// Errors: [`InvalidValue::ApiKey`], which does not repeat the text.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         SecretKey::parse(text, Environment::key_prefix).map(Self).ok_or(InvalidValue::ApiKey)
     }

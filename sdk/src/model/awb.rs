@@ -15,7 +15,9 @@ use super::{InvalidValue, macros::checked_text};
 pub struct Awb(Box<str>);
 
 impl Awb {
-    /// Reads an air waybill number and checks its last digit.
+    /// Reads an air waybill number, with or without its hyphen, and checks its last digit.
+    ///
+    /// Errors: [`InvalidValue::Awb`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let (airline, serial) = text.split_at_checked(3).ok_or(InvalidValue::Awb)?;
         let serial = serial.strip_prefix('-').unwrap_or(serial);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ItemError, ParcelStatus, macros::wire_enum};
 
-/// 1-100 events from a carrier.
+/// 1-100 events from a carrier (docs/api.md, Carrier events).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierEvents {

@@ -17,6 +17,16 @@ impl CountryCode {
     pub const US: Self = Self("US");
 
     /// Reads a code: two upper-case letters that ISO has assigned.
+    ///
+    /// Errors: [`InvalidValue::CountryCode`].
+    ///
+    /// ```
+    /// # use parcelo::{CountryCode, Language};
+    /// let peru = CountryCode::parse("PE")?;
+    /// assert_eq!((peru.name(Language::Es), peru.calling_code()), ("Perú", "51"));
+    /// assert!(CountryCode::parse("pe").is_err());
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         row(text).map(|row| Self(row.0)).ok_or(InvalidValue::CountryCode)
     }

@@ -25,7 +25,16 @@ impl CurrencyCode {
     /// The default of the spec.
     pub const USD: Self = Self("USD");
 
-    /// Reads a code.
+    /// Reads a code, also one that was withdrawn.
+    ///
+    /// Errors: [`InvalidValue::CurrencyCode`].
+    ///
+    /// ```
+    /// # use parcelo::CurrencyCode;
+    /// assert!(CurrencyCode::parse("COP")?.is_active());
+    /// assert!(!CurrencyCode::parse("HRK")?.is_active()); // Croatia has the euro
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         KNOWN
             .split_ascii_whitespace()

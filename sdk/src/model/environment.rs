@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a key, a parcel or an event belongs.
+/// Where a key, a parcel or an event belongs: two worlds that never see each other (docs/api.md,
+/// Sandbox).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]

@@ -155,12 +155,13 @@ impl ErrorBody {
         self.list("errors")
     }
 
-    /// Why each order could not be voided; empty unless all of a void failed.
+    /// Why each order could not be voided; empty unless all of a void failed (docs/api.md, Void orders).
     pub fn void_results(&self) -> Vec<VoidResult> {
         self.list("results")
     }
 
-    /// The parcels that kept a manifest from being submitted; empty for every other error.
+    /// The parcels that kept a manifest from being submitted; empty for every other error (docs/api.md,
+    /// Submit and read manifests).
     pub fn rejected_parcels(&self) -> Vec<RejectedParcel> {
         self.list("errors")
     }

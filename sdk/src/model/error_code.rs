@@ -4,13 +4,14 @@ use super::Language;
 
 macro_rules! catalogue {
     ($($(#[$meta:meta])* $variant:ident = $code:literal, $status:literal, $en:literal, $es:literal;)+) => {
-        /// A code of the error catalogue.
+        /// A code of the error catalogue (docs/api.md, Errors).
         ///
         /// ```
         /// # use parcelo::{ErrorCode, Language};
         /// let code = ErrorCode::RateLimitExceeded;
         /// assert_eq!((code.code(), code.status()), ("RATE_LIMIT_EXCEEDED", 429));
-        /// assert_eq!(code.text(Language::Es, &[("n", "3")]), "Demasiadas solicitudes. Reintente en 3 segundo(s).");
+        /// let text = code.text(Language::Es, &[("n", "3")]);
+        /// assert_eq!(text, "Demasiadas solicitudes. Reintente en 3 segundo(s).");
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -98,6 +99,16 @@ catalogue! {
     IllegalTransition = "ILLEGAL_TRANSITION", 409, "A parcel in status {from} cannot move to {to}.", "Un paquete en estado {from} no puede pasar a {to}.";
     /// The carrier key is missing or wrong.
     CarrierAuthFailed = "CARRIER_AUTH_FAILED", 401, "Invalid carrier credentials.", "Credenciales de transportista no válidas.";
+    /// The admin token is missing or wrong.
+    AdminAuthFailed = "ADMIN_AUTH_FAILED", 401, "Missing or invalid admin token (Authorization: Bearer adm_…).", "Falta el token de administración o no es válido (Authorization: Bearer adm_…).";
+    /// No account has this name.
+    AccountNotFound = "ACCOUNT_NOT_FOUND", 404, "No such account.", "No existe la cuenta.";
+    /// No API or carrier key has this id.
+    KeyNotFound = "KEY_NOT_FOUND", 404, "No key with this id.", "No existe una clave con este identificador.";
+    /// The account has no webhook in this environment.
+    WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is set in this environment.", "No hay un webhook configurado en este entorno.";
+    /// The webhook is off: enable it first.
+    WebhookDisabled = "WEBHOOK_DISABLED", 409, "The webhook is disabled; enable it first.", "El webhook está desactivado; actívelo primero.";
     /// The service failed; the request id finds the reason.
     InternalError = "INTERNAL_ERROR", 500, "Internal error. Quote the request id to support.", "Error interno. Indique el identificador de la solicitud a soporte.";
     /// The service cannot answer now; carries `Retry-After`.

@@ -24,7 +24,7 @@ wire_enum! {
     }
 }
 
-/// What the body of a webhook says.
+/// What the body of a webhook says (docs/api.md, Webhooks); read it once the message is verified.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WebhookEvent {
     /// The event's id, `evt_…`; the same on every attempt.
@@ -125,6 +125,17 @@ pub struct ParcelVoided {
 
 impl EventData {
     /// The kind.
+    ///
+    /// ```
+    /// use parcelo::{EventData, EventKind, WebhookEvent};
+    ///
+    /// let body = r#"{"event": "parcel.weighed", "environment": "sandbox",
+    ///     "timestamp": "2026-01-10T15:05:00.000Z", "data": {"grams": 1250}}"#;
+    /// let event: WebhookEvent = serde_json::from_str(body)?; // a kind from the future
+    /// assert_eq!(event.data.kind(), EventKind::from("parcel.weighed"));
+    /// assert!(matches!(event.data, EventData::Unknown(it) if it.data["grams"] == 1250));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn kind(&self) -> EventKind {
         match self {
             Self::StatusChanged(_) => EventKind::ParcelStatusChanged,

@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::{InvalidValue, macros::checked_text};
 
-/// An idempotency key: 8-64 letters, digits, hyphens and underscores, chosen by the caller.
+/// An idempotency key: 8-64 letters, digits, hyphens and underscores, chosen by the caller
+/// (docs/api.md, Idempotency).
 ///
 /// It is made with the request and not when sending, so that a process that crashed can send the
 /// same request again. The server remembers it for 24 hours; the client refuses to send a key that
@@ -43,7 +44,9 @@ impl IdempotencyKey {
     /// How long the server remembers a key after it was first sent.
     pub const LIFE: TimeDelta = TimeDelta::hours(24);
 
-    /// Reads a key.
+    /// Reads a key, exactly as it is: nothing is trimmed.
+    ///
+    /// Errors: [`InvalidValue::IdempotencyKey`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let fits = (Self::MIN..=Self::MAX).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
@@ -51,7 +54,15 @@ impl IdempotencyKey {
     }
 
     /// The key of `external_id` within `namespace`: the same two texts always give the same key, so
-    /// running an import again creates nothing twice for 24 hours.
+    /// running an import again creates nothing twice for 24 hours. The namespace keeps two shops, or
+    /// creating and voiding, apart.
+    ///
+    /// ```
+    /// # use parcelo::IdempotencyKey;
+    /// let order = IdempotencyKey::derive("shop-7", "1001");
+    /// assert_ne!(order, IdempotencyKey::derive("shop-8", "1001"));
+    /// assert_ne!(order, IdempotencyKey::derive("shop-7 void", "1001"));
+    /// ```
     pub fn derive(namespace: &str, external_id: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update((namespace.len() as u64).to_be_bytes());
@@ -60,7 +71,8 @@ impl IdempotencyKey {
         Self::of_bytes(hash.finalize().iter().take(24))
     }
 
-    /// A key that nobody has used before.
+    /// A key that nobody has used before: 160 random bits. Write it down with the request before it is
+    /// sent, or a crash leaves nobody who knows it.
     ///
     /// # Panics
     ///

@@ -18,6 +18,9 @@ pub enum InvalidValue {
     /// Not a carrier key, or one with a typo.
     #[error("a carrier key is ck_live_ or ck_test_ and 38 letters and digits; check it for typos")]
     CarrierKey,
+    /// Not an admin token, or one with a typo.
+    #[error("an admin token is adm_ and 38 letters and digits; check it for typos")]
+    AdminToken,
     /// Not a country.
     #[error("a country is an assigned ISO 3166-1 code of two upper-case letters, such as EC")]
     CountryCode,

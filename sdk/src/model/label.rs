@@ -89,7 +89,7 @@ wire_enum! {
     }
 }
 
-/// What is known about a label.
+/// What is known about a label (docs/api.md, Label metadata).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -189,7 +189,7 @@ pub struct Downloads {
     pub png: String,
 }
 
-/// A request to make a label anew.
+/// A request to make a label anew (docs/api.md, Reprint a label).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

@@ -9,12 +9,13 @@ use super::{
     macros::wire_enum, time,
 };
 
-/// A request to submit 1-500 parcels under an air waybill.
+/// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestRequest {
-    /// The caller's name for this write.
+    /// The caller's name for this write. The service takes a request without one, too: the same
+    /// parcels under the same air waybill are one manifest for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<IdempotencyKey>,
     /// The air waybill.
@@ -40,12 +41,26 @@ pub struct ManifestRequest {
 
 impl ManifestRequest {
     /// A request to submit these parcels under an air waybill.
+    ///
+    /// ```
+    /// use parcelo::{Awb, IdempotencyKey, ManifestRequest, TrackingNumber};
+    ///
+    /// let numbers = [TrackingNumber::parse("EC7K2M9QX4T8WD0")?];
+    /// let key = IdempotencyKey::derive("flights", "EK213 2026-01-10");
+    /// let request = ManifestRequest {
+    ///     flight_number: Some("EK213".to_owned()),
+    ///     ..ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers)
+    /// };
+    /// assert_eq!(request.awb_number.as_str(), "176-12345675");
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
     pub fn new<'n>(
+        idempotency_key: IdempotencyKey,
         awb_number: Awb,
         tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
     ) -> Self {
         Self {
-            idempotency_key: None,
+            idempotency_key: Some(idempotency_key),
             awb_number,
             tracking_numbers: tracking_numbers.into_iter().map(ToString::to_string).collect(),
             flight_number: None,

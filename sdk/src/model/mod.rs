@@ -1,6 +1,8 @@
 //! The vocabulary: what stands on the wire, each thing once. No clock, no randomness, no I/O.
 
 mod account;
+mod admin;
+mod admin_token;
 mod api_key;
 mod awb;
 mod carrier;
@@ -33,6 +35,11 @@ mod tracking_number;
 mod void;
 
 pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
+pub use admin::{
+    AccountRequest, AllowedCountries, CarrierKeyRequest, DEFAULT_ACCOUNT, KeyRequest,
+    ReplayRequest, WebhookRequest,
+};
+pub use admin_token::AdminToken;
 pub use api_key::ApiKey;
 pub use awb::Awb;
 pub use carrier::{

@@ -135,7 +135,8 @@ impl Operation {
     ///
     /// ```
     /// # use parcelo::Operation;
-    /// assert_eq!(Operation::GetTracking.path_of("EC7K2M9QX4T8WD0"), "/api/v1/tracking/EC7K2M9QX4T8WD0");
+    /// let path = Operation::GetTracking.path_of("EC7K2M9QX4T8WD0");
+    /// assert_eq!(path, "/api/v1/tracking/EC7K2M9QX4T8WD0");
     /// assert_eq!(Operation::GetTracking.path_of("../x"), "/api/v1/tracking/..%2Fx");
     /// ```
     pub fn path_of(self, parameter: &str) -> String {

@@ -12,7 +12,10 @@ use super::{
     macros::wire_enum, time,
 };
 
-/// A request to create an order.
+/// A request to create an order (docs/api.md, Create an order): [`OrderRequest::builder`] makes one that
+/// keeps the rules, and one that was read from JSON is checked by the server.
+///
+/// `Debug` shows its numbers and countries, and nothing personal.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -43,17 +46,17 @@ pub struct OrderRequest {
     pub products: Vec<Product>,
 }
 
-/// Who sends the parcel.
+/// Who sends the parcel (docs/api.md, Fields and their rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Sender {
     /// Full name, at most 255 characters.
     pub full_name: String,
-    /// Company.
+    /// Company, at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company_name: Option<String>,
-    /// Telephone with country code: `+1 305 555 0100`.
+    /// Telephone with country code, 7-15 digits after the `+`: `+1 305 555 0100`.
     pub phone: String,
     /// For notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,22 +101,22 @@ wire_enum! {
     }
 }
 
-/// Who receives the parcel.
+/// Who receives the parcel (docs/api.md, Country rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Receiver {
-    /// Full name.
+    /// Full name, at most 255 characters.
     pub full_name: String,
-    /// Telephone with country code: `+593 99 123 4567`.
+    /// Telephone with country code, 7-15 digits after the `+`: `+593 99 123 4567`.
     pub phone: String,
     /// For tracking notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// National id; some countries require it.
+    /// National id; Ecuador and Colombia require it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub national_id: Option<String>,
-    /// The kind of the national id.
+    /// The kind of the national id; guessed from its length when absent, with a warning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_type: Option<IdType>,
     /// Where to.
@@ -129,7 +132,7 @@ pub struct ReceiverAddress {
     pub line1: String,
     /// City.
     pub city: String,
-    /// Province, state or department.
+    /// Province, state or department; Ecuador and Mexico require it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub province: Option<String>,
     /// Postal code.
@@ -142,7 +145,7 @@ pub struct ReceiverAddress {
     pub delivery_instructions: Option<String>,
 }
 
-/// Weight, size and value of a parcel.
+/// Weight, size and value of a parcel. Decimals are exact: `19.99` is 19.99.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -162,10 +165,10 @@ pub struct ParcelDetails {
     /// Centimetres.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub height_cm: Option<Decimal>,
-    /// The value declared to customs, in `currency`.
+    /// The value declared to customs, in `currency`; not below the sum of the products.
     #[serde(with = "decimal")]
     pub declared_value: Decimal,
-    /// The currency of all money in the order; USD when absent.
+    /// The currency of all money in the order, ISO 4217; USD when absent.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<CurrencyCode>))]
     pub currency: CurrencyCode,
@@ -175,7 +178,16 @@ impl ParcelDetails {
     /// Kilograms in one pound, exactly.
     pub const KG_PER_LB: Decimal = Decimal::from_parts(45_359_237, 0, 0, false, 8);
 
-    /// The weight in kilograms, whichever unit it was given in, rounded to a gram.
+    /// The weight in kilograms, whichever unit it was given in, rounded to a gram; none when it has
+    /// none, which no accepted order has.
+    ///
+    /// ```
+    /// # use parcelo::ParcelDetails;
+    /// let json = r#"{"weightLbs": 3, "declaredValue": 20}"#;
+    /// let details: ParcelDetails = serde_json::from_str(json)?;
+    /// assert_eq!(details.kilograms().unwrap().to_string(), "1.361");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn kilograms(&self) -> Option<Decimal> {
         let kg = match (self.weight_kg, self.weight_lbs) {
             (Some(kg), _) => kg,
@@ -199,7 +211,7 @@ pub struct CustomsInfo {
     pub hs_code: Option<String>,
 }
 
-/// A line item.
+/// A line item: so many of one thing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -231,7 +243,8 @@ pub struct Parcel {
     pub tracking_number: TrackingNumber,
     /// Where it stands; `LABEL_GENERATED` after creation.
     pub status: ParcelStatus,
-    /// Where the label file lies; anybody who has this URL can read it.
+    /// Where the label file lies; anybody who has this URL can read it. See
+    /// `Labels::download_link`.
     pub label_url: String,
     /// When it was created.
     #[serde(with = "time")]

@@ -3,7 +3,7 @@
 use super::{Language, macros::wire_enum};
 
 wire_enum! {
-    /// Where a parcel stands.
+    /// Where a parcel stands (docs/api.md, Statuses, has what may follow what).
     ///
     /// ```
     /// # use parcelo::{Language, ParcelStatus};
@@ -41,6 +41,19 @@ wire_enum! {
 }
 
 impl ParcelStatus {
+    /// True when nothing follows: the parcel was delivered, is on its way back, or was voided. There
+    /// is no need to ask again. An unknown status is not final, and neither is `DELIVERY_FAILED`: the
+    /// carrier may try again.
+    ///
+    /// ```
+    /// # use parcelo::ParcelStatus;
+    /// assert!(ParcelStatus::Delivered.is_final());
+    /// assert!(!ParcelStatus::DeliveryFailed.is_final());
+    /// ```
+    pub const fn is_final(&self) -> bool {
+        matches!(self, Self::Delivered | Self::ReturnToSender | Self::Voided)
+    }
+
     /// The status in words; an unknown one is its own name.
     pub fn name(&self, language: Language) -> &str {
         match self {

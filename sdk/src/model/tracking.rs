@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ItemError, ParcelStatus, TrackingNumber, time};
 
-/// Where a parcel stands, and on request how it got there.
+/// Where a parcel stands, and on request how it got there (docs/api.md, Track a parcel).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

@@ -22,7 +22,9 @@ impl TrackingNumber {
     /// The most characters of a tracking number.
     pub const MAX: usize = 30;
 
-    /// Reads a tracking number.
+    /// Reads a tracking number, exactly as it is: nothing is trimmed.
+    ///
+    /// Errors: [`InvalidValue::TrackingNumber`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let fits = (Self::MIN..=Self::MAX).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{IdempotencyKey, ItemError, ParcelStatus, TrackingNumber, time};
 
-/// A request to void 1-100 orders.
+/// A request to void 1-100 orders (docs/api.md, Void orders).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

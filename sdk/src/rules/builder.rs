@@ -15,17 +15,17 @@ use crate::model::{
 ///
 /// ```
 /// use parcelo::*;
-/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
+/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL");
 /// let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC)
 ///     .province("Pichincha")
 ///     .zip_code("170150");
+/// let receiver = Receiver::new("Luis Paz", "+593991234567", to);
+/// let receiver = receiver.national_id(IdType::Cedula, "1714307103");
 /// let order = OrderRequest::builder()
 ///     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
 ///     .external_order_id("1001")
 ///     .sender(Sender::new("Ana Ruiz", "+13055550100", from))
-///     .receiver(
-///         Receiver::new("Luis Paz", "+593991234567", to).national_id(IdType::Cedula, "1714307103"),
-///     )
+///     .receiver(receiver)
 ///     .weight_kg("1.2".parse()?)
 ///     .declared_value("39.98".parse()?)
 ///     .product(Product::new("Shirt", 2, "19.99".parse()?).hs_code("610910"))
@@ -49,12 +49,13 @@ impl OrderRequest {
 }
 
 impl OrderBuilder {
-    /// The caller's name for this write; required.
+    /// The caller's name for this write; required. See [`IdempotencyKey`].
     pub fn idempotency_key(self, key: IdempotencyKey) -> Self {
         self.with(key::FIELD, key)
     }
 
-    /// A tracking number of the caller's own.
+    /// A tracking number of the caller's own; the service makes one otherwise. In the sandbox it starts
+    /// with `SB`, in production it does not.
     pub fn tracking_number(self, number: TrackingNumber) -> Self {
         self.with("trackingNumber", number)
     }
@@ -79,22 +80,23 @@ impl OrderBuilder {
         self.with("receiver", receiver)
     }
 
-    /// The weight in kilograms; this or pounds is required.
+    /// The weight in kilograms, above 0; this or pounds is required, and both must agree within 1 %.
     pub fn weight_kg(self, kilograms: Decimal) -> Self {
         self.detail("weightKg", kilograms)
     }
 
-    /// The weight in pounds; this or kilograms is required.
+    /// The weight in pounds, above 0; this or kilograms is required.
     pub fn weight_lbs(self, pounds: Decimal) -> Self {
         self.detail("weightLbs", pounds)
     }
 
-    /// Length, width and height in centimetres.
+    /// Length, width and height in centimetres, each above 0.
     pub fn size_cm(self, length: Decimal, width: Decimal, height: Decimal) -> Self {
         self.detail("lengthCm", length).detail("widthCm", width).detail("heightCm", height)
     }
 
-    /// The value declared to customs; required.
+    /// The value declared to customs, in the order's currency; required, and not below the sum of the
+    /// products.
     pub fn declared_value(self, value: Decimal) -> Self {
         self.detail("declaredValue", value)
     }
@@ -110,7 +112,7 @@ impl OrderBuilder {
         self.with("customsInfo", customs)
     }
 
-    /// One more line item.
+    /// One more line item, of at most 500.
     pub fn product(mut self, product: Product) -> Self {
         self.products.extend(serde_json::to_value(product));
         self
@@ -121,12 +123,28 @@ impl OrderBuilder {
         products.into_iter().fold(self, Self::product)
     }
 
-    /// The order, or every rule that it breaks.
+    /// The order, or every rule that it breaks. Its warnings are dropped; [`check`](Self::check) has them.
     pub fn build(self) -> Result<OrderRequest, Rejected> {
         self.check().map(|accepted| accepted.value)
     }
 
     /// The order with its warnings, or every rule that it breaks.
+    ///
+    /// ```
+    /// use parcelo::*;
+    /// # let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
+    /// # let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC).province("P");
+    /// # let receiver = Receiver::new("Luis Paz", "+593991234567", to).national_id(IdType::Cedula, "1714307103");
+    /// # let almost = OrderRequest::builder()
+    /// #     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
+    /// #     .sender(Sender::new("Ana Ruiz", "+13055550100", from))
+    /// #     .receiver(receiver)
+    /// #     .weight_kg("1.2".parse()?)
+    /// #     .declared_value("19.99".parse()?);
+    /// let accepted = almost.product(Product::new("Shirt", 1, "19.99".parse()?)).check()?;
+    /// assert_eq!(accepted.warnings[0].code, WarningCode::HsCodeMissing);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn check(self) -> Result<Accepted<OrderRequest>, Rejected> {
         let Self { mut body, details, products } = self;
         body.insert("parcelDetails".to_owned(), details.into());

@@ -38,7 +38,19 @@ const EVENT: Fields = Fields(&[
 
 const BODY: Fields = Fields(&[(EVENTS, Nested(&EVENT))]);
 
-/// Checks a carrier's request at the moment `now`.
+/// Checks a carrier's request, 1-100 scans, at the moment `now`: none may be more than 5 minutes ahead
+/// of it (docs/api.md, Carrier events).
+///
+/// ```
+/// use parcelo::rules::check_carrier_events;
+/// let body = serde_json::json!({ "events": [{
+///     "eventId": "scan-0001", "trackingNumber": "SB-SUCCESS-0001", "status": "IN_TRANSIT",
+///     "occurredAt": "2026-01-10T10:05:00-05:00", "location": "Quito, EC",
+/// }] });
+/// let at = |now: &str| check_carrier_events(&body, now.parse().unwrap());
+/// assert!(at("2026-01-10T15:00:00Z").is_ok());
+/// assert_eq!(at("2026-01-10T14:59:59Z").unwrap_err().faults[0].field, "events[0].occurredAt");
+/// ```
 pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierEvents, Rejected> {
     let checked = outcome::of(body, &BODY, |request| {
         let events = request.list(EVENTS, MOST).required()?;

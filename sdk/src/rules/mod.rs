@@ -11,10 +11,12 @@
 //!     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
 //! let rejected = check_order(&body, &context).unwrap_err();
 //! assert_eq!(rejected.faults[0].field, "sender");
-//! assert!(rejected.warnings.iter().any(|odd| odd.message.ends_with("did you mean `receiver`?")));
+//! let meant = |odd: &parcelo::Warning| odd.message.ends_with("did you mean `receiver`?");
+//! assert!(rejected.warnings.iter().any(meant));
 //! # Ok::<(), parcelo::FieldFault>(())
 //! ```
 
+mod admin;
 mod body;
 mod builder;
 mod carrier;
@@ -46,6 +48,9 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
+pub use admin::{
+    MOST_ADDRESSES, check_account, check_carrier_key, check_key, check_replay, check_webhook,
+};
 pub use body::parse_body;
 pub use builder::OrderBuilder;
 pub use carrier::check_carrier_events;

@@ -42,7 +42,8 @@ pub struct OrderContext<'a> {
     pub header_key: Option<&'a str>,
 }
 
-/// Checks an order: all faults at once, or the order with its warnings.
+/// Checks an order: all faults at once, or the order with its warnings (docs/api.md, Fields and their
+/// rules, Country rules, Warnings).
 ///
 /// Texts come out trimmed and blank ones absent; nothing else is changed.
 ///

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::{FieldFault, Warning};
 
-/// A request that keeps the rules.
+/// A request that keeps the rules; its warnings do not keep it from being carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted<T> {
     /// What it asks for.
@@ -21,7 +21,19 @@ pub struct Accepted<T> {
 
 /// A request that breaks rules: every fault, in the order of the spec's tables.
 ///
-/// `Display` is one line of paths and codes, without a word of what the request said.
+/// `Display` is one line of paths and codes, without a word of what the request said; the texts of
+/// single faults may repeat it.
+///
+/// ```
+/// use parcelo::{Language, OrderRequest};
+///
+/// let rejected = OrderRequest::builder().build().unwrap_err();
+/// let line = rejected.to_string();
+/// assert!(line.starts_with("the request breaks the rules: idempotencyKey REQUIRED, sender"));
+/// for fault in &rejected.faults {
+///     println!("{}: {}", fault.field, fault.text(Language::Es));
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rejected {
     /// What is wrong with it.

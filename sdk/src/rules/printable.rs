@@ -67,6 +67,11 @@ mod chinese {
 
 /// True for format characters without a shape, such as bidirectional marks and zero-width spaces:
 /// they are accepted and not drawn.
+///
+/// ```
+/// use parcelo::rules::is_invisible;
+/// assert!(is_invisible('\u{200b}') && !is_invisible(' '));
+/// ```
 pub fn is_invisible(c: char) -> bool {
     !c.is_ascii() && within(INVISIBLE, c)
 }

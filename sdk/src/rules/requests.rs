@@ -39,7 +39,15 @@ const MANIFEST: Fields = Fields(&[
     ("reference", Leaf),
 ]);
 
-/// Checks a request to void 1-100 orders; `header` is `X-Idempotency-Key`.
+/// Checks a request to void 1-100 orders, each number once; `header` is `X-Idempotency-Key`
+/// (docs/api.md, Void orders).
+///
+/// ```
+/// use parcelo::rules::check_void;
+/// let body = serde_json::json!({"trackingNumbers": ["SB-SUCCESS-0001", "sb-success-0001"]});
+/// let rejected = check_void(&body, Some("void-2026-01-10")).unwrap_err();
+/// assert_eq!(rejected.faults[0].field, "trackingNumbers[1]"); // the same number twice
+/// ```
 pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rejected> {
     let checked = outcome::of(body, &VOID, |void| {
         let idempotency_key = key::required(void, header);
@@ -54,7 +62,16 @@ pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rej
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to submit a manifest of 1-500 parcels; `header` is `X-Idempotency-Key`.
+/// Checks a request to submit a manifest of 1-500 parcels; `header` is `X-Idempotency-Key`
+/// (docs/api.md, Submit and read manifests).
+///
+/// ```
+/// use parcelo::rules::check_manifest;
+/// let numbers = ["SB-SUCCESS-0001"];
+/// let body = serde_json::json!({"awbNumber": "176-12345676", "trackingNumbers": numbers});
+/// let rejected = check_manifest(&body, None).unwrap_err();
+/// assert_eq!(rejected.faults[0].field, "awbNumber"); // its last digit is wrong
+/// ```
 pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequest, Rejected> {
     let checked = outcome::of(body, &MANIFEST, |manifest| {
         let idempotency_key = key::optional(manifest, header);
@@ -79,7 +96,14 @@ pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequ
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to reprint a label; `header` is `X-Idempotency-Key`.
+/// Checks a request to reprint a label; `header` is `X-Idempotency-Key` (docs/api.md, Reprint a label).
+///
+/// ```
+/// use parcelo::rules::check_reprint;
+/// let body = serde_json::json!({"idempotencyKey": "reprint-0001", "reason": "Label torn"});
+/// assert_eq!(check_reprint(&body, None)?.reason.as_deref(), Some("Label torn"));
+/// # Ok::<(), parcelo::Rejected>(())
+/// ```
 pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintRequest, Rejected> {
     let checked = outcome::of(body, &REPRINT, |reprint| {
         let idempotency_key = key::required(reprint, header);
@@ -89,7 +113,14 @@ pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintReques
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to track 1-100 parcels; the same number may stand twice.
+/// Checks a request to track 1-100 parcels; the same number may stand twice (docs/api.md, Track many
+/// parcels).
+///
+/// ```
+/// use parcelo::rules::check_batch;
+/// let rejected = check_batch(&serde_json::json!({"trackingNumbers": []})).unwrap_err();
+/// assert_eq!(rejected.to_string(), "the request breaks the rules: trackingNumbers TOO_SHORT");
+/// ```
 pub fn check_batch(body: &Value) -> Result<BatchTrackingRequest, Rejected> {
     let checked = outcome::of(body, &BATCH, |batch| {
         let tracking_numbers = numbers(batch, 100);

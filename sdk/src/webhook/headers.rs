@@ -4,6 +4,23 @@ use super::WebhookError;
 
 /// Where a message's headers are looked up. `http::HeaderMap` (axum, hyper, warp) and slices of
 /// names and values are headers; for others, implement it.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use parcelo::webhook::Headers;
+///
+/// struct Lambda(BTreeMap<String, String>); // whatever your platform hands over
+///
+/// impl Headers for Lambda {
+///     fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]> {
+///         let named = self.0.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));
+///         named.map(|(_, value)| value.as_bytes()).collect()
+///     }
+/// }
+/// # let headers = Lambda([("Webhook-Id".to_owned(), "evt_1".to_owned())].into());
+/// # assert_eq!(headers.values("webhook-id"), [b"evt_1"]);
+/// ```
 pub trait Headers {
     /// Every value of a header, whose name comes in lower case.
     fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]>;

@@ -5,7 +5,7 @@
 //! use parcelo::webhook::{EventData, Secret, Webhook};
 //!
 //! # let secret = Secret::from_random(&[7; 32]).expose();
-//! let webhook = Webhook::new([secret.as_str()])?; // while a secret is replaced: the new and the old one
+//! let webhook = Webhook::new([secret.as_str()])?; // or two, while one is replaced
 //! # let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
 //! # let (now, seconds) = (chrono::Utc::now(), chrono::Utc::now().timestamp());
 //! # let signature = Secret::parse(&secret)?.sign("evt_1", seconds, body);

@@ -18,7 +18,8 @@ const LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
 /// ```
 /// # use parcelo::webhook::Secret;
 /// let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
-/// let signature = secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+/// let body = br#"{"test": 2432232314}"#;
+/// let signature = secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
 /// assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 /// assert_eq!(format!("{secret:?}"), "Secret(whsec_***)");
 /// # Ok::<(), parcelo::InvalidValue>(())
@@ -28,6 +29,8 @@ pub struct Secret(Vec<u8>);
 
 impl Secret {
     /// Reads a secret as the service shows it.
+    ///
+    /// Errors: `InvalidValue::WebhookSecret`, when it is cut off or no secret at all.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let encoded = text.strip_prefix(PREFIX).ok_or(InvalidValue::WebhookSecret)?;
         let bytes = STANDARD.decode(encoded).map_err(|_| InvalidValue::WebhookSecret)?;
@@ -59,7 +62,7 @@ impl Secret {
     }
 
     /// The signature of a message, as it stands in `webhook-signature`: `v1,` and base64. The
-    /// timestamp is in Unix seconds.
+    /// timestamp is in Unix seconds. A receiver's tests sign their messages with it.
     pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let tag = self.tag(&[id.as_bytes(), timestamp.to_string().as_bytes(), body]);
         format!("v1,{}", STANDARD.encode(tag))

@@ -19,7 +19,9 @@ const MOST_SIGNATURES: usize = 16;
 /// No id is longer.
 const LONGEST_ID: usize = 256;
 
-/// Verifies messages with one or more secrets.
+/// Verifies messages with one or more secrets; keep one for the life of the program.
+///
+/// `Debug` shows no secret. How messages are signed and sent again: docs/api.md, Webhooks.
 #[derive(Debug)]
 pub struct Webhook {
     secrets: Vec<Secret>,
@@ -28,7 +30,19 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Verifies with these secrets; a message signed with any of them is believed.
+    /// Verifies with these secrets; a message signed with any of them is believed. So while a secret is
+    /// replaced, give the new one and the old one.
+    ///
+    /// Errors: `NoSecret`, and `Secret` when one of them is none.
+    ///
+    /// ```
+    /// use parcelo::webhook::{Webhook, WebhookError};
+    ///
+    /// let new = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    /// let old = "whsec_plJ3nmyCDGBKInavdOK15jslAAECAwQF";
+    /// assert!(Webhook::new([new, old]).is_ok());
+    /// assert_eq!(Webhook::new([""; 0]).unwrap_err(), WebhookError::NoSecret);
+    /// ```
     pub fn new<S>(secrets: impl IntoIterator<Item = S>) -> Result<Self, WebhookError>
     where
         S: TryInto<Secret>,
@@ -46,6 +60,21 @@ impl Webhook {
 
     /// Refuses a copy of an accepted message ([`WebhookError::Replayed`]), and remembers at most
     /// so many for that. A new attempt of the service is no copy: it has a new timestamp.
+    ///
+    /// ```
+    /// # use parcelo::webhook::{Secret, Webhook, WebhookError};
+    /// # let secret = Secret::from_random(&[7; 32]);
+    /// # let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
+    /// # let sent = 1_768_057_500; // 2026-01-10 15:05 UTC
+    /// # let signature = secret.sign("evt_1", sent, body);
+    /// # let sent = sent.to_string();
+    /// # let headers = [("webhook-id", "evt_1"), ("webhook-timestamp", &sent), ("webhook-signature", &signature)];
+    /// # let now = "2026-01-10T15:05:02Z".parse().unwrap();
+    /// let webhook = Webhook::new([secret])?.refuse_copies(10_000);
+    /// assert!(webhook.verify_at(&headers[..], body, now).is_ok());
+    /// assert_eq!(webhook.verify_at(&headers[..], body, now), Err(WebhookError::Replayed));
+    /// # Ok::<(), WebhookError>(())
+    /// ```
     #[must_use]
     pub fn refuse_copies(mut self, remembered: usize) -> Self {
         self.guard = Some(ReplayGuard::new(remembered));
@@ -54,6 +83,24 @@ impl Webhook {
 
     /// Verifies a message by this machine's clock: sent at most 5 minutes ago, and not in the
     /// future by more. The body must be as it came, byte for byte.
+    ///
+    /// Errors: all of [`WebhookError`] but those of secrets and of the event. Answer with a 4xx status and
+    /// do nothing else. Signatures are compared in constant time.
+    ///
+    /// ```
+    /// # use parcelo::webhook::{EventData, Secret, Webhook};
+    /// # let secret = Secret::from_random(&[7; 32]);
+    /// # let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
+    /// # let sent = chrono::Utc::now().timestamp();
+    /// # let mut headers = http::HeaderMap::new();
+    /// # headers.insert("webhook-id", "evt_1".parse().unwrap());
+    /// # headers.insert("webhook-timestamp", sent.into());
+    /// # headers.insert("webhook-signature", secret.sign("evt_1", sent, body).parse().unwrap());
+    /// let webhook = Webhook::new([secret])?;
+    /// let message = webhook.verify(&headers, body)?; // an `http::HeaderMap`, as of axum and hyper
+    /// assert_eq!((message.id(), message.event()?.data), ("evt_1", EventData::Test));
+    /// # Ok::<(), parcelo::WebhookError>(())
+    /// ```
     pub fn verify<'b>(
         &self,
         headers: &(impl Headers + ?Sized),
@@ -62,7 +109,22 @@ impl Webhook {
         self.verify_at(headers, body, clock::now())
     }
 
-    /// As [`verify`](Self::verify), by another clock.
+    /// As [`verify`](Self::verify), by another clock: for tests, and for messages that were kept.
+    ///
+    /// ```
+    /// # use parcelo::webhook::{Secret, Webhook, WebhookError};
+    /// # let secret = Secret::from_random(&[7; 32]);
+    /// # let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
+    /// # let sent = 1_768_057_500; // 2026-01-10 15:05 UTC
+    /// # let signature = secret.sign("evt_1", sent, body);
+    /// # let sent = sent.to_string();
+    /// # let headers = [("webhook-id", "evt_1"), ("webhook-timestamp", &sent), ("webhook-signature", &signature)];
+    /// let webhook = Webhook::new([secret])?;
+    /// let at = |time: &str| webhook.verify_at(&headers[..], body, time.parse().unwrap());
+    /// assert!(at("2026-01-10T15:10:00Z").is_ok());
+    /// assert_eq!(at("2026-01-10T15:10:01Z"), Err(WebhookError::TooOld { seconds: 301 }));
+    /// # Ok::<(), WebhookError>(())
+    /// ```
     pub fn verify_at<'b>(
         &self,
         headers: &(impl Headers + ?Sized),
@@ -139,7 +201,7 @@ fn read_timestamp(bytes: &[u8]) -> Result<i64, WebhookError> {
     seconds.filter(|_| plain).ok_or(WebhookError::HeaderMalformed(TIMESTAMP))
 }
 
-/// A message that is believed.
+/// A message that is believed: it is signed, and was sent at most 5 minutes ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified<'b> {
     id: String,
@@ -153,7 +215,8 @@ impl<'b> Verified<'b> {
         Self { id: String::new(), timestamp: 0, body: body.as_bytes() }
     }
 
-    /// The event's id, the same on every attempt: do what it asks for once.
+    /// The event's id, the same on every attempt: keep it with what you did about it, and answer a
+    /// second one with 2xx without doing it again.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -169,6 +232,9 @@ impl<'b> Verified<'b> {
     }
 
     /// What it tells.
+    ///
+    /// Errors: `Body` when it is not the JSON of an event. A kind that this version does not know is no
+    /// error, but [`EventData::Unknown`](super::EventData::Unknown).
     pub fn event(&self) -> Result<WebhookEvent, WebhookError> {
         serde_json::from_slice(self.body).map_err(|_| WebhookError::Body)
     }

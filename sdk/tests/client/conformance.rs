@@ -116,7 +116,8 @@ async fn day(client: &Client) -> Vec<String> {
         seen_all.push(seen(reply, |voided| format!("{:?}", voided.summary)));
     }
     let awb = Awb::parse("17612345675").unwrap();
-    let manifest = ManifestRequest::new(awb, &numbers[1..3]);
+    let key = IdempotencyKey::parse("manifest-0001").unwrap();
+    let manifest = ManifestRequest::new(key, awb, &numbers[1..3]);
     let reply = client.manifests().submit(&manifest).await;
     seen_all.push(seen(reply, |manifest| {
         format!("{} {}", manifest.manifest_id, manifest.parcel_count)

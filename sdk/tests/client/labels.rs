@@ -67,6 +67,38 @@ async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_label_goes_to_disk_as_it_comes_and_a_download_that_is_dropped_leaves_nothing() {
+    let slow = Piece::After(Duration::from_secs(9), Bytes::from_static(&LABEL[5..]));
+    let pieces = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), slow];
+    let (client, _) = Script::client([Step::Answer(200, vec![], pieces)]);
+    let directory = tempfile::tempdir().unwrap();
+    let (path, number) = (directory.path().join("label.pdf"), number());
+    std::fs::write(&path, "old").unwrap();
+    let save = client.labels().download(&number, LabelFormat::Pdf).save_to(&path);
+    let mut save = Box::pin(tokio::time::timeout(Duration::from_secs(20), save));
+    let early = tokio::time::timeout(Duration::from_secs(5), &mut save).await;
+    assert!(early.is_err());
+    let draft = names(directory.path()).into_iter().find(|name| name != "label.pdf").unwrap();
+    assert_eq!(std::fs::read(directory.path().join(draft)).unwrap(), &LABEL[..5]);
+    drop(save);
+    assert_eq!(names(directory.path()), ["label.pdf"]);
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_that_breaks_off_on_its_way_to_disk_goes_on_where_it_was() {
+    let broken = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), Piece::Break];
+    let (client, script) = Script::client([Step::Answer(200, vec![], broken), label(14, &[LABEL])]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("label.pdf");
+    let number = number();
+    let save = client.labels().download(&number, LabelFormat::Pdf).save_to(&path);
+    assert_eq!((save.await.unwrap(), script.sent().len()), (14, 2));
+    assert_eq!(std::fs::read(&path).unwrap(), LABEL);
+    assert_eq!(names(directory.path()), ["label.pdf"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_download_that_breaks_off_is_begun_again() {
     let (client, script) = Script::client([label(14, &[&LABEL[..5]]), label(14, &[LABEL])]);
     let bytes = client.labels().download(&number(), LabelFormat::Png).bytes().await.unwrap();

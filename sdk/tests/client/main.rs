@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod blocking;
 mod conformance;
 mod keys;
 mod labels;
@@ -14,6 +15,7 @@ mod limits;
 mod many;
 mod operations;
 mod outage;
+mod raw;
 mod retries;
 mod script;
 mod socket;

@@ -93,36 +93,53 @@ async fn a_void_that_voided_nothing_says_why_for_each_number() {
     assert_eq!(results[0].tracking_number, "SB-SUCCESS-0002");
 }
 
+fn submission(key: &str) -> ManifestRequest {
+    let key = IdempotencyKey::parse(key).unwrap();
+    ManifestRequest::new(key, Awb::parse("17612345675").unwrap(), &numbers(1))
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_manifest_without_a_key_gets_one_and_keeps_it_through_retries() {
+async fn a_manifest_keeps_its_key_through_retries() {
     let created = answer(201, data(&manifest()));
     let (client, script) = Script::client([Step::Fail(Phase::MaybeSent), created]);
-    let request = ManifestRequest::new(Awb::parse("17612345675").unwrap(), &numbers(1));
-    let reply = client.manifests().submit(&request).await.unwrap();
-    let key = reply.meta().idempotency_key.clone().unwrap();
-    let body = json!({"idempotencyKey": key, "awbNumber": "176-12345675",
+    let reply = client.manifests().submit(&submission("man-00001")).await.unwrap();
+    assert_eq!(reply.meta().idempotency_key.as_ref().unwrap().as_str(), "man-00001");
+    let body = json!({"idempotencyKey": "man-00001", "awbNumber": "176-12345675",
         "trackingNumbers": ["SB-NUMBER-0000"]});
     let sent = post("/api/v1/manifests/submit", body);
     assert_eq!(requests(&script), [sent.clone(), sent]);
     assert_eq!((reply.outcome(), reply.parcel_count), (Outcome::Created, 1));
     assert_eq!(reply.total_weight_kg.to_string(), "1.361");
+}
 
+#[tokio::test(start_paused = true)]
+async fn a_manifest_that_was_read_without_a_key_has_the_key_of_all_that_it_says() {
     let (client, script) = Script::client([answer(200, data(&manifest()))]);
-    client.manifests().submit(&request).await.unwrap();
-    assert_ne!(only(&script).2["idempotencyKey"], json!(key), "each submission has its own");
+    let read = |flight: &str| -> ManifestRequest {
+        let read = json!({"awbNumber": "17612345675", "trackingNumbers": ["SB-NUMBER-0000"],
+            "flightNumber": flight});
+        serde_json::from_value(read).unwrap()
+    };
+    for flight in ["EK213", "EK213", "EK214"] {
+        let reply = client.manifests().submit(&read(flight)).await.unwrap();
+        assert!(reply.meta().idempotency_key.is_some());
+    }
+    let sent = requests(&script);
+    let keys: Vec<_> = sent.iter().map(|sent| sent.2["idempotencyKey"].as_str().unwrap()).collect();
+    assert_eq!(keys[0], keys[1], "a process that crashed and began again");
+    assert_ne!(keys[0], keys[2]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
     let (client, script) = Script::client([answer(200, data(&manifest()))]);
     let request = ManifestRequest {
-        idempotency_key: Some(IdempotencyKey::parse("man-00001").unwrap()),
         flight_number: Some("EK213".into()),
         departure_date: Some("2026-01-11".parse().unwrap()),
         origin_airport: Some("MIA".into()),
         destination_airport: Some("UIO".into()),
         reference: Some("PO-77".into()),
-        ..ManifestRequest::new(Awb::parse("17612345675").unwrap(), &numbers(1))
+        ..submission("man-00001")
     };
     let reply = client.manifests().submit(&request).await.unwrap();
     let body = json!({"idempotencyKey": "man-00001", "awbNumber": "176-12345675",
@@ -140,7 +157,7 @@ async fn a_rejected_manifest_names_its_parcels() {
         "trackingNumber": "SB-NUMBER-0000", "status": "VOIDED", "code": "PARCEL_NOT_MANIFESTABLE",
         "message": "No.", "message_es": "No va."}]}}});
     let (client, _) = Script::client([answer(409, refused.to_string())]);
-    let request = ManifestRequest::new(Awb::parse("17612345675").unwrap(), &numbers(1));
+    let request = submission("man-00001");
     let error = client.manifests().submit(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     let rejected = error.body().unwrap().rejected_parcels();

@@ -1,17 +1,18 @@
-//! A caller's session, with each fault at each of its requests: whatever happens, it ends with
-//! exactly the parcels that were asked for.
-
-use std::collections::HashMap;
+//! A caller's session of every write, with each fault at each of its requests: whatever happens, each
+//! write was made exactly once.
 
 use parcelo::{
-    Awb, Client, Error, IdempotencyKey, ManifestRequest, ParcelStatus, ParcelSummary, Reply, Retry,
-    TrackingNumber, VoidRequest,
+    Auth, Awb, BatchResult, Client, Error,
+    Idempotency::{None as Unkeyed, Reads},
+    IdempotencyKey, ManifestRequest, Operation,
+    ParcelStatus::{self, LabelGenerated, ManifestSubmitted, Ordered, Voided},
+    Reply, ReprintRequest, Retry, TrackingNumber, VoidRequest,
 };
 
 use crate::conformance::{FAULTS, Planned, Session, Way, keyed, plan};
 
 /// How many requests the session makes when nothing goes wrong.
-const REQUESTS: u64 = 5;
+const REQUESTS: u64 = 7;
 
 /// One fault, or several in a row.
 #[derive(Debug, Clone, Copy)]
@@ -52,21 +53,45 @@ async fn create(client: &Client, key: &str) -> TrackingNumber {
     insist(async || client.orders().create(&order).await).await.parcel.tracking_number
 }
 
-/// Creates an order, sends it again, creates another, voids the first and hands over the second.
+/// Asks until there is an answer.
+async fn batch(client: &Client, numbers: &[TrackingNumber]) -> Vec<BatchResult> {
+    loop {
+        if let Ok(results) = client.tracking().batch(numbers).history(true).await {
+            return results;
+        }
+    }
+}
+
+/// Creates an order, sends it again, creates another, makes its label anew, looks where both are,
+/// voids the first and hands over the second.
 async fn session(client: &Client) -> [TrackingNumber; 2] {
     let first = create(client, "order-0001").await;
     assert_eq!(create(client, "order-0001").await, first);
     let second = create(client, "order-0002").await;
     let key = |text| IdempotencyKey::parse(text).unwrap();
-    let void = VoidRequest::new(key("void-0001"), std::slice::from_ref(&first));
+    let reprint = ReprintRequest::new(key("reprint-0001"));
+    let label = insist(async || client.labels().reprint(&second, &reprint).await).await;
+    assert_eq!((label.version, label.reprint_count), (2, 1));
+    let both = [first, second];
+    let tracked = batch(client, &both).await;
+    assert!(tracked.iter().all(|result| result.tracking.is_some()), "{tracked:?}");
+    let [first, second] = &both;
+    let void = VoidRequest::new(key("void-0001"), [first]);
     let voided = insist(async || client.orders().void(&void).await).await;
     assert_eq!((voided.summary.voided, voided.summary.failed), (1, 0));
     let awb = Awb::parse("17612345675").unwrap();
-    let manifest = ManifestRequest::new(awb, std::slice::from_ref(&second));
-    let manifest = ManifestRequest { idempotency_key: Some(key("manifest-0001")), ..manifest };
+    let manifest = ManifestRequest::new(key("manifest-0001"), awb, [second]);
     let manifest = insist(async || client.manifests().submit(&manifest).await).await;
-    assert_eq!(manifest.tracking_numbers, std::slice::from_ref(&second));
-    [first, second]
+    assert_eq!(manifest.tracking_numbers, std::slice::from_ref(second));
+    both
+}
+
+/// What happened to a parcel, and how often its label was made anew.
+async fn story(client: &Client, number: &TrackingNumber) -> (Vec<ParcelStatus>, u32) {
+    let label = client.labels().metadata(number).await.unwrap();
+    let record = client.tracking().get(number).history(true).await.unwrap().into_inner();
+    let history = record.history.into_iter().flatten();
+    (history.map(|event| event.status).collect(), label.reprint_count)
 }
 
 /// Runs the session in trouble, and looks at what there is in the end.
@@ -75,22 +100,31 @@ async fn survive(way: Way, trouble: Trouble) {
     for nth in trouble.at..trouble.at + trouble.times {
         plan(server.faults().on_any().nth(nth), trouble.after, trouble.planned);
     }
-    let [first, second] = session(client).await;
+    let numbers = session(client).await;
     assert!(server.faults().unused().len() < usize::try_from(trouble.times).unwrap());
     server.faults().clear();
 
-    let page = client.parcels().list().await.unwrap();
-    let told = |one: &ParcelSummary| (one.tracking_number.clone(), one.status.clone());
-    let parcels: HashMap<_, _> = page.parcels.iter().map(told).collect();
-    let expected = [(first, ParcelStatus::Voided), (second, ParcelStatus::ManifestSubmitted)];
-    assert_eq!((page.parcels.len(), parcels), (2, expected.into()));
+    assert_eq!(client.parcels().list().await.unwrap().meta.total, 2);
+    let first = (vec![Ordered, LabelGenerated, Voided], 0);
+    let second = (vec![Ordered, LabelGenerated, ManifestSubmitted], 1);
+    let stories = [story(client, &numbers[0]).await, story(client, &numbers[1]).await];
+    assert_eq!(stories, [first, second]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_fault_at_any_request_leaves_exactly_the_parcels_asked_for() {
+async fn the_session_has_every_write_of_a_caller() {
     let Session { server, client, .. } = &Session::start(Way::InMemory, Retry::none()).await;
     session(client).await;
     server.requests().assert_count(usize::try_from(REQUESTS).unwrap());
+    let keyed = |operation: &&Operation| !matches!(operation.idempotency(), Reads | Unkeyed);
+    let writes = Operation::ALL.iter().filter(keyed).filter(|write| !write.is_legacy());
+    for write in writes.filter(|write| write.auth() == Auth::ApiKey) {
+        assert!(server.requests().of(*write).count() > 0, "{write:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_fault_at_any_request_leaves_each_write_made_once() {
     for trouble in troubles(&FAULTS, &[1, 3]) {
         println!("{trouble:?}");
         survive(Way::InMemory, trouble).await;

@@ -4,6 +4,8 @@
 //! which the store commits whole or not at all.
 
 pub mod access;
+pub mod activity;
+pub mod admin;
 pub mod carrier;
 pub mod carrier_keys;
 pub mod changes;
@@ -21,9 +23,11 @@ pub mod refusal;
 pub mod sample;
 pub mod scenario;
 pub mod secrets;
+pub mod session;
 pub mod site;
 pub mod state;
 pub mod tenant;
+pub mod tokens;
 pub mod void;
 pub mod webhooks;
 
@@ -38,7 +42,7 @@ pub use scenario::Scenario;
 pub use secrets::Secrets;
 pub use site::Site;
 pub use state::{Cause, State};
-pub use tenant::{AccountKey, Tenant};
+pub use tenant::{AccountKey, AccountRecord, Tenant};
 
 /// An answer's body on the wire.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {

@@ -1,9 +1,9 @@
-//! What derives from the database's one secret: the hashes of API and carrier keys and the signature
-//! of label links, each with a key of its own.
+//! What derives from the database's one secret: the hashes of API and carrier keys and of sessions,
+//! the signature of label links, the tokens of forms, each with a key of its own.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use parcelo::{ApiKey, CarrierKey, Environment, TrackingNumber};
+use parcelo::{AdminToken, ApiKey, CarrierKey, Environment, TrackingNumber};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use ulid::Ulid;
@@ -13,7 +13,10 @@ use ulid::Ulid;
 pub struct Secrets {
     api_keys: [u8; 32],
     carrier_keys: [u8; 32],
+    admin_tokens: [u8; 32],
     label_links: [u8; 32],
+    sessions: [u8; 32],
+    forms: [u8; 32],
 }
 
 impl std::fmt::Debug for Secrets {
@@ -28,7 +31,10 @@ impl Secrets {
         Self {
             api_keys: mac(secret, &[b"api keys"]),
             carrier_keys: mac(secret, &[b"carrier keys"]),
+            admin_tokens: mac(secret, &[b"admin tokens"]),
             label_links: mac(secret, &[b"label links"]),
+            sessions: mac(secret, &[b"dashboard sessions"]),
+            forms: mac(secret, &[b"dashboard forms"]),
         }
     }
 
@@ -40,6 +46,21 @@ impl Secrets {
     /// The hash under which a carrier key is stored.
     pub fn hash_of_carrier(&self, key: &CarrierKey) -> [u8; 32] {
         mac(&self.carrier_keys, &[key.secret().as_bytes()])
+    }
+
+    /// The hash under which a session of the dashboard is stored.
+    pub fn hash_of_session(&self, token: &str) -> [u8; 32] {
+        mac(&self.sessions, &[token.as_bytes()])
+    }
+
+    /// What the forms hold that are shown to whoever has this cookie, and to nobody else.
+    pub fn form_token(&self, cookie: &str) -> String {
+        URL_SAFE_NO_PAD.encode(mac(&self.forms, &[cookie.as_bytes()]))
+    }
+
+    /// The hash under which an admin token is stored.
+    pub fn hash_of_token(&self, token: &AdminToken) -> [u8; 32] {
+        mac(&self.admin_tokens, &[token.secret().as_bytes()])
     }
 
     /// The signature of a parcel's label link. It covers the parcel's id, so that a number that is

@@ -189,6 +189,14 @@ mod tests {
         assert_eq!(State::of_status(&ParcelStatus::from("LOST_AT_SEA")), None);
     }
 
+    #[test]
+    fn the_sdk_calls_final_what_nothing_follows() {
+        for (state, next) in TRANSITIONS {
+            assert_eq!(ParcelStatus::from(state).is_final(), next.is_empty(), "{state:?}");
+        }
+        assert!(!ParcelStatus::from("LOST_AT_SEA").is_final());
+    }
+
     /// The transitions of each cause, written out once more: `FROM` and all that may follow.
     const BY_CAUSE: [(Cause, &[(&str, &str)]); 4] = [
         (Cause::Create, &[("ORDERED", "LABEL_GENERATED")]),

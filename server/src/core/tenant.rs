@@ -2,9 +2,24 @@
 
 use parcelo::Environment;
 
+use crate::clock::Millis;
+
 /// An account's number inside the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccountKey(pub i64);
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountRecord {
+    /// Its number inside the database.
+    pub key: AccountKey,
+    /// The public id: `acc_…`.
+    pub id: String,
+    /// What the operator calls it.
+    pub name: String,
+    /// When it was made.
+    pub created_at: Millis,
+}
 
 /// One account in one environment: nothing of one tenant is seen by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -96,8 +96,13 @@ impl IntoResponse for Answer {
 
 /// A JSON answer in the envelope.
 pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
-    let meta = Meta { request_id: request_id.0 };
-    ok(&Envelope { success: true, data, meta })
+    data_as(StatusCode::OK, data, request_id)
+}
+
+/// The same with a status of its own.
+pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -> Response {
+    let meta = Meta { request_id: id.0 };
+    json(status, to_body(&Envelope { success: true, data, meta }))
 }
 
 /// A JSON answer to a read.

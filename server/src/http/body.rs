@@ -101,3 +101,17 @@ pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> 
         }),
     }
 }
+
+/// A query parameter that counts from 1 to `most`.
+pub(super) fn count(query: Option<&str>, name: &str, most: u16) -> Result<Option<u16>, Refusal> {
+    let Some(text) = self::query(query, name) else { return Ok(None) };
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    let fault = || FieldFault {
+        field: name.to_owned(),
+        code: FaultCode::OutOfRange,
+        message: format!("{name} is a whole number from 1 to {most}."),
+        message_es: format!("{name} es un número entero de 1 a {most}."),
+        suggestion: None,
+    };
+    number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
+}

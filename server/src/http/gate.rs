@@ -10,16 +10,16 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use parcelo::{ErrorCode, header as names};
+use parcelo::{ErrorCode, Operation, header as names};
 
-use super::{Api, Refused, answer, body::header_text, health, legacy, public};
+use super::{Api, Refused, answer, body::header_text, dashboard, health, legacy, public};
 use crate::{
     clock::{Millis, stopwatch},
     core::{
         Refusal, access,
         limit::{Admission, Quota},
     },
-    service::{Caller, Carrier, Limited, Visitor},
+    service::{Caller, Carrier, Limited, Request as Answered, Visitor},
 };
 
 /// How long a handler may take.
@@ -55,18 +55,32 @@ impl Guest {
 enum Dress {
     Plain,
     Public(public::Visit),
+    Dashboard(dashboard::Visit),
     Legacy,
 }
 
 impl Dress {
     fn of(api: &Api, request: &Request) -> Self {
         let path = request.uri().path();
-        if is_under(public::FOLDER, path) {
+        if is_under(dashboard::FOLDER, path)
+            && let Some(visit) = dashboard::Visit::of(request, client_of(api, request))
+        {
+            Self::Dashboard(visit)
+        } else if is_under(public::FOLDER, path) {
             Self::Public(public::Visit::of(api.environment, request))
         } else if legacy::has(path) {
             Self::Legacy
         } else {
             Self::Plain
+        }
+    }
+
+    /// Tells handlers for whom they write.
+    fn join(&self, extensions: &mut Extensions) {
+        match self {
+            Self::Public(visit) => drop(extensions.insert(visit.clone())),
+            Self::Dashboard(visit) => drop(extensions.insert(visit.clone())),
+            Self::Plain | Self::Legacy => {}
         }
     }
 }
@@ -82,15 +96,15 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
         Ok(guest) => {
             request.extensions_mut().insert(RequestId(request_id.clone()));
             guest.join(request.extensions_mut());
-            if let Dress::Public(visit) = &dress {
-                request.extensions_mut().insert(visit.clone());
-            }
+            dress.join(request.extensions_mut());
             guarded(next.run(request)).await
         }
         Err(refusal) => Refused(refusal).into_response(),
     };
+    let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
     let response = match dress {
         Dress::Public(visit) => visit.dress(response),
+        Dress::Dashboard(visit) => visit.dress(response),
         Dress::Legacy => legacy::dress(&api, response),
         Dress::Plain => response,
     };
@@ -100,9 +114,19 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
         HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(header::DATE, date);
     let status = response.status().as_u16();
-    let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-    tracing::info!(%request_id, %method, path, status, micros, "answered");
+    let (took, environment) = (begun.elapsed(), api.environment);
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let code = code.map_or("", ErrorCode::code);
+    tracing::info!(%request_id, %environment, %method, path, status, code, micros, "answered");
+    let operation = operation_at(&method, &path);
+    api.service.metrics().answered(Answered { environment, operation, code, status }, took);
     response
+}
+
+/// The operation that has this method and path.
+fn operation_at(method: &axum::http::Method, path: &str) -> Option<Operation> {
+    let mut all = Operation::ALL.iter().copied();
+    all.find(|operation| operation.path() == path && operation.method().as_str() == method.as_str())
 }
 
 /// The path's pattern: what stands in a path is not for logs.

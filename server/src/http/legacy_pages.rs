@@ -14,7 +14,10 @@ use utoipa::{
     openapi::{RefOr, schema::Schema},
 };
 
-use super::pages::{Page, Query, files, one};
+use super::{
+    described::Query,
+    pages::{Page, files, one},
+};
 use crate::core::legacy;
 
 const ORDER: &str = "LegacyOrder";

@@ -3,9 +3,12 @@
 //! It decides nothing: the gate lets a request in, a handler reads it, the
 //! [service](crate::service) answers.
 
+mod admin;
 mod answer;
 mod body;
 mod carriers;
+mod dashboard;
+pub(crate) mod described;
 mod docs;
 mod document;
 mod gate;
@@ -15,6 +18,7 @@ mod legacy;
 mod legacy_pages;
 mod listen;
 mod manifests;
+mod metrics;
 mod orders;
 mod pages;
 mod parcels;
@@ -25,7 +29,7 @@ mod tracking;
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Extension, Router,
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
@@ -37,6 +41,7 @@ use url::Url;
 use crate::service::Service;
 pub(crate) use answer::{Refused, ok as answer_ok, written};
 pub(crate) use body::{ignore, json_object, query};
+pub(crate) use document::Beside;
 pub use gate::Peer;
 pub(crate) use listen::Line;
 pub use listen::{Listener, Stop};
@@ -105,12 +110,15 @@ fn gated(routes: Router<Api>, api: Api) -> Router {
         .with_state(api)
 }
 
-/// The routes of the admin listener; operators ask it whether the process lives.
+/// The routes of the admin listener: the dashboard, whether the process lives, and what it does.
 pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
-        .route(health::READY, get(health::ready));
-    gated(routes, api)
+        .route(health::READY, get(health::ready))
+        .route(metrics::PATH, get(metrics::scrape))
+        .merge(admin::routes(&api))
+        .merge(dashboard::routes());
+    gated(routes, api).layer(Extension(dashboard::Here::default()))
 }
 
 fn operation(operation: Operation, handler: MethodRouter<Api>) -> Router<Api> {

@@ -16,17 +16,18 @@ use parcelo::{
 };
 use serde_json::{Value, json};
 use utoipa::{
-    PartialSchema, ToSchema,
+    PartialSchema,
     openapi::{
         RefOr,
         schema::{AllOfBuilder, ArrayBuilder, ObjectBuilder, Ref, Schema, SchemaType, Type},
     },
 };
 
-use super::legacy_pages;
+use super::{
+    described::{Answer, JSON, Query, name},
+    legacy_pages,
+};
 use crate::core::sample;
-
-pub(super) const JSON: &str = "application/json";
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
 pub(super) struct Page {
@@ -36,20 +37,6 @@ pub(super) struct Page {
     pub(super) request: Option<(String, Value)>,
     pub(super) answers: Vec<Answer>,
     pub(super) refusals: &'static [ErrorCode],
-}
-
-/// A query parameter.
-pub(super) struct Query {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) schema: fn() -> RefOr<Schema>,
-}
-
-/// A successful answer.
-pub(super) struct Answer {
-    pub(super) status: &'static str,
-    pub(super) about: &'static str,
-    pub(super) contents: Vec<(&'static str, RefOr<Schema>)>,
 }
 
 /// Every operation that is served.
@@ -311,20 +298,16 @@ fn moment() -> RefOr<Schema> {
 }
 
 /// The name of a type of the vocabulary in the document.
-pub(super) fn name<T: ToSchema>() -> String {
-    T::name().into_owned()
-}
-
 pub(super) fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
     Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
 }
 
 /// An answer in the envelope.
-fn data(about: &'static str, schema: String) -> Answer {
+pub(super) fn data(about: &'static str, schema: String) -> Answer {
     data_as("200", about, schema)
 }
 
-fn data_as(status: &'static str, about: &'static str, schema: String) -> Answer {
+pub(super) fn data_as(status: &'static str, about: &'static str, schema: String) -> Answer {
     let meta = Ref::from_schema_name(name::<Meta>());
     enveloped(status, about, (Ref::from_schema_name(schema).into(), meta.into()))
 }
@@ -338,7 +321,7 @@ fn list(about: &'static str, schema: String) -> Answer {
     enveloped("200", about, (items.into(), meta.into()))
 }
 
-fn enveloped(
+pub(super) fn enveloped(
     status: &'static str,
     about: &'static str,
     (data, meta): (RefOr<Schema>, RefOr<Schema>),

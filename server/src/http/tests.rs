@@ -13,7 +13,7 @@ use parcelo::{Environment, ErrorCode, Operation, TrackingNumber, rules::Destinat
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{Api, gated, router};
+use super::{Api, admin_router, gated, router};
 use crate::{
     clock::{ManualClock, Millis},
     core::{Changes, Countries, Event, Op, Secrets, Site, State, access, legacy::Era, sample},
@@ -290,6 +290,33 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
     house.keep_item(ErrorCode::IllegalTransition, error);
 }
 
+/// The refusals that only operators see.
+async fn operators(house: &mut House) {
+    let routes = || admin_router(house.api(Environment::Production));
+    let token = house.issuer().issue_token("Test".to_owned(), NOW).await.unwrap().0;
+    let bearer = format!("Bearer {}", token.secret());
+    let headers = [("authorization", bearer.as_str()), JSON];
+    let webhook = "/admin/v1/webhooks/sandbox";
+    let url = json!({ "url": "https://shop.example/parcelo" });
+    let set = Asked { method: "PUT", ..Asked::post(webhook, &headers, &url) };
+    let none = call(routes(), Asked::get("/admin/v1/keys", &[])).await;
+    let nobody = format!("{webhook}?account=nobody");
+    let account = call(routes(), Asked::get(&nobody, &headers)).await;
+    let gone = Asked { method: "DELETE", ..Asked::get("/admin/v1/keys/key_1", &headers) };
+    let gone = call(routes(), gone).await;
+    house.issuer().account("default".to_owned(), NOW).await.unwrap();
+    let unset = call(routes(), Asked::get(webhook, &headers)).await;
+    assert_eq!(call(routes(), set).await.0, 201);
+    let (off, test) = (format!("{webhook}/disable"), format!("{webhook}/test"));
+    assert_eq!(call(routes(), Asked::post(&off, &headers, &json!({}))).await.0, 200);
+    let disabled = call(routes(), Asked::post(&test, &headers, &json!({}))).await;
+    house.keep(ErrorCode::AdminAuthFailed, none);
+    house.keep(ErrorCode::AccountNotFound, account);
+    house.keep(ErrorCode::KeyNotFound, gone);
+    house.keep(ErrorCode::WebhookNotFound, unset);
+    house.keep(ErrorCode::WebhookDisabled, disabled);
+}
+
 /// What can only be seen when something fails or has ended.
 async fn failures(house: &mut House, folder: &Path) {
     async fn faulty() -> &'static str {
@@ -332,6 +359,7 @@ async fn every_code_of_the_catalogue_is_given_and_speaks_both_languages() {
     let mut house = House::in_memory();
     keys_and_requests(&mut house).await;
     parcels_and_labels(&mut house).await;
+    operators(&mut house).await;
     failures(&mut house, folder.path()).await;
     for code in ErrorCode::ALL {
         let error = house.seen.get(code.code()).unwrap_or_else(|| panic!("{code} was never given"));

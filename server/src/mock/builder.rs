@@ -97,7 +97,7 @@ impl Builder {
     pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
         let socket = tokio::net::TcpListener::bind(address).await?;
         let server = Arc::new(self.on(format!("http://{}", socket.local_addr()?)));
-        let routes = server.routes().merge(control::routes(Arc::clone(&server)));
+        let routes = control::beside(server.routes(), Arc::clone(&server));
         server.run(socket, routes);
         Ok(server)
     }

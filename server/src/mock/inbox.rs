@@ -166,6 +166,29 @@ impl<'a> InboxBuilder<'a> {
         Inbox { desk, url }
     }
 
+    /// Makes a receiver of your own the account's endpoint instead, and tells the secret that its
+    /// webhooks are signed with. Its timestamps are those of the server's clock: let that be
+    /// [`Clock::system`](super::Clock::system) if the receiver verifies them by the machine's.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use parcelo::webhook::Webhook;
+    /// use parcelo_server::mock::{Clock, MockServer};
+    ///
+    /// let server = MockServer::builder().clock(Clock::system()).start().await;
+    /// let secret = server.webhook_inbox().elsewhere("http://127.0.0.1:3000/");
+    /// let webhook = Webhook::new([secret])?; // what your receiver verifies with
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn elsewhere(self, url: &str) -> Secret {
+        let server = self.server;
+        let secret = self.set_endpoint(url.to_owned());
+        tokio::spawn(send(Arc::clone(&server.dispatcher), server.pulse()));
+        secret
+    }
+
     fn set_endpoint(self, url: String) -> Secret {
         let Self { server, account, kinds, .. } = self;
         let (store, ids) = (server.service.store(), &server.ids);

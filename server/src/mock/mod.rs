@@ -100,8 +100,9 @@ impl MockServer {
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
     }
 
-    /// The service as every transport serves it.
-    fn routes(&self) -> Router {
+    /// The service without a socket, for `tower`'s `oneshot` or to be nested in another router;
+    /// requests are logged and meet planned faults.
+    pub fn routes(&self) -> Router {
         exchange::routes(self.api(), Arc::clone(&self.desk))
     }
 

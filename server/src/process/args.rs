@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, rules::Destinations};
 use url::Url;
 
-use super::webhook_args::Webhooks;
+use super::{accounts::Accounts, backup::Backup, tokens::Tokens, webhook_args::Webhooks};
 use crate::{
     clock::Millis,
     core::{access, legacy::Era},
@@ -46,6 +46,14 @@ pub(super) enum Command {
     /// Serve the sandbox in memory to a test suite in any language, with a clock to move and faults
     /// to plan under /__mock/.
     Mock(Box<Mock>),
+    /// Make, list and revoke tokens for the admin API; works while a server runs on the same database.
+    #[command(subcommand)]
+    Tokens(Tokens),
+    /// Make and list accounts, and say who may sign in to the dashboard; works while a server runs on the same database.
+    #[command(subcommand)]
+    Accounts(Accounts),
+    /// Copy the database as it is at this moment; works while a server runs on it.
+    Backup(Backup),
     /// Show which keys still use the legacy API, by day.
     Legacy(ListKeys),
 }

@@ -1,7 +1,6 @@
 //! The admin commands for carrier keys: on the database itself, also while a server runs on it.
 
-use parcelo::{Environment, model::time};
-use serde_json::{Value, json};
+use parcelo::Environment;
 
 use super::{
     Failure,
@@ -11,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::CarrierKeyRecord,
+    core::admin::{CarrierKeyView, NewCarrierKeyView},
     ids::Ids,
     service::KeyIssuer,
 };
@@ -32,9 +31,7 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
     let (environment, now) = (Environment::from(options.environment), SystemClock.now());
     let (key, record) = issuer.issue_for_carrier(environment, options.name, now).await?;
     if options.json {
-        let (id, name) = (&record.id, &record.name);
-        let key = key.secret();
-        print::json(&json!({ "keyId": id, "key": key, "environment": environment, "name": name }));
+        print::json(&NewCarrierKeyView::of(&key, &record));
     } else {
         print::new_carrier_key(&key, &record);
     }
@@ -44,7 +41,7 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
 fn list(options: &ListKeys) -> Result<(), Failure> {
     let records = open_existing(&options.database)?.carrier_keys()?;
     if options.json {
-        print::json(&records.iter().map(shown).collect());
+        print::json(&records.iter().map(CarrierKeyView::from).collect::<Vec<_>>());
     } else {
         print::carrier_keys(&records);
     }
@@ -56,20 +53,9 @@ async fn revoke(options: RevokeCarrierKey) -> Result<(), Failure> {
     let revoked = store.revoke_carrier_key(&options.id, SystemClock.now()).await?;
     let record = revoked.ok_or(Failure::NoSuchCarrierKey(options.id))?;
     if options.json {
-        print::json(&shown(&record));
+        print::json(&CarrierKeyView::from(&record));
     } else {
         print::revoked(&record.id, &record.name);
     }
     Ok(())
-}
-
-fn shown(record: &CarrierKeyRecord) -> Value {
-    json!({
-        "keyId": record.id,
-        "last4": record.last4,
-        "environment": record.environment,
-        "name": record.name,
-        "createdAt": time::to_text(record.created_at.to_utc()),
-        "revokedAt": record.revoked_at.map(|at| time::to_text(at.to_utc())),
-    })
 }

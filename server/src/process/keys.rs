@@ -1,7 +1,6 @@
 //! The admin commands for API keys: on the database itself, also while a server runs on it.
 
-use parcelo::ApiKey;
-use serde_json::{Value, json};
+use parcelo::rules::MOST_ADDRESSES;
 
 use super::{
     Failure,
@@ -10,14 +9,14 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::keys::{Countries, KeyRecord},
+    core::{
+        Countries,
+        admin::{ApiKeyView, NewApiKey},
+    },
     ids::Ids,
     service::{KeyIssuer, NewKeyRequest},
     store::Store,
 };
-
-/// The most addresses and networks that a key may be tied to.
-const MOST_ADDRESSES: usize = 50;
 
 pub(super) async fn run(command: Keys) -> Result<(), Failure> {
     match command {
@@ -46,7 +45,7 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
     let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (key, record) = issuer.issue(request, SystemClock.now()).await?;
     if options.json {
-        print::json(&created(&key, &record));
+        print::json(&NewApiKey::of(&key, &record));
     } else {
         print::new_key(&key, &record);
     }
@@ -56,7 +55,7 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
 fn list(options: &ListKeys) -> Result<(), Failure> {
     let records = open_existing(&options.database)?.keys()?;
     if options.json {
-        print::json(&records.iter().map(shown).collect());
+        print::json(&records.iter().map(ApiKeyView::from).collect::<Vec<_>>());
     } else {
         print::keys(&records);
     }
@@ -68,7 +67,7 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
     let revoked = store.revoke_key(&options.id, SystemClock.now()).await?;
     let record = revoked.ok_or(Failure::NoSuchKey(options.id))?;
     if options.json {
-        print::json(&shown(&record));
+        print::json(&ApiKeyView::from(&record));
     } else {
         print::revoked(&record.id, &record.name);
     }
@@ -100,29 +99,4 @@ fn countries(given: &[CountryOrAll]) -> Countries {
         }
     }
     Countries::Only(some)
-}
-
-fn created(key: &ApiKey, record: &KeyRecord) -> Value {
-    json!({
-        "keyId": record.id,
-        "key": key.secret(),
-        "environment": record.tenant.environment,
-        "name": record.name,
-        "allowedCountries": record.countries.to_wire(),
-        "ipWhitelist": record.ip_list,
-    })
-}
-
-fn shown(record: &KeyRecord) -> Value {
-    json!({
-        "keyId": record.id,
-        "last4": record.last4,
-        "account": record.account,
-        "environment": record.tenant.environment,
-        "name": record.name,
-        "allowedCountries": record.countries.to_wire(),
-        "ipWhitelist": record.ip_list,
-        "createdAt": parcelo::model::time::to_text(record.created_at.to_utc()),
-        "revokedAt": record.revoked_at.map(|at| parcelo::model::time::to_text(at.to_utc())),
-    })
 }

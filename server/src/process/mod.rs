@@ -1,12 +1,16 @@
 //! The server as a process: its arguments, its listeners, its admin commands, its words.
 
+mod accounts;
 mod args;
+mod backup;
 mod carriers;
 mod keys;
 mod legacy;
 mod mock;
+mod password;
 mod print;
 mod serve;
+mod tokens;
 mod webhook_args;
 mod webhooks;
 
@@ -88,6 +92,21 @@ pub enum Failure {
     /// No carrier key has this id.
     #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
     NoSuchCarrierKey(String),
+    /// A password that is too easy to guess, or none.
+    #[error("a password is one line of 12 to 200 characters")]
+    WeakPassword,
+    /// The password cannot be read.
+    #[error("the password cannot be read: {0}")]
+    NoPassword(io::Error),
+    /// The password was typed in two ways.
+    #[error("the two passwords are different; nothing was changed")]
+    TwoPasswords,
+    /// The password cannot be hashed.
+    #[error("the password could not be hashed; is there memory left?")]
+    Password,
+    /// No admin token has this id.
+    #[error("no admin token has the id {0}; `parcelo-server tokens list` shows them")]
+    NoSuchToken(String),
     /// The webhook cannot be set up or used.
     #[error(transparent)]
     Webhook(#[from] EndpointError),
@@ -101,6 +120,9 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Carriers(command) => carriers::run(command).await,
         Command::Webhooks(command) => webhooks::run(command).await,
         Command::Mock(options) => mock::run(*options).await,
+        Command::Tokens(command) => tokens::run(command).await,
+        Command::Accounts(command) => accounts::run(command).await,
+        Command::Backup(options) => backup::run(&options),
         Command::Legacy(options) => legacy::list(&options),
     }
 }

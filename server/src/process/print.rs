@@ -3,12 +3,16 @@
 
 use std::io::{self, IsTerminal};
 
-use parcelo::{ApiKey, CarrierKey, header, model::time, webhook::Secret};
+use parcelo::{AdminToken, ApiKey, CarrierKey, header, model::time, webhook::Secret};
+use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 use crate::{
-    core::{CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample, webhooks::Logged},
+    core::{
+        AccountRecord, CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample, to_body,
+        tokens::TokenRecord, webhooks::Logged,
+    },
     ids::named,
 };
 
@@ -42,8 +46,29 @@ pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) {
     }
 }
 
-pub(super) fn json(value: &serde_json::Value) {
-    println!("{value}");
+/// The first password of the dashboard, and where it is.
+pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>) {
+    let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
+    println!(
+        "\nThe dashboard{place}: account {account}, with this password, shown this once only:\n"
+    );
+    println!("  {password}\n");
+    println!("`parcelo-server accounts password {account}` sets another one.");
+}
+
+/// Asks twice, so that nobody is locked out by a slip; none when the two are different.
+pub(super) fn ask_password() -> io::Result<Option<String>> {
+    let password = rpassword::prompt_password("New password: ")?;
+    let again = rpassword::prompt_password("The same again: ")?;
+    Ok((password == again).then_some(password))
+}
+
+pub(super) fn password_set(account: &str) {
+    println!("{account} signs in to the dashboard with the new password; its sessions have ended.");
+}
+
+pub(super) fn json(value: &impl Serialize) {
+    println!("{}", String::from_utf8_lossy(&to_body(value)));
 }
 
 pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) {
@@ -90,6 +115,47 @@ pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) {
     }
 }
 
+/// The first admin token of a new database, and a call that works with it as it stands.
+pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) {
+    println!("\nIts first admin token, shown this once only:\n");
+    println!("  {}\n", token.secret());
+    if let Some(url) = admin {
+        println!("List the keys with it:\n");
+        println!("  curl -s {url}/admin/v1/keys -H 'Authorization: Bearer {}'", token.secret());
+    }
+}
+
+pub(super) fn new_token(token: &AdminToken, record: &TokenRecord) {
+    println!("{}", token.secret());
+    eprintln!(
+        "{} \"{}\": keep the token above, it is shown this once only.",
+        record.id, record.name
+    );
+}
+
+pub(super) fn tokens(records: &[TokenRecord]) {
+    if records.is_empty() {
+        eprintln!("There are no admin tokens; `parcelo-server tokens create` makes one.");
+    }
+    for record in records {
+        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+        println!("{}  adm_…{}  {state:<8}{}", record.id, record.last4, record.name);
+    }
+}
+
+pub(super) fn accounts(records: &[AccountRecord]) {
+    if records.is_empty() {
+        eprintln!("There are no accounts; `parcelo-server accounts create NAME` makes one.");
+    }
+    for record in records {
+        println!("{}  {}", record.id, record.name);
+    }
+}
+
+pub(super) fn backed_up(file: &str, bytes: u64) {
+    println!("{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe.");
+}
+
 pub(super) fn webhook_secret(secret: &Secret) {
     println!("{}", secret.expose());
     eprintln!(
@@ -98,7 +164,8 @@ pub(super) fn webhook_secret(secret: &Secret) {
 }
 
 /// The members of an object, one a line.
-pub(super) fn members(value: &serde_json::Value) {
+pub(super) fn members(value: &impl Serialize) {
+    let value = serde_json::to_value(value).unwrap_or_default();
     for (name, value) in value.as_object().into_iter().flatten() {
         match value.as_str() {
             Some(text) => println!("{name:<16}{text}"),

@@ -21,7 +21,7 @@ use url::Url;
 use super::{
     Failure,
     args::{Database, EnvironmentArg, Serve},
-    print, secrets,
+    password, print, secrets,
 };
 use crate::{
     clock::{Clock, Millis, SystemClock},
@@ -33,6 +33,8 @@ use crate::{
     webhook::Dispatcher,
 };
 
+/// The account of a new database.
+const ACCOUNT: &str = "default";
 /// How often due steps are looked for.
 const TICK: Duration = Duration::from_millis(500);
 /// How often forgotten idempotency keys and old sandbox data are deleted.
@@ -201,10 +203,10 @@ fn listen(
     listeners
 }
 
-/// A new database gets an account, and a sandbox key that is shown this once.
+/// A new database gets an account, a sandbox key and a password, each shown this once.
 async fn greet(service: &Service, ids: &Ids, addresses: &[(&str, String)]) -> Result<(), Failure> {
     let request = NewKeyRequest {
-        account: "default".to_owned(),
+        account: ACCOUNT.to_owned(),
         environment: Environment::Sandbox,
         name: "First key".to_owned(),
         countries: Countries::All,
@@ -214,8 +216,15 @@ async fn greet(service: &Service, ids: &Ids, addresses: &[(&str, String)]) -> Re
     let secrets = &service.settings().secrets;
     let issuer = KeyIssuer { store: service.store(), secrets, ids };
     let (key, _) = issuer.issue(request, SystemClock.now()).await?;
-    let sandbox = addresses.iter().find(|(what, _)| *what == "sandbox");
-    print::first_key(&key, sandbox.map(|(_, url)| url.as_str()));
+    let url = |listener| {
+        let found = addresses.iter().find(|(what, _)| *what == listener);
+        found.map(|(_, url)| url.as_str())
+    };
+    print::first_key(&key, url("sandbox"));
+    let (token, _) = issuer.issue_token("First token".to_owned(), SystemClock.now()).await?;
+    print::first_token(&token, url("admin"));
+    let password = password::first(service, ids, ACCOUNT).await?;
+    print::first_password(ACCOUNT, &password, url("admin"));
     Ok(())
 }
 
@@ -270,4 +279,5 @@ async fn purge(service: &Service, now: Millis) {
     // A failure is logged where it happened, and the next tick tries again.
     let _ = service.purge_sandboxes().await;
     let _ = service.purge_outbox().await;
+    let _ = service.purge_sessions().await;
 }

@@ -21,6 +21,8 @@ pub(super) enum Webhooks {
     Enable(WebhookArgs),
     /// Send nothing from now on; events are held for 30 days.
     Disable(WebhookArgs),
+    /// Remove the webhook; what was still to be sent is held for 30 days, for one that may come.
+    Remove(WebhookArgs),
     /// Show the latest events and every attempt to deliver them.
     Deliveries(ListDeliveries),
     /// Send events again.

@@ -1,8 +1,8 @@
 //! The admin commands for webhooks: on the database itself, also while a server runs on it. The
 //! server sends; within half a second it sees what a command has put into the outbox.
 
-use parcelo::{Environment, model::time};
-use serde_json::{Value, json};
+use parcelo::Environment;
+use serde::Serialize;
 
 use super::{
     Failure,
@@ -14,7 +14,8 @@ use crate::{
     clock::{Clock, Millis, SystemClock},
     core::{
         Tenant,
-        webhooks::{DisabledBy, Endpoint, Kinds, Logged, LoggedAttempt, OLD_SECRET, Reach},
+        admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
+        webhooks::{Kinds, OLD_SECRET, Reach},
     },
     ids::{Ids, named},
     service::{EndpointError, EndpointRequest, Endpoints},
@@ -29,13 +30,14 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
         Webhooks::Show(which) => {
             let (store, tenant) = find(&which)?;
             let endpoint = Endpoints { store: &store, ids: &Ids::random() }.find(tenant)?;
-            say(&which, &shown(&which, &endpoint));
+            say(&which, &WebhookView::of(&which.account, &endpoint));
             Ok(())
         }
         Webhooks::RotateSecret(which) => rotate_secret(which).await,
         Webhooks::Test(which) => test(which).await,
         Webhooks::Enable(which) => turn(which, true).await,
         Webhooks::Disable(which) => turn(which, false).await,
+        Webhooks::Remove(which) => remove(which).await,
     }
 }
 
@@ -53,9 +55,7 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
     };
     let endpoint = Endpoints { store: &store, ids: &ids }.set(request, now).await?;
     if which.json {
-        let mut all = shown(&which, &endpoint);
-        insert(&mut all, "secret", json!(endpoint.secret.expose()));
-        print::json(&all);
+        print::json(&WebhookView::with_secret(&which.account, &endpoint));
     } else {
         print::webhook_secret(&endpoint.secret);
     }
@@ -66,8 +66,7 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids, now) = (find(&which)?, Ids::random(), SystemClock.now());
     let secret = Endpoints { store: &store, ids: &ids }.rotate_secret(tenant, now).await?;
     if which.json {
-        let until = time::to_text(now.plus(OLD_SECRET).to_utc());
-        print::json(&json!({ "secret": secret.expose(), "oldSecretUntil": until }));
+        print::json(&NewSecret::of(&secret, now.plus(OLD_SECRET)));
     } else {
         print::webhook_secret(&secret);
     }
@@ -77,7 +76,7 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
 async fn test(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which)?, Ids::random());
     let event = Endpoints { store: &store, ids: &ids }.test(tenant, SystemClock.now()).await?;
-    say(&which, &json!({ "eventId": named("evt", event) }));
+    say(&which, &TestedView::from(event));
     Ok(())
 }
 
@@ -86,7 +85,14 @@ async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
     let endpoints = Endpoints { store: &store, ids: &ids };
     let endpoint =
         if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
-    say(&which, &shown(&which, &endpoint));
+    say(&which, &WebhookView::of(&which.account, &endpoint));
+    Ok(())
+}
+
+async fn remove(which: WebhookArgs) -> Result<(), Failure> {
+    let ((store, tenant), ids) = (find(&which)?, Ids::random());
+    let endpoint = Endpoints { store: &store, ids: &ids }.remove(tenant).await?;
+    say(&which, &WebhookView::of(&which.account, &endpoint));
     Ok(())
 }
 
@@ -99,7 +105,7 @@ async fn replay(options: ReplayEvents) -> Result<(), Failure> {
     };
     let endpoints = Endpoints { store: &store, ids: &ids };
     let replayed = endpoints.replay(tenant, what, SystemClock.now()).await?;
-    say(&options.which, &json!({ "replayed": replayed }));
+    say(&options.which, &ReplayedView { replayed });
     Ok(())
 }
 
@@ -107,7 +113,7 @@ fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
     let (store, tenant) = find(&options.which)?;
     let logged = store.deliveries(tenant, options.limit.into())?;
     if options.which.json {
-        print::json(&logged.iter().map(delivery).collect());
+        print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>());
     } else {
         print::deliveries(&logged);
     }
@@ -121,49 +127,6 @@ fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
     Ok((store, Tenant { account, environment: which.environment.into() }))
 }
 
-fn say(which: &WebhookArgs, value: &Value) {
+fn say(which: &WebhookArgs, value: &impl Serialize) {
     if which.json { print::json(value) } else { print::members(value) }
-}
-
-fn shown(which: &WebhookArgs, endpoint: &Endpoint) -> Value {
-    let old_until = endpoint.old.as_ref().map(|(_, until)| time::to_text(until.to_utc()));
-    json!({
-        "url": endpoint.url,
-        "environment": endpoint.tenant.environment,
-        "account": which.account,
-        "events": endpoint.kinds.to_wire(),
-        "enabled": endpoint.disabled.is_none(),
-        "disabledBy": endpoint.disabled.map(DisabledBy::code),
-        "createdAt": time::to_text(endpoint.created_at.to_utc()),
-        "oldSecretUntil": old_until,
-    })
-}
-
-fn delivery(logged: &Logged) -> Value {
-    json!({
-        "eventId": named("evt", logged.event),
-        "event": logged.kind.to_wire(),
-        "trackingNumber": logged.tracking_number,
-        "status": logged.standing.code(),
-        "createdAt": time::to_text(logged.created_at.to_utc()),
-        "nextAttemptAt": logged.due.map(|due| time::to_text(due.to_utc())),
-        "attempts": logged.attempts.iter().map(attempt).collect::<Value>(),
-    })
-}
-
-fn attempt(attempt: &LoggedAttempt) -> Value {
-    json!({
-        "attempt": attempt.number,
-        "at": time::to_text(attempt.at.to_utc()),
-        "milliseconds": attempt.millis,
-        "httpStatus": attempt.status,
-        "error": attempt.error,
-        "answer": String::from_utf8_lossy(&attempt.answer),
-    })
-}
-
-fn insert(all: &mut Value, name: &str, value: Value) {
-    if let Value::Object(members) = all {
-        members.insert(name.to_owned(), value);
-    }
 }

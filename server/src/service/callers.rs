@@ -78,6 +78,13 @@ impl Service {
         Ok(Caller { key: record })
     }
 
+    /// Revokes a key, from now on. None if there is no such key.
+    pub async fn revoke_key(&self, id: &str) -> Result<Option<KeyRecord>, Refusal> {
+        let revoked = self.store.revoke_key(id, self.now()).await?;
+        self.callers.clear();
+        Ok(revoked)
+    }
+
     /// Whether the caller's key may be used from this address.
     pub fn check_address(&self, caller: &Caller, client: IpAddr) -> Result<(), Refusal> {
         if access::is_allowed(&caller.key.ip_list, client) {

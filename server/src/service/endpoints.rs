@@ -106,6 +106,13 @@ impl Endpoints<'_> {
         self.find(tenant)
     }
 
+    /// Removes a tenant's endpoint; what was still to be sent is held, for one that may come.
+    pub async fn remove(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
+        let endpoint = self.find(tenant)?;
+        self.store.remove_endpoint(tenant).await?;
+        Ok(endpoint)
+    }
+
     /// Sends a test, and answers its id.
     pub async fn test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
         self.enabled(tenant)?;

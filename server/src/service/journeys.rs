@@ -149,6 +149,39 @@ async fn a_restart_at_any_moment_changes_no_journey() {
 }
 
 #[tokio::test]
+async fn steps_that_are_due_together_share_a_commit() {
+    let house = House::in_memory().await;
+    for place in 0..300 {
+        house.create(&format!("SB-SUCCESS-{place:04}")).await;
+    }
+    house.clock.set(START.plus(5 * Millis::MINUTE));
+    let before = house.service.store().stats().commits;
+    let fired = house.service.take_due_steps().await.unwrap();
+    assert_eq!(house.service.store().stats().commits - before, 2);
+    let numbers: Vec<_> = fired.iter().map(|one| one.tracking_number.to_string()).collect();
+    assert!(numbers.len() == 300 && numbers.is_sorted(), "{numbers:?}");
+}
+
+#[tokio::test]
+async fn a_step_that_another_has_taken_meanwhile_is_not_taken_again_and_stops_no_other() {
+    let house = House::in_memory().await;
+    for place in 0..4 {
+        house.create(&format!("SB-SUCCESS-{place:04}")).await;
+    }
+    let now = START.plus(5 * Millis::MINUTE);
+    house.clock.set(now);
+    let due = house.service.store().due(now, 4).unwrap();
+    house.history("SB-SUCCESS-0002").await;
+    let fired = house.service.take_steps(&due, now).await.unwrap();
+    let numbers = fired.iter().map(|one| one.tracking_number.as_str());
+    assert!(numbers.eq(["SB-SUCCESS-0000", "SB-SUCCESS-0001", "SB-SUCCESS-0003"]), "{fired:?}");
+    for place in 0..4 {
+        let history = house.history(&format!("SB-SUCCESS-{place:04}")).await;
+        assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
+    }
+}
+
+#[tokio::test]
 async fn a_hold_lasts_one_hour_to_the_millisecond() {
     let house = House::in_memory().await;
     house.create("SB-CUSTOMS-0001").await;

@@ -6,7 +6,7 @@ use parcelo::{ApiKey, Environment};
 use crate::{
     clock::Millis,
     core::{
-        Secrets, Tenant,
+        AccountRecord, Secrets, Tenant,
         keys::{Countries, KeyRecord, NewKey},
     },
     ids::{Ids, named},
@@ -42,6 +42,19 @@ pub struct KeyIssuer<'a> {
 }
 
 impl KeyIssuer<'_> {
+    /// The account with a name, made if there is none; and whether it is new.
+    pub async fn account(
+        &self,
+        name: String,
+        now: Millis,
+    ) -> Result<(AccountRecord, bool), StoreError> {
+        let id = named("acc", self.ids.ulid(now));
+        let account = self.store.account(&name, id.clone(), now).await?;
+        let record = self.store.account_record(account)?;
+        let is_new = record.id == id;
+        Ok((record, is_new))
+    }
+
     /// Makes a key. The whole key is in the answer and nowhere else: it is not stored.
     pub async fn issue(
         &self,

@@ -94,6 +94,10 @@ impl Service {
         if !enforced {
             return Admission::Granted(Quota::whole(limit, now));
         }
-        self.limiter.with(who, now, |window| window.take(limit, now))
+        let admission = self.limiter.with(who, now, |window| window.take(limit, now));
+        if matches!(admission, Admission::Refused(_)) {
+            self.metrics.refused(who);
+        }
+        admission
     }
 }

@@ -3,7 +3,7 @@
 use parcelo::{Language, PageMeta, ParcelSummary, rules::ListQuery};
 
 use super::{Caller, Service};
-use crate::core::{Refusal, list};
+use crate::core::{Refusal, Tenant, list};
 
 impl Service {
     /// A page of the caller's parcels, newest first (spec: GET parcels).
@@ -13,7 +13,16 @@ impl Service {
         query: &ListQuery,
         language: Language,
     ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
-        let tenant = caller.key.tenant;
+        self.list_of(caller.key.tenant, query, language).await
+    }
+
+    /// The same of a tenant.
+    pub async fn list_of(
+        &self,
+        tenant: Tenant,
+        query: &ListQuery,
+        language: Language,
+    ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
         self.take_due_steps_of(tenant, self.now()).await?;
         let (listed, total) = self.store.list(tenant, query)?;
         let site = self.site(tenant.environment);

@@ -6,6 +6,7 @@
 mod callers;
 mod carriers;
 mod changes;
+mod dashboard;
 mod deliveries;
 mod endpoints;
 mod keys;
@@ -13,12 +14,16 @@ mod legacy;
 mod limiter;
 mod lists;
 mod manifests;
+mod metrics;
 mod orders;
 mod parcels;
+mod passwords;
 mod replay;
 mod sandbox;
 mod settings;
+mod sign_in;
 mod steps;
+mod tokens;
 mod turns;
 
 use std::sync::Arc;
@@ -33,13 +38,17 @@ use crate::{
 };
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
+pub use dashboard::OwnParcel;
 pub use deliveries::Delivery;
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
+pub use metrics::{Metrics, Request};
 pub use parcels::LabelFile;
+pub use passwords::hash_password;
 pub use replay::Keyed;
 pub use settings::{Limits, Settings};
+pub use sign_in::{Entry, Knock};
 pub use steps::Fired;
 
 /// The service, shared by all that serve it.
@@ -53,6 +62,8 @@ pub struct Service {
     callers: callers::Cache,
     turns: turns::Turns,
     legacy_uses: legacy::Uses,
+    metrics: Metrics,
+    door: sign_in::Door,
 }
 
 /// The answer to a write.
@@ -69,8 +80,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses }
+        let (limiter, callers, turns, legacy_uses, metrics, door) = Default::default();
+        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics, door }
     }
 
     /// The present moment.
@@ -81,6 +92,16 @@ impl Service {
     /// The id of a request that has just come in.
     pub fn request_id(&self, now: Millis) -> String {
         self.ids.request_id(now)
+    }
+
+    /// Makes keys and tokens.
+    pub fn issuer(&self) -> KeyIssuer<'_> {
+        KeyIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids }
+    }
+
+    /// Sets webhooks up.
+    pub fn endpoints(&self) -> Endpoints<'_> {
+        Endpoints { store: &self.store, ids: &self.ids }
     }
 
     /// The settings.

@@ -65,7 +65,7 @@ impl Service {
         Ok(history::batch(results))
     }
 
-    fn record(
+    pub(super) fn record(
         &self,
         parcel: &ParcelRow,
         with_history: bool,
@@ -95,9 +95,19 @@ impl Service {
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
+        self.label_of(caller.key.tenant, number, format)
+    }
+
+    /// The same of a tenant.
+    pub fn label_of(
+        &self,
+        tenant: Tenant,
+        number: &str,
+        format: LabelFormat,
+    ) -> Result<LabelFile, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let (parcel, order) = self.parcel_with_order(&number, caller.key.tenant.environment)?;
-        if parcel.tenant != caller.key.tenant {
+        let (parcel, order) = self.parcel_with_order(&number, tenant.environment)?;
+        if parcel.tenant != tenant {
             return Err(ErrorCode::ParcelNotFound.into());
         }
         self.draw(parcel, &order, format)
@@ -134,7 +144,7 @@ impl Service {
         self.up_to_date(parcel).await
     }
 
-    fn parcel_with_order(
+    pub(super) fn parcel_with_order(
         &self,
         number: &TrackingNumber,
         environment: parcelo::Environment,

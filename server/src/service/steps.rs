@@ -1,7 +1,6 @@
 //! The sandbox's due steps: taken before a parcel is read, by the ticker, and by a clock that is
 //! moved. Each has its scheduled time, so it makes no difference who takes it, or when.
 
-use futures_util::future::try_join_all;
 use parcelo::{ParcelStatus, TrackingNumber};
 
 use super::{Refusal, Service, failed};
@@ -11,7 +10,8 @@ use crate::{
     store::Commit,
 };
 
-/// Parcels whose steps are read at once.
+/// Parcels whose steps are taken in one commit: many share what it costs, and who waits for the writer
+/// does not wait long.
 const BATCH: usize = 256;
 /// How often a decision is made anew when others write the same parcel.
 const TRIES: u32 = 8;
@@ -37,9 +37,7 @@ impl Service {
             if due.is_empty() {
                 return Ok(fired);
             }
-            for parcel in due {
-                fired.extend(self.take_step(&parcel, now).await?);
-            }
+            fired.extend(self.take_steps(&due, now).await?);
         }
     }
 
@@ -54,8 +52,7 @@ impl Service {
             if due.is_empty() {
                 return Ok(());
             }
-            // All at once, so that they share commits.
-            try_join_all(due.iter().map(|parcel| self.take_step(parcel, now))).await?;
+            self.take_steps(&due, now).await?;
         }
     }
 
@@ -78,6 +75,36 @@ impl Service {
             parcel = again.ok_or(parcelo::ErrorCode::ParcelNotFound)?;
         }
         Ok(parcel)
+    }
+
+    /// Takes the next step of each parcel, in their order: in one commit if nothing forbids it.
+    /// Otherwise each has its own, so that one parcel holds up none before it.
+    pub(super) async fn take_steps(
+        &self,
+        parcels: &[ParcelRow],
+        now: Millis,
+    ) -> Result<Vec<Fired>, Refusal> {
+        if let Some(fired) = self.take_together(parcels, now).await {
+            return Ok(fired);
+        }
+        let mut fired = Vec::new();
+        for parcel in parcels {
+            fired.extend(self.take_step(parcel, now).await?);
+        }
+        Ok(fired)
+    }
+
+    async fn take_together(&self, parcels: &[ParcelRow], now: Millis) -> Option<Vec<Fired>> {
+        let mut changes = Changes { now, replay: None, expect: Vec::new(), ops: Vec::new() };
+        let mut all = Vec::new();
+        for parcel in parcels {
+            let Some(step) = due_step(parcel, now) else { continue };
+            let ops = scenario::take_step(parcel, step);
+            all.extend(fired(parcel, &ops));
+            changes.expect.push((parcel.key, parcel.version));
+            changes.ops.extend(ops);
+        }
+        (self.store.commit(changes).await == Commit::Committed).then_some(all)
     }
 
     /// Takes the parcel's next step if it is due. That somebody else was faster is fine.

@@ -34,6 +34,11 @@ impl Ready {
         let orders = orders.collect::<Result<_, _>>()?;
         Ok(Self { changes, orders })
     }
+
+    /// How many orders are among them.
+    pub(super) fn orders(&self) -> usize {
+        self.orders.len()
+    }
 }
 
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.

@@ -1,6 +1,11 @@
 //! Opening connections: their settings, the migrations, and the database's secret.
 
-use std::{fs::File, io, path::Path, time::Duration};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    time::Duration,
+};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
@@ -10,12 +15,14 @@ const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
     include_str!("migrations/0004_legacy.sql"),
     include_str!("migrations/0005_webhooks.sql"),
+    include_str!("migrations/0006_admin.sql"),
+    include_str!("migrations/0007_dashboard.sql"),
 ];
 
 /// A connection that writes to a file, durably.
@@ -121,9 +128,20 @@ fn settle(db: &Connection) -> rusqlite::Result<()> {
 
 /// Makes the file readable by its owner only, for it holds the secret and people's addresses.
 fn create(file: &Path) -> io::Result<()> {
-    let mut options = File::options();
-    options.create(true).truncate(false).read(true).write(true);
+    open_private(file, File::options().create(true).truncate(false))
+}
+
+/// The same for a file that must not be there yet.
+pub(super) fn create_new(file: &Path) -> Result<(), StoreError> {
+    open_private(file, File::options().create_new(true)).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
+        _ => StoreError::open(file, error),
+    })
+}
+
+fn open_private(file: &Path, options: &mut fs::OpenOptions) -> io::Result<()> {
+    options.read(true).write(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options.open(file).map(drop)
 }

@@ -1,6 +1,7 @@
-//! Copies in memory, and going back to one: for tests that begin at the same state again and again.
+//! Copies: in memory, and back, for tests that begin at the same state again and again; and to a file,
+//! for operators.
 
-use std::sync::PoisonError;
+use std::{fs, path::Path, sync::PoisonError};
 
 use rusqlite::{Connection, backup::Backup};
 
@@ -18,6 +19,24 @@ impl Store {
             Ok(copy)
         });
         Self::inline(copied?, &self.0.file, self.0.secret)
+    }
+
+    /// Writes a copy of the database as it is at one moment to a new file, and answers its size.
+    /// Others may write meanwhile.
+    pub fn backup(&self, file: &Path) -> Result<u64, StoreError> {
+        connection::create_new(file)?;
+        let copied = self.read(|db| {
+            let mut copy = Connection::open(file)?;
+            copy_pages(db, &mut copy)
+        });
+        let size = copied.and_then(|()| {
+            fs::metadata(file).map(|file| file.len()).map_err(|error| StoreError::open(file, error))
+        });
+        if size.is_err() {
+            // Half a copy helps nobody; where it cannot be deleted, the error says enough.
+            let _ = fs::remove_file(file);
+        }
+        size
     }
 
     /// Replaces all that a store in memory holds by what another holds.

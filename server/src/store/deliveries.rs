@@ -24,6 +24,15 @@ const PAGE: usize = 1_000;
 /// How much of an answer is kept.
 const ANSWER: usize = 1_024;
 
+/// Events that are to be delivered, all of a tenant's taken together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pending {
+    /// How many.
+    pub events: i64,
+    /// When the oldest was written.
+    pub since: Millis,
+}
+
 impl Store {
     /// Resolves when something was put into the outbox, or had been since the last call.
     pub async fn told(&self) {
@@ -43,6 +52,20 @@ impl Store {
             )?;
             let tenant = |row: &Row<'_>| row.get(0).map(Tenant::of_number);
             find.query_map([now.0], tenant)?.collect()
+        })
+    }
+
+    /// What each tenant's endpoint has still to be told: how many events, and since when.
+    pub fn pending(&self) -> Result<Vec<(Tenant, Pending)>, StoreError> {
+        self.read(|db| {
+            let mut find = db.prepare_cached(
+                "SELECT tenant, count(*), min(created_at) FROM outbox WHERE state < 2 GROUP BY tenant",
+            )?;
+            let pending = |row: &Row<'_>| {
+                let pending = Pending { events: row.get(1)?, since: Millis(row.get(2)?) };
+                Ok((Tenant::of_number(row.get(0)?), pending))
+            };
+            find.query_map([], pending)?.collect()
         })
     }
 

@@ -76,6 +76,16 @@ impl Store {
         self.call(move |db| disable(db, tenant.number(), by)).await
     }
 
+    /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
+    pub async fn remove_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
+        self.call(move |db| {
+            disable(db, tenant.number(), DisabledBy::Operator)?;
+            let sql = "DELETE FROM webhook_endpoints WHERE tenant = ?1";
+            db.execute(sql, [tenant.number()]).map(drop)
+        })
+        .await
+    }
+
     /// Puts an event that no change tells, a test, into the outbox of the tenant's endpoint.
     pub async fn tell(&self, tenant: Tenant, told: Told) -> Result<(), StoreError> {
         let made = self.call(move |db| {

@@ -19,6 +19,12 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// A file that is to be made exists already.
+    #[error("{file} exists already and is left as it is: name another file", file = .file.display())]
+    Exists {
+        /// The file.
+        file: PathBuf,
+    },
     /// Another server holds the file.
     #[error("another server uses the database {file}: stop it, or name another file", file = .file.display())]
     InUse {

@@ -18,6 +18,10 @@ pub(super) trait Work: Send {
     fn apply(&mut self, db: &Connection) -> rusqlite::Result<Applied>;
     /// Tells the caller.
     fn answer(self: Box<Self>, fate: Fate);
+    /// How many orders it writes.
+    fn orders(&self) -> usize {
+        0
+    }
 }
 
 /// What becomes of a write's savepoint.
@@ -46,6 +50,7 @@ pub(super) struct Health {
     broken: AtomicBool,
     pub(super) commits: AtomicU64,
     pub(super) changes: AtomicU64,
+    pub(super) orders: AtomicU64,
 }
 
 impl Health {
@@ -58,11 +63,14 @@ impl Health {
         self.broken.store(true, Ordering::Release);
     }
 
-    fn count(&self, fates: &[Fate]) {
-        let kept = fates.iter().filter(|fate| **fate == Fate::Settled(Applied::Keep)).count();
-        if kept > 0 {
+    fn count(&self, fates: &[Fate], works: &[Box<dyn Work>]) {
+        let kept = works.iter().zip(fates).filter(|(_, f)| **f == Fate::Settled(Applied::Keep));
+        let (changes, orders) =
+            kept.fold((0, 0), |(changes, orders), (work, _)| (changes + 1, orders + work.orders()));
+        if changes > 0 {
             self.commits.fetch_add(1, Ordering::Relaxed);
-            self.changes.fetch_add(kept as u64, Ordering::Relaxed);
+            self.changes.fetch_add(changes, Ordering::Relaxed);
+            self.orders.fetch_add(orders as u64, Ordering::Relaxed);
         }
     }
 }
@@ -81,7 +89,7 @@ fn fates(db: &Connection, health: &Health, works: &mut [Box<dyn Work>]) -> Vec<F
     }
     let error = match transact(db, works) {
         Ok(fates) => {
-            health.count(&fates);
+            health.count(&fates, works);
             return fates;
         }
         Err(error) => error,

@@ -6,10 +6,10 @@ use ipnet::IpNet;
 use parcelo::CountryCode;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::parcels::damaged;
+use super::{Store, StoreError, parcels::damaged};
 use crate::{
     clock::Millis,
-    core::{AccountKey, Countries, KeyRecord, NewKey, Tenant},
+    core::{AccountKey, AccountRecord, Countries, KeyRecord, NewKey, Tenant},
 };
 
 const ALL: &str = "*";
@@ -24,6 +24,24 @@ macro_rules! select_keys {
             $rest
         )
     };
+}
+
+impl Store {
+    /// An account's API keys, newest first, revoked or not.
+    pub fn keys_of(&self, account: AccountKey) -> Result<Vec<KeyRecord>, StoreError> {
+        self.read(|db| {
+            let sql = select_keys!("WHERE k.tenant / 2 = ?1 ORDER BY k.id DESC");
+            db.prepare_cached(sql)?.query_map([account.0], read)?.collect()
+        })
+    }
+
+    /// One of an account's API keys.
+    pub fn key_of(&self, account: AccountKey, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+        self.read(|db| {
+            let sql = select_keys!("WHERE k.public_id = ?1 AND k.tenant / 2 = ?2");
+            db.prepare_cached(sql)?.query_row(params![id, account.0], read).optional()
+        })
+    }
 }
 
 /// Whether there is any account.
@@ -45,6 +63,31 @@ pub(super) fn account(
     )?;
     db.query_row("SELECT id FROM accounts WHERE name = ?1", [name], |row| {
         row.get(0).map(AccountKey)
+    })
+}
+
+/// Every account, oldest first.
+pub(super) fn accounts(db: &Connection) -> rusqlite::Result<Vec<AccountRecord>> {
+    let mut find =
+        db.prepare("SELECT id, public_id, name, created_at FROM accounts ORDER BY id")?;
+    find.query_map([], read_account)?.collect()
+}
+
+/// An account.
+pub(super) fn account_record(
+    db: &Connection,
+    account: AccountKey,
+) -> rusqlite::Result<AccountRecord> {
+    let sql = "SELECT id, public_id, name, created_at FROM accounts WHERE id = ?1";
+    db.query_row(sql, [account.0], read_account)
+}
+
+fn read_account(row: &Row<'_>) -> rusqlite::Result<AccountRecord> {
+    Ok(AccountRecord {
+        key: AccountKey(row.get(0)?),
+        id: row.get(1)?,
+        name: row.get(2)?,
+        created_at: Millis(row.get(3)?),
     })
 }
 

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use rusqlite::{Connection, Row};
 
 use super::{Store, StoreError};
-use crate::core::legacy::Uses;
+use crate::core::{AccountKey, legacy::Uses};
 
 impl Store {
     /// Adds requests by key (its row) and day (since 1970 began).
@@ -19,7 +19,12 @@ impl Store {
 
     /// All that was counted, the latest day first.
     pub fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError> {
-        self.read(all)
+        self.read(|db| all(db, None))
+    }
+
+    /// The same of one account's keys.
+    pub fn legacy_uses_of(&self, account: AccountKey) -> Result<Vec<Uses>, StoreError> {
+        self.read(|db| all(db, Some(account.0)))
     }
 }
 
@@ -34,12 +39,13 @@ fn add(db: &Connection, counted: &HashMap<(i64, i64), u64>) -> rusqlite::Result<
     Ok(())
 }
 
-fn all(db: &Connection) -> rusqlite::Result<Vec<Uses>> {
+fn all(db: &Connection, account: Option<i64>) -> rusqlite::Result<Vec<Uses>> {
     db.prepare(
         "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses u \
-         JOIN api_keys k ON k.id = u.api_key ORDER BY u.day DESC, u.requests DESC, k.id",
+         JOIN api_keys k ON k.id = u.api_key WHERE ?1 IS NULL OR k.tenant / 2 = ?1 \
+         ORDER BY u.day DESC, u.requests DESC, k.id",
     )?
-    .query_map([], read)?
+    .query_map([account], read)?
     .collect()
 }
 

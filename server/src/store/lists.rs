@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{Listed, State, Tenant},
+    core::{Listed, State, Tenant, activity::Counted},
 };
 
 /// What the list is of; the last part is [`ANY_ORDER_ID`] or [`ONE_ORDER_ID`].
@@ -57,6 +57,24 @@ impl Store {
             Ok((page, total))
         })
     }
+
+    /// How many of a tenant's parcels were created since then, by day and state.
+    pub fn activity(&self, tenant: Tenant, since: Millis) -> Result<Vec<Counted>, StoreError> {
+        self.read(|db| activity(db, tenant, since))
+    }
+}
+
+/// How many of a tenant's parcels that were created since then are in which state, by day.
+fn activity(db: &Connection, tenant: Tenant, since: Millis) -> rusqlite::Result<Vec<Counted>> {
+    let mut find = db.prepare_cached(
+        "SELECT created_at / 86400000 AS day, state, count(*) FROM parcels \
+         WHERE tenant = ?1 AND created_at >= ?2 GROUP BY day, state ORDER BY day, state",
+    )?;
+    let counted = |row: &Row<'_>| {
+        let (day, state) = (row.get(0)?, parcels::read_state(row, 1)?);
+        Ok(Counted { day, state, parcels: row.get::<_, i64>(2)?.unsigned_abs() })
+    };
+    find.query_map([tenant.number(), since.0], counted)?.collect()
 }
 
 /// Counts one more parcel of a tenant.

@@ -22,6 +22,8 @@ mod outbox;
 mod parcels;
 mod readers;
 mod records;
+mod sessions;
+mod tokens;
 mod work;
 mod writer;
 
@@ -41,7 +43,7 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{endpoints::Replay, error::StoreError, parcels::Created};
+pub use self::{deliveries::Pending, endpoints::Replay, error::StoreError, parcels::Created};
 use self::{
     group::{Health, Work},
     readers::Readers,
@@ -51,8 +53,8 @@ use self::{
 use crate::{
     clock::Millis,
     core::{
-        AccountKey, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow, RecordKey,
-        Tenant,
+        AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow,
+        RecordKey, Tenant,
     },
 };
 
@@ -110,6 +112,8 @@ pub struct Stats {
     pub commits: u64,
     /// The writes they held.
     pub changes: u64,
+    /// The orders among those.
+    pub orders: u64,
 }
 
 impl Store {
@@ -162,6 +166,7 @@ impl Store {
         Stats {
             commits: self.0.health.commits.load(Ordering::Relaxed),
             changes: self.0.health.changes.load(Ordering::Relaxed),
+            orders: self.0.health.orders.load(Ordering::Relaxed),
         }
     }
 
@@ -257,6 +262,16 @@ impl Store {
     ) -> Result<AccountKey, StoreError> {
         let name = name.to_owned();
         self.call(move |db| keys::account(db, &name, &public_id, now)).await
+    }
+
+    /// An account that is known to exist: accounts are never deleted.
+    pub fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
+        self.read(|db| keys::account_record(db, account))
+    }
+
+    /// Every account, oldest first.
+    pub fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
+        self.read(keys::accounts)
     }
 
     /// Keeps a new API key.

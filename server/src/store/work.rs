@@ -49,6 +49,10 @@ impl Work for Mutation {
             Fate::Broken => Commit::Broken,
         });
     }
+
+    fn orders(&self) -> usize {
+        self.ready.orders()
+    }
 }
 
 /// A plain call on its way to the database.

@@ -1,47 +1,124 @@
 //! The OpenAPI document: served, checked in, and true.
 
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+
 use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::Value;
 
-use crate::api::Api;
+use crate::{
+    api::{Api, numbered, send},
+    running::House,
+};
 
-const CHECKED_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
+fn of_docs(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name)
+}
 
-async fn served() -> Value {
-    let server = MockServer::start().await;
-    let answer = Api::new(server.url()).get("/openapi.json").await;
+async fn served_by(url: &str) -> Value {
+    let answer = Api::new(url).get("/openapi.json").await;
     assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
     answer.json()
 }
 
-/// `PARCELO_BLESS=1` writes the document that the code describes.
+async fn served() -> Value {
+    served_by(MockServer::start().await.url()).await
+}
+
+/// As `parcelo-server mock` starts it.
+async fn controlled() -> Arc<MockServer> {
+    let server = MockServer::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
+    server.unwrap()
+}
+
+/// `PARCELO_BLESS=1` writes the documents that the code describes.
 #[tokio::test]
-async fn the_checked_in_document_is_the_one_that_is_served() {
-    let served = serde_json::to_string_pretty(&served().await).unwrap() + "\n";
-    if std::env::var_os("PARCELO_BLESS").is_some() {
-        std::fs::write(CHECKED_IN, &served).unwrap();
+async fn the_checked_in_documents_are_those_that_are_served() {
+    let of_mock = served_by(controlled().await.url()).await;
+    let of_admin = served_by(House::new().start(&[]).url("admin")).await;
+    let all = [
+        ("openapi.json", served().await),
+        ("openapi-mock.json", of_mock),
+        ("openapi-admin.json", of_admin),
+    ];
+    for (name, served) in all {
+        let served = serde_json::to_string_pretty(&served).unwrap() + "\n";
+        if std::env::var_os("PARCELO_BLESS").is_some() {
+            std::fs::write(of_docs(name), &served).unwrap();
+        }
+        let checked_in = std::fs::read_to_string(of_docs(name)).unwrap_or_default();
+        assert!(checked_in == served, "docs/{name} is old: run `just bless` and look at the diff");
     }
-    let checked_in = std::fs::read_to_string(CHECKED_IN).unwrap();
-    assert!(
-        checked_in == served,
-        "docs/openapi.json is old: run `just bless` and look at the diff"
-    );
+}
+
+/// Every call under `/__mock/` in a document: method, path, and what it says about it.
+fn controls(document: &Value) -> Vec<(String, String, &Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let controls = paths.filter(|(path, _)| path.starts_with("/__mock/"));
+    let calls = controls.flat_map(|(path, item)| {
+        let calls = item.as_object().unwrap().iter();
+        calls.map(|(method, call)| (method.to_uppercase(), path.clone(), call))
+    });
+    calls.collect()
+}
+
+#[tokio::test]
+async fn the_mock_servers_document_has_the_service_and_the_controls_of_the_guide() {
+    let (mock, service) = (served_by(controlled().await.url()).await, served().await);
+    for (path, item) in service["paths"].as_object().unwrap() {
+        assert_eq!(mock["paths"][path], *item, "{path}");
+    }
+    let told: BTreeSet<_> =
+        controls(&mock).into_iter().map(|(method, path, _)| [method, path]).collect();
+    let guide = std::fs::read_to_string(of_docs("testing.md")).unwrap();
+    let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let calls = rows.filter_map(|call| call.split_once(' '));
+    let of_guide = calls.map(|(method, path)| [method.to_owned(), path.to_owned()]).collect();
+    assert_eq!(told, of_guide);
+}
+
+#[tokio::test]
+async fn every_control_takes_its_example_and_answers_as_the_document_says() {
+    let server = controlled().await;
+    let document = served_by(server.url()).await;
+    let api = Api::new(server.url()).key(server.key().issue().secret());
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    for (method, path, call) in controls(&document) {
+        let example = &call["requestBody"]["content"]["application/json"]["example"];
+        let request = api.request(&method, &path.replace("{trackingNumber}", "SB-NORMAL-0001"));
+        let request = request.header("content-type", "application/json");
+        let body = if example.is_null() { String::new() } else { example.to_string() };
+        let answer = send(request.body(body)).await;
+        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
+        let schema = &call["responses"]["200"]["content"]["application/json"]["schema"]["$ref"];
+        let schema = schema.as_str().unwrap().trim_start_matches('#');
+        let promised = document.pointer(schema).unwrap()["required"].as_array().unwrap();
+        let answer = answer.json();
+        let given = answer.as_object().unwrap();
+        assert!(promised.iter().all(|name| given.contains_key(name.as_str().unwrap())), "{answer}");
+        assert_eq!(given.len(), promised.len(), "{method} {path}: {answer}");
+    }
 }
 
 #[tokio::test]
 async fn every_reference_leads_to_a_schema_and_every_path_to_an_operation() {
-    let document = served().await;
+    let of_admin = served_by(House::new().start(&[]).url("admin")).await;
+    for document in [served().await, served_by(controlled().await.url()).await, of_admin] {
+        assert_references_lead_somewhere(&document);
+    }
+    for (path, item) in served().await["paths"].as_object().unwrap() {
+        let known = Operation::ALL.iter().find(|operation| operation.path() == path);
+        let method = known.unwrap_or_else(|| panic!("{path}")).method().as_str().to_lowercase();
+        assert!(item[method].is_object(), "{path}");
+    }
+}
+
+fn assert_references_lead_somewhere(document: &Value) {
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let text = document.to_string();
     let references = text.split("\"#/components/schemas/").skip(1);
     let names: Vec<_> = references.map(|rest| rest.split('"').next().unwrap()).collect();
     assert!(!names.is_empty() && names.iter().all(|name| schemas.contains_key(*name)), "{names:?}");
-    for (path, item) in document["paths"].as_object().unwrap() {
-        let known = Operation::ALL.iter().find(|operation| operation.path() == path);
-        let method = known.unwrap_or_else(|| panic!("{path}")).method().as_str().to_lowercase();
-        assert!(item[method].is_object(), "{path}");
-    }
 }
 
 /// What a page's text loads: the values of its `src` and `href`.

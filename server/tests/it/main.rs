@@ -10,10 +10,13 @@
 )]
 
 mod access;
+mod admin;
 mod api;
+mod browser;
 mod carrier;
 mod clock;
 mod crowd;
+mod dashboard;
 mod deliveries;
 mod document;
 mod faults;
@@ -23,6 +26,7 @@ mod labels;
 mod legacy;
 mod limits;
 mod manifests;
+mod metrics;
 mod mock;
 mod orders;
 mod parcels;

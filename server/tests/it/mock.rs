@@ -119,7 +119,7 @@ async fn a_parcel_is_put_where_a_test_needs_it_and_a_reset_deletes_all() {
     let back = put("SB-NORMAL-0001", "IN_TRANSIT").await;
     assert_eq!(back.status, 400);
     assert!(back.text().contains("no way leads from there"), "{}", back.text());
-    assert_eq!(put("SB-NOBODY-0001", "DELIVERED").await.status, 400);
+    assert_eq!(put("SB-NOBODY-0001", "DELIVERED").await.status, 404);
     assert_eq!(put("odd", "DELIVERED").await.status, 404);
     let deleted = mock.control("POST", "reset", &json!({})).await.json();
     assert_eq!(deleted["deleted"]["parcels"], 1, "{deleted}");
@@ -153,13 +153,18 @@ async fn a_control_that_is_not_understood_says_why() {
         ("clock", json!({ "advance": "soon" }), "PT5M"),
         ("clock", json!({ "set": "noon" }), "2026-01-05T08:00:00Z"),
         ("clock", json!({ "speed": 2 }), "speed"),
+        ("clock", json!({ "advance": 1e15 }), "beyond the year 9999"),
         ("clock", json!({ "mode": "fast" }), "frozen"),
         ("faults", json!({ "fault": "explode" }), "truncatedBody"),
         ("faults", json!({ "fault": "error", "code": "NO_SUCH" }), "SERVICE_UNAVAILABLE"),
+        ("faults", json!({ "fault": "error" }), "SERVICE_UNAVAILABLE"),
+        ("faults", json!({ "fault": "close", "nth": 0 }), "from 1"),
+        ("faults", json!({ "fault": "close", "probability": 1.5 }), "from 0 to 1"),
         ("faults", json!({ "operation": "Fly", "fault": "close" }), "CreateOrder"),
         ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
         ("keys", json!({ "allowedCountries": ["Ecuador"] }), "country"),
         ("webhooks", json!({ "reply": ["no"] }), "reply"),
+        ("webhooks", json!({ "reply": [7] }), "200 to 999"),
     ];
     for (name, body, hint) in table {
         let answer = mock.control("POST", name, &body).await;
@@ -205,7 +210,8 @@ async fn a_server_for_real_has_no_controls() {
     let house = crate::running::House::new();
     let running = house.start(&[]);
     for listener in ["production", "sandbox", "admin"] {
-        let answer = Api::new(running.url(listener)).get("/__mock/clock").await;
-        assert_eq!(answer.status, 404, "{listener}");
+        let api = Api::new(running.url(listener));
+        assert_eq!(api.get("/__mock/clock").await.status, 404, "{listener}");
+        assert!(!api.get("/openapi.json").await.text().contains("__mock"), "{listener}");
     }
 }

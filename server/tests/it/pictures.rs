@@ -4,7 +4,7 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
     fs,
-    io::{BufReader, BufWriter},
+    io::{BufWriter, Cursor},
     path::Path,
     process::Command,
     time::Duration,
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::api::{Api, numbered, send, with};
 
-const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+pub(crate) const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
 /// A page at a width; a phone's is narrower than a browser's window can be, so a frame holds it.
 struct Shot {
@@ -127,14 +127,18 @@ fn browser(folder: &Path) -> Command {
 }
 
 /// Rows of three bytes a dot.
-struct Picture {
+pub(crate) struct Picture {
     width: u32,
     rows: Vec<Vec<u8>>,
 }
 
 impl Picture {
     fn read(file: &Path) -> Self {
-        let mut decoder = png::Decoder::new(BufReader::new(fs::File::open(file).unwrap()));
+        Self::of(&fs::read(file).unwrap())
+    }
+
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let mut decoder = png::Decoder::new(Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::STRIP_16);
         let mut reader = decoder.read_info().unwrap();
         let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
@@ -152,13 +156,13 @@ impl Picture {
         Self { width, ..self }
     }
 
-    fn colours(&self) -> usize {
+    pub(crate) fn colours(&self) -> usize {
         let dots = self.rows.iter().flat_map(|row| row.chunks(3));
         dots.collect::<HashSet<_>>().len()
     }
 
     /// A small file: the picture's commonest colours, and for every other the nearest of them.
-    fn keep(&self, to: &str) {
+    pub(crate) fn keep(&self, to: &str) {
         let palette = self.palette();
         let mut nearest = HashMap::new();
         let mut place =

@@ -13,7 +13,7 @@ async fn a_first_start_prints_a_curl_line_that_works() {
     let running = house.start(&[]);
     let output = house.output();
     let (_, after) = output.split_once("  curl ").expect("a curl line");
-    let line = format!("curl {after}");
+    let line = format!("curl {}", after.split("\n\n").next().unwrap());
     let answer = Command::new("sh").args(["-c", &line]).output().unwrap();
     let body: serde_json::Value = serde_json::from_slice(&answer.stdout).expect(&line);
     assert_eq!(body["parcel"]["trackingNumber"], "SB-SUCCESS-0001", "{body}");

@@ -289,7 +289,7 @@ fn luminance(colour: &str) -> f64 {
     0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
 }
 
-fn contrast(one: &str, other: &str) -> f64 {
+pub(crate) fn contrast(one: &str, other: &str) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }

@@ -16,6 +16,7 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 /// A folder with a database, on which servers are started one after the other.
 pub(crate) struct House {
     folder: tempfile::TempDir,
+    database: PathBuf,
 }
 
 /// A running server; dropping it kills it.
@@ -26,7 +27,14 @@ pub(crate) struct Running {
 
 impl House {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("parcelo.db");
+        Self { folder, database }
+    }
+
+    /// A house with a database of another's.
+    pub(crate) fn at(database: PathBuf) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), database }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -34,7 +42,7 @@ impl House {
     }
 
     pub(crate) fn database(&self) -> String {
-        format!("sqlite:{}", self.path("parcelo.db").display())
+        format!("sqlite:{}", self.database.display())
     }
 
     /// The server's command on this house's database and free ports.
@@ -90,6 +98,34 @@ impl House {
     /// The same for webhooks.
     pub(crate) fn webhooks(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "webhooks", arguments)
+    }
+
+    /// The same for admin tokens.
+    pub(crate) fn tokens(&self, arguments: &[&str]) -> Value {
+        self.admin(&[], "tokens", arguments)
+    }
+
+    /// The same for accounts.
+    pub(crate) fn accounts(&self, arguments: &[&str]) -> Value {
+        self.admin(&[], "accounts", arguments)
+    }
+
+    /// The same for a copy of the database.
+    pub(crate) fn backup(&self, file: &Path) -> Value {
+        self.admin(&[], "backup", &[file.to_str().unwrap()])
+    }
+
+    /// Why no copy can be written there.
+    pub(crate) fn refused_backup(&self, file: &Path) -> String {
+        let mut process = Command::new(BINARY);
+        let output = process
+            .arg("backup")
+            .arg(file)
+            .args(["--database", &self.database()])
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
     }
 
     /// The same for who uses the legacy API.

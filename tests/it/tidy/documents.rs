@@ -104,6 +104,23 @@ fn the_readme_begins_with_two_commands() {
 }
 
 #[test]
+fn the_readme_quotes_what_ci_runs() {
+    let (readme, guide) = (read("README.md"), read("docs/testing.md"));
+    let quoted = |language: &str| {
+        let fence = format!("```{language}\n");
+        let blocks = readme.split(&fence);
+        let texts: Vec<_> = blocks.skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(!texts.is_empty(), "README.md has no block in {language}");
+        texts.concat()
+    };
+    let suite = read("examples/pytest/test_parcelo.py");
+    assert!(suite.contains(&quoted("python")), "the suite has other lines than README.md");
+    assert!(guide.contains(&quoted("yaml")), "docs/testing.md has other steps than README.md");
+    let command = guide.lines().find(|line| line.starts_with("parcelo-server mock ")).unwrap();
+    assert!(quoted("yaml").contains(&format!("- run: {command}\n")), "CI runs {command}");
+}
+
+#[test]
 fn every_link_leads_to_a_file() {
     let mut dead = Vec::new();
     for source in all().into_iter().filter(|source| has_ending(&source.path, "md")) {

@@ -7,6 +7,8 @@ use super::{
 
 const FILE: usize = 400;
 const FUNCTION: usize = 60;
+const EXAMPLE: usize = 60;
+const PAGE: usize = 92;
 
 /// Tables of data: rows, not logic.
 const TABLES: &[&str] = &["sdk/src/model/countries.rs", "sdk/src/rules/texts/faults.rs"];
@@ -34,6 +36,49 @@ fn no_function_is_too_long_to_read_in_one_go() {
         }
     }
     assert_none("a function has at most 60 lines", &offences);
+}
+
+#[test]
+fn no_example_is_longer_than_a_screen() {
+    let mut offences = Vec::new();
+    for source in code_files().filter(|source| source.path.starts_with("examples/")) {
+        let lines = source.text.lines().count();
+        if lines > EXAMPLE {
+            offences.push(format!("{}: {lines} lines", source.path));
+        }
+    }
+    assert_none("an example has at most 60 lines", &offences);
+}
+
+/// What a reader sees without scrolling sideways in a window of 1200 dots.
+#[test]
+fn no_example_is_wider_than_its_page() {
+    let mut offences = Vec::new();
+    for source in all().into_iter().filter(|source| source.path.starts_with("sdk/")) {
+        for (place, line) in documented_code(&source) {
+            if line.chars().count() > PAGE && !line.starts_with("# ") {
+                offences.push(format!("{}:{place}: {line}", source.path));
+            }
+        }
+    }
+    assert_none("a line of an example has at most 92 characters", &offences);
+}
+
+/// The lines between fences of a document, or of a file's documentation, and their numbers.
+fn documented_code(source: &Source) -> Vec<(usize, String)> {
+    let (mut lines, mut fenced) = (Vec::new(), false);
+    for (place, line) in (1..).zip(source.text.lines()) {
+        let text = line.trim_start();
+        let comment = text.strip_prefix("///").or(text.strip_prefix("//!"));
+        let Some(text) = comment.or((!source.is_rust()).then_some(line)) else { continue };
+        let text = text.strip_prefix(' ').unwrap_or(text);
+        if text.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            lines.push((place, text.to_owned()));
+        }
+    }
+    lines
 }
 
 #[test]

@@ -8,14 +8,28 @@ use super::{
 /// Where binaries print. Everything else returns values or writes to a tracing span.
 const OUTPUT: &[&str] = &["cli/output", "cli/output.rs", "server/src/process/print.rs", "examples"];
 
-/// Where sockets are opened: the HTTP shell and what starts it, and the sender of webhooks.
-const SOCKETS: &[&str] =
-    &["server/src/http", "server/src/mock", "server/src/process/serve.rs", "server/src/webhook"];
+/// Somebody else's server, which receives webhooks.
+const RECEIVER: &str = "examples/webhook_receiver.rs";
+
+/// Where sockets are opened: the HTTP shell and what starts it, the sender of webhooks, and the
+/// command's receiver of them.
+const SOCKETS: &[&str] = &[
+    "cli/commands/listen.rs",
+    "server/src/http",
+    "server/src/mock",
+    "server/src/process/serve.rs",
+    "server/src/webhook",
+    RECEIVER,
+];
 
 /// Where HTTP status numbers stand: the error table, and what reads foreign answers, the client and
 /// the schedule of webhooks.
-const STATUSES: &[&str] =
-    &["sdk/src/model/error_code.rs", "sdk/src/client", "server/src/core/webhooks/schedule.rs"];
+const STATUSES: &[&str] = &[
+    "sdk/src/model/error_code.rs",
+    "sdk/src/client",
+    "server/src/core/webhooks/schedule.rs",
+    RECEIVER,
+];
 
 /// Statuses that tell no error of the table; the last one stands in for a number that is none.
 const PLAIN: &[&str] = &["OK", "CREATED", "INTERNAL_SERVER_ERROR"];

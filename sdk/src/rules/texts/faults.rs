@@ -332,6 +332,44 @@ pub(crate) fn too_long_ago() -> Wrong {
     )
 }
 
+// The admin API.
+
+pub(crate) fn environment() -> Wrong {
+    Wrong::unknown("Use production or sandbox.", "Use production o sandbox.")
+}
+
+pub(crate) fn all_or_some_countries() -> Wrong {
+    Wrong::mismatch(
+        "Use * alone for every country, or name countries without it.",
+        "Use * solo para todos los países, o nombre países sin él.",
+    )
+}
+
+pub(crate) fn network() -> Wrong {
+    Wrong::invalid(
+        "Write an address or a network, such as 203.0.113.7 or 10.0.0.0/8.",
+        "Escriba una dirección o una red, por ejemplo 203.0.113.7 o 10.0.0.0/8.",
+    )
+}
+
+pub(crate) fn event_kind() -> Wrong {
+    Wrong::unknown(
+        "Use parcel.status_changed, parcel.created, parcel.voided or manifest.submitted.",
+        "Use parcel.status_changed, parcel.created, parcel.voided o manifest.submitted.",
+    )
+}
+
+pub(crate) fn event_or_since() -> Wrong {
+    Wrong::mismatch("Give eventId or since, not both.", "Indique eventId o since, no ambos.")
+}
+
+pub(crate) fn event_id() -> Wrong {
+    Wrong::invalid(
+        "An event's id is evt_ and 26 letters and digits.",
+        "El identificador de un evento es evt_ y 26 letras y dígitos.",
+    )
+}
+
 // Lists.
 
 pub(crate) fn day_or_moment() -> Wrong {

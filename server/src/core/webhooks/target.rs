@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use parcelo::Environment;
+use parcelo::{Environment, FaultCode, FieldFault};
 use url::{Host, Url};
 
 /// The most characters of an endpoint's address.
@@ -38,6 +38,32 @@ pub enum BadTarget {
     /// An address that webhooks are not sent to.
     #[error("an endpoint has a public address; private and special ones are not called")]
     NotPublic,
+}
+
+impl BadTarget {
+    /// The fault of a request's `url`.
+    pub fn to_fault(self) -> FieldFault {
+        let spanish = match self {
+            Self::TooLong => "La dirección de un webhook tiene como máximo 500 caracteres.",
+            Self::Malformed => {
+                "La dirección de un webhook es una URL como https://tienda.example/parcelo."
+            }
+            Self::Credentials => {
+                "La dirección de un webhook no lleva usuario ni contraseña; verifique la firma."
+            }
+            Self::Plain => "En producción, la dirección de un webhook empieza con https.",
+            Self::NotPublic => {
+                "La dirección de un webhook es pública; las privadas y especiales no se llaman."
+            }
+        };
+        FieldFault {
+            field: "url".to_owned(),
+            code: if self == Self::TooLong { FaultCode::TooLong } else { FaultCode::InvalidFormat },
+            message: self.to_string(),
+            message_es: spanish.to_owned(),
+            suggestion: None,
+        }
+    }
 }
 
 impl Reach {

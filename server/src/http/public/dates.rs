@@ -29,7 +29,7 @@ const WEEKDAYS: [(&str, &str); 7] = [
 ];
 
 /// `Tuesday, January 13, 2026`, or `martes, 13 de enero de 2026`.
-pub(super) fn in_words(date: NaiveDate, language: Language) -> String {
+pub(in crate::http) fn in_words(date: NaiveDate, language: Language) -> String {
     let weekday = date.weekday().num_days_from_monday();
     let weekday = name(&WEEKDAYS, weekday, language);
     let month = name(&MONTHS, date.month0(), language);

@@ -14,6 +14,7 @@ use axum::{
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
 
 use super::{Api, Refused, answer, body};
+pub(super) use dates::in_words;
 use view::{Frame, Notice, ParcelPage};
 
 /// Where the page is, with its number below.
@@ -121,7 +122,7 @@ impl Visit {
     }
 }
 
-fn language_of(tag: &str) -> Option<Language> {
+pub(super) fn language_of(tag: &str) -> Option<Language> {
     let tag = tag.split('-').next().unwrap_or_default();
     [Language::En, Language::Es].into_iter().find(|known| tag.eq_ignore_ascii_case(known.code()))
 }

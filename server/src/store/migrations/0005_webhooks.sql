@@ -36,6 +36,7 @@ CREATE TABLE outbox (
 
 CREATE INDEX outbox_due ON outbox (tenant, due) WHERE due IS NOT NULL;
 CREATE INDEX outbox_parcel ON outbox (parcel, id) WHERE parcel IS NOT NULL;
+CREATE INDEX outbox_pending ON outbox (tenant, created_at) WHERE state < 2;
 CREATE INDEX outbox_tenant ON outbox (tenant, id);
 
 -- Every attempt: `answer` is the beginning of what the endpoint said.

@@ -1,0 +1,8 @@
+//! The only place of the command that reads the wall clock.
+
+use chrono::{DateTime, Utc};
+
+#[expect(clippy::disallowed_methods, reason = "this module is the command's clock")]
+pub(crate) fn now() -> DateTime<Utc> {
+    Utc::now()
+}

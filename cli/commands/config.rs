@@ -1,0 +1,83 @@
+//! `config`: profiles that are made, listed and chosen. The key is asked for, never an argument.
+
+use parcelo::Client;
+
+use crate::{
+    dry_run::masked,
+    failure::Failure,
+    findings::{ConfigFile, Finding, Listed},
+    profiles::{self, Profile, Profiles},
+    results::{Done, Results},
+    texts,
+};
+
+/// What `config` is asked for.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Writes a profile; its client is what checked it.
+    Init {
+        profiles: Profiles,
+        name: String,
+        profile: Profile,
+        client: Box<Client>,
+    },
+    List {
+        profiles: Profiles,
+    },
+    Use {
+        profiles: Profiles,
+        name: String,
+    },
+    Path,
+}
+
+pub(super) fn run(task: Task) -> Result<Done, Failure> {
+    match task {
+        Task::Init { mut profiles, name, profile, client } => {
+            profiles.set(&name, &profile);
+            write(&profiles)?;
+            let environment = client.environment().code();
+            let file = profiles.file.to_string_lossy();
+            let values = [("name", &*name), ("file", &*file), ("environment", environment)];
+            Ok(list(&profiles).note(texts::PROFILE_MADE.with(&values)))
+        }
+        Task::List { profiles } => {
+            let none = profiles.all.is_empty();
+            let done = list(&profiles);
+            Ok(if none { done.note(texts::NO_PROFILES.into()) } else { done })
+        }
+        Task::Use { mut profiles, name } => {
+            profiles.make_current(&name);
+            write(&profiles)?;
+            Ok(list(&profiles))
+        }
+        Task::Path => {
+            let path =
+                profiles::place().ok_or_else(|| Failure::usage(texts::NO_HOME, texts::SET_HOME))?;
+            let exists = path.exists();
+            let place = Finding::Place(ConfigFile { path, exists });
+            Ok(Done::with(Results::Finding(place)))
+        }
+    }
+}
+
+fn write(profiles: &Profiles) -> Result<(), Failure> {
+    let unwritable = |why: std::io::Error| {
+        let values = [("file", &*profiles.file.to_string_lossy()), ("why", &why.to_string())];
+        Failure::usage(texts::NO_LABEL_PLACE.with(&values), texts::SET_HOME)
+    };
+    profiles.write().map_err(unwritable)
+}
+
+fn list(profiles: &Profiles) -> Done {
+    let listed = |(name, profile): (&String, &Profile)| Listed {
+        name: name.clone(),
+        current: profiles.current.as_ref() == Some(name),
+        base_url: profile.base_url.clone(),
+        key: profile.api_key.as_ref().map(|key| masked(&key.0)),
+        language: profile.language.map(parcelo::Language::code),
+        output: profile.output,
+    };
+    let listed = profiles.all.iter().map(listed).collect();
+    Done::with(Results::Finding(Finding::Profiles(listed)))
+}

@@ -1,0 +1,166 @@
+//! `doctor`: looks at everything that a call needs, one thing after the other, and says what to do
+//! about the first that is wrong. What depends on it is skipped.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use parcelo::{Client, Health, Reply, Retry};
+use tokio::{net::lookup_host, time::timeout};
+
+use super::service;
+use crate::{
+    clock,
+    failure::{Exit, Failure},
+    findings::{Check, Finding, State},
+    results::{Done, Results},
+    texts,
+};
+
+/// What was seen before anything was sent.
+#[derive(Debug)]
+pub(crate) struct Patient {
+    /// The profile, the address and the key.
+    pub(crate) checks: Vec<Check>,
+    /// None when one of them is missing or wrong.
+    pub(crate) client: Option<Client>,
+}
+
+/// How long one step may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A clock that is off by more deserves a word. Webhooks are refused at 300 s.
+const SKEW: i64 = 30;
+
+pub(super) async fn examine(patient: Patient) -> Result<Done, Failure> {
+    let Patient { mut checks, client } = patient;
+    match client {
+        Some(client) => checks.extend(network(&client).await?),
+        None => checks.extend(skipped(&[DNS, SERVICE, CLOCK, LIMITS])),
+    }
+    let failed = checks.iter().filter(|check| matches!(check.state, State::Failed(_))).count();
+    let first = checks.iter().find_map(|check| match check.state {
+        State::Failed(exit) => Some(exit),
+        State::Fine | State::Warning | State::Skipped => None,
+    });
+    let failure = first.map(|exit| {
+        let values = [("n", &*failed.to_string())];
+        Failure::new(exit, "DOCTOR", texts::NOT_HEALTHY.with(&values))
+    });
+    Ok(Done { failure, ..Done::with(Results::Finding(Finding::Checks(checks))) })
+}
+
+type Name = (&'static str, texts::Text);
+
+const DNS: Name = ("dns", texts::CHECK_DNS);
+const SERVICE: Name = ("service", texts::CHECK_SERVICE);
+const CLOCK: Name = ("clock", texts::CHECK_CLOCK);
+const LIMITS: Name = ("limits", texts::CHECK_LIMITS);
+
+fn skipped(names: &[Name]) -> Vec<Check> {
+    names.iter().map(|(name, title)| Check::skipped(name, *title, texts::NOT_REACHED)).collect()
+}
+
+async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
+    let url = client.base_url();
+    let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let found = service::unless_interrupted(
+        addresses(host, port.unwrap_or(0)),
+        crate::resume::Resume::Reads,
+    );
+    let dns = match found.await {
+        Ok(addresses) => Check::fine(DNS.0, DNS.1, texts::AS_IS.with(&[("value", &addresses)])),
+        Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+        Err(failure) => {
+            let mut checks = vec![Check::failed(DNS.0, DNS.1, &failure)];
+            checks.extend(skipped(&[SERVICE, CLOCK, LIMITS]));
+            return Ok(checks);
+        }
+    };
+    let once = client.with_retry(Retry::none());
+    let mut checks = vec![dns];
+    match service::read(once.health()).await {
+        Ok(health) => {
+            let seen = [service_check(client, &health), skew(&health), limits(&health)];
+            checks.extend(seen);
+        }
+        Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
+        Err(failure) => {
+            checks.push(Check::failed(SERVICE.0, SERVICE.1, &failure));
+            checks.extend(skipped(&[CLOCK, LIMITS]));
+        }
+    }
+    Ok(checks)
+}
+
+/// The addresses that a name stands for.
+async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
+    let unknown = |why: &str| {
+        let values = [("host", host), ("why", why)];
+        Failure::new(Exit::NotExecuted, "DNS", texts::NO_SUCH_HOST.with(&values))
+            .hint(texts::CHECK_ADDRESS)
+    };
+    match timeout(PATIENCE, lookup_host((host, port))).await {
+        Ok(Ok(found)) => {
+            let mut found: Vec<_> = found.map(|address| address.ip().to_string()).collect();
+            found.dedup();
+            Ok(found.join(", "))
+        }
+        Ok(Err(why)) => Err(unknown(&why.to_string())),
+        Err(why) => Err(unknown(&why.to_string())),
+    }
+}
+
+fn service_check(client: &Client, health: &Reply<Health>) -> Check {
+    let tls = client.base_url().scheme() == "https";
+    let text = if tls { texts::ANSWERED_TLS } else { texts::ANSWERED };
+    let environment = health.environment.map_or("", |environment| environment.code());
+    let values = [("key", &*health.key_name), ("environment", environment)];
+    Check::fine(SERVICE.0, SERVICE.1, text.with(&values))
+}
+
+fn skew(health: &Reply<Health>) -> Check {
+    match health.meta().date {
+        Some(date) => told_skew(date, clock::now()),
+        None => Check::skipped(CLOCK.0, CLOCK.1, texts::NO_DATE),
+    }
+}
+
+fn told_skew(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
+    let seconds = (here - service).num_seconds();
+    let values = [("seconds", &*seconds.unsigned_abs().to_string())];
+    let text = match seconds {
+        0 => texts::CLOCK_FINE,
+        1.. => texts::CLOCK_FAST,
+        ..0 => texts::CLOCK_SLOW,
+    };
+    let check = Check::fine(CLOCK.0, CLOCK.1, text.with(&values));
+    if seconds.abs() > SKEW { check.warning(texts::SET_CLOCK) } else { check }
+}
+
+fn limits(health: &Reply<Health>) -> Check {
+    match health.meta().rate_limit {
+        Some(limit) => {
+            let [most, left] = [limit.limit, limit.remaining].map(|number| number.to_string());
+            let values = [("limit", &*most), ("remaining", &*left)];
+            Check::fine(LIMITS.0, LIMITS.1, texts::LIMITS_SEEN.with(&values))
+        }
+        None => Check::skipped(LIMITS.0, LIMITS.1, texts::NO_LIMITS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_far_off_deserves_a_word() {
+        let service: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
+        let table =
+            [(0, State::Fine), (30, State::Fine), (31, State::Warning), (-400, State::Warning)];
+        for (seconds, state) in table {
+            let check = told_skew(service, service + chrono::TimeDelta::seconds(seconds));
+            assert_eq!((check.state, check.hint.is_some()), (state, state == State::Warning));
+            assert_eq!(check.detail.en.contains("slow"), seconds < 0, "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `webhook listen`: a small receiver on this machine. It verifies each message, shows it, passes it
+//! on if asked, and answers as the program does that it was passed on to.
+
+use std::{convert::Infallible, net::Ipv4Addr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderName, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+};
+use parcelo::{ErrorCode, Url, Webhook, WebhookError, webhook::WebhookEvent};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+    time::timeout,
+};
+
+use crate::{
+    clock,
+    failure::{Exit, Failure},
+    output::{Events, Message},
+    results::Done,
+    texts,
+};
+
+/// Where to listen, what to believe, and whom to pass it on to.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) port: u16,
+    pub(crate) webhook: Webhook,
+    pub(crate) forward_to: Option<Url>,
+    pub(crate) events: Events,
+}
+
+/// No message is larger.
+const LARGEST: usize = 1 << 20;
+/// The service waits no longer for an answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a message may take to be answered after Ctrl-C.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Listens until Ctrl-C, which is how it is meant to end.
+pub(super) async fn listen(receiver: Receiver) -> Result<Done, Failure> {
+    let port = receiver.port;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let busy = |why: std::io::Error| {
+        let values = [("port", &*port.to_string()), ("why", &why.to_string())];
+        Failure::usage(texts::PORT_BUSY.with(&values), texts::OTHER_PORT)
+    };
+    let listener = listener.map_err(busy)?;
+    let address = listener.local_addr().map_err(busy)?;
+    let desk = Arc::new(Desk { client: client()?, receiver, closed: Notify::new() });
+    let shown = desk.receiver.events.listening(&format!("http://{address}/"));
+    if shown.is_ok() {
+        serve(listener, &desk).await;
+    }
+    Ok(Done::default())
+}
+
+fn client() -> Result<reqwest::Client, Failure> {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(PATIENCE)
+        .build()
+        .map_err(|why| Failure::output_lost(&why))
+}
+
+/// What all messages share.
+struct Desk {
+    receiver: Receiver,
+    client: reqwest::Client,
+    /// Told when nobody reads the events any more.
+    closed: Notify,
+}
+
+/// Takes connections until Ctrl-C or until nobody reads; messages that are there are answered.
+async fn serve(listener: TcpListener, desk: &Arc<Desk>) {
+    let graceful = GracefulShutdown::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => take(stream, desk, &graceful),
+                // Out of file descriptors, say: the next try may do better after a while.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+            () = desk.closed.notified() => break,
+            _ = tokio::signal::ctrl_c() => break,
+        }
+    }
+    drop(listener);
+    // Who does not finish in time is cut off.
+    let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
+}
+
+fn take(stream: TcpStream, desk: &Arc<Desk>, graceful: &GracefulShutdown) {
+    let desk = Arc::clone(desk);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let desk = Arc::clone(&desk);
+        async move { Ok::<_, Infallible>(answer(desk.message(request).await)) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), service);
+    let connection = graceful.watch(connection);
+    tokio::spawn(async move {
+        // A sender that breaks off is no fault of ours.
+        let _ = connection.await;
+    });
+}
+
+fn answer(status: u16) -> Response<Full<Bytes>> {
+    let mut answer = Response::new(Full::default());
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+    answer
+}
+
+impl Desk {
+    /// Deals with a message; the status tells the sender whether to send it again.
+    async fn message(&self, request: Request<Incoming>) -> u16 {
+        if request.method() != Method::POST {
+            return ErrorCode::MethodNotAllowed.status();
+        }
+        let (head, body) = request.into_parts();
+        let collected = timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await;
+        let Ok(Ok(collected)) = collected else { return ErrorCode::PayloadTooLarge.status() };
+        let body = collected.to_bytes();
+        match self
+            .receiver
+            .webhook
+            .verify(&head.headers, &body)
+            .and_then(|verified| Ok((verified.id().to_owned(), verified.event()?)))
+        {
+            Ok((id, event)) => self.accept(id, event, (&head, body)).await,
+            Err(why) => {
+                self.shown(&self.receiver.events.refuse(why, clock::now()));
+                status_of(why)
+            }
+        }
+    }
+
+    /// Passes a message on, if asked, and shows it.
+    async fn accept(&self, id: String, event: WebhookEvent, (head, body): (&Parts, Bytes)) -> u16 {
+        let told = serde_json::from_slice(&body).unwrap_or_default();
+        let forwarded = match &self.receiver.forward_to {
+            Some(target) => Some(self.forward(target, head, body).await),
+            None => None,
+        };
+        let status = match &forwarded {
+            None => StatusCode::OK.as_u16(),
+            Some(Ok(status)) => *status,
+            Some(Err(_)) => ErrorCode::ServiceUnavailable.status(),
+        };
+        self.shown(&self.receiver.events.show(&Message { id, event, body: told, forwarded }));
+        status
+    }
+
+    /// Sends the message on as it came, byte for byte, so that its signature still fits.
+    async fn forward(&self, target: &Url, head: &Parts, body: Bytes) -> Result<u16, Failure> {
+        let mut headers = head.headers.clone();
+        for name in NOT_PASSED_ON {
+            headers.remove(name);
+        }
+        let sent = self.client.post(target.clone()).headers(headers).body(body).send().await;
+        sent.map(|answer| answer.status().as_u16()).map_err(|_| {
+            let values = [("address", target.as_str())];
+            let message = texts::NOT_FORWARDED.with(&values);
+            Failure::new(Exit::NotExecuted, "FORWARD", message).hint(texts::CHECK_RECEIVER)
+        })
+    }
+
+    fn shown(&self, shown: &std::io::Result<()>) {
+        if shown.is_err() {
+            self.closed.notify_one();
+        }
+    }
+}
+
+/// What belongs to the connection, not to the message (RFC 9110, 7.6.1), and what is made anew.
+const NOT_PASSED_ON: [HeaderName; 8] = [
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::HOST,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// A signature that does not fit is a stranger's; everything else is a fault of the message.
+fn status_of(why: WebhookError) -> u16 {
+    match why {
+        WebhookError::Signature => ErrorCode::AuthInvalidApiKey.status(),
+        _ => ErrorCode::ValidationFailed.status(),
+    }
+}

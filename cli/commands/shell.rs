@@ -1,0 +1,144 @@
+//! `completions` and `man`: what a shell and a reader of manuals know about the command, made from
+//! the command line itself.
+
+use std::{fs, io, path::Path};
+
+use clap::{Command, CommandFactory};
+use clap_complete::{Shell as Generator, generate};
+use clap_mangen::{
+    Man,
+    roff::{Roff, bold, roman},
+};
+use parcelo::Language;
+
+use crate::{
+    args::{Args, Shell},
+    failure::Failure,
+    findings::Finding,
+    help,
+    results::{Done, Results},
+    texts::{self, Text},
+};
+
+/// A file for the shell.
+pub(super) fn completions(shell: Shell, language: Language) -> Done {
+    let mut script = Vec::new();
+    let generator = match shell {
+        Shell::Bash => Generator::Bash,
+        Shell::Zsh => Generator::Zsh,
+        Shell::Fish => Generator::Fish,
+        Shell::Elvish => Generator::Elvish,
+        Shell::Power => Generator::PowerShell,
+    };
+    generate(generator, &mut command(language), NAME, &mut script);
+    Done::with(Results::File(script))
+}
+
+const NAME: &str = "parcelo";
+
+fn command(language: Language) -> Command {
+    help::speaking(Args::command(), language)
+}
+
+/// The page of one command, by its words.
+pub(super) fn page(path: &[String], language: Language) -> Result<Done, Failure> {
+    let name = [&[NAME.to_owned()], path].concat().join("-");
+    let found = commands(language).into_iter().find(|(known, _)| *known == name);
+    let (name, command) = found.ok_or_else(|| {
+        let value = crate::output::without_keys(&path.join(" "));
+        Failure::usage(texts::BAD_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
+    })?;
+    Ok(Done::with(Results::File(written(&name, command, language)?)))
+}
+
+/// Every command's page as a file.
+pub(super) fn pages(folder: &Path, language: Language) -> Result<Done, Failure> {
+    let unwritable = |why: std::io::Error| Failure::unwritable(&folder.to_string_lossy(), &why);
+    fs::create_dir_all(folder).map_err(unwritable)?;
+    let mut files = Vec::new();
+    for (name, command) in commands(language) {
+        let file = folder.join(format!("{name}.1"));
+        fs::write(&file, written(&name, command, language)?).map_err(unwritable)?;
+        files.push(file);
+    }
+    Ok(Done::with(Results::Finding(Finding::Files(files))))
+}
+
+/// The command and all under it, each by the name of its page.
+fn commands(language: Language) -> Vec<(String, Command)> {
+    let mut whole = command(language);
+    // What every command takes comes down to each of them.
+    whole.build();
+    let mut all = Vec::new();
+    flatten(&whole, NAME, &mut all);
+    all
+}
+
+fn flatten(command: &Command, name: &str, all: &mut Vec<(String, Command)>) {
+    all.push((name.to_owned(), command.clone()));
+    for inner in command.get_subcommands() {
+        flatten(inner, &format!("{name}-{}", inner.get_name()), all);
+    }
+}
+
+fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, Failure> {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let has_commands = command.has_subcommands();
+    let source = concat!("parcelo ", env!("CARGO_PKG_VERSION"));
+    let page = Man::new(command).title(name.to_uppercase()).source(source);
+    let mut text = Vec::new();
+    page.render_title(&mut text)
+        .and_then(|()| section(texts::MAN_NAME, language, &format!("{name} - {about}"), &mut text))
+        .and_then(|()| page.render_synopsis_section(&mut text))
+        .and_then(|()| page.render_options_section(&mut text))
+        .and_then(
+            |()| if has_commands { page.render_subcommands_section(&mut text) } else { Ok(()) },
+        )
+        .and_then(|()| exits(language, &mut text))
+        .and_then(|()| {
+            section(
+                texts::MAN_ENVIRONMENT,
+                language,
+                texts::MAN_VARIABLES.pick(language),
+                &mut text,
+            )
+        })
+        .and_then(|()| {
+            section(texts::MAN_FILES, language, texts::MAN_CONFIG.pick(language), &mut text)
+        })
+        .map_err(|why| Failure::output_lost(&why))?;
+    Ok(headed(&String::from_utf8_lossy(&text), language).into_bytes())
+}
+
+/// Headings in capitals, as manuals have them; the generator has one of them in English only.
+fn headed(page: &str, language: Language) -> String {
+    let line = |line: &str| match line.strip_prefix(".SH ") {
+        Some("SYNOPSIS") => format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language)),
+        Some(heading) => format!(".SH {}\n", heading.to_uppercase()),
+        None => format!("{line}\n"),
+    };
+    page.lines().map(line).collect()
+}
+
+fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut roff = Roff::new();
+    roff.control("SH", [heading.pick(language)]);
+    for line in content.lines() {
+        roff.text([roman(line)]);
+        roff.control("br", []);
+    }
+    roff.to_writer(out)
+}
+
+/// The exit codes, of which the help says the same.
+fn exits(language: Language, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut roff = Roff::new();
+    roff.control("SH", [texts::MAN_EXITS.pick(language)]);
+    for line in texts::EXIT_CODES.pick(language).lines().skip(1) {
+        let (code, meaning) = line.trim().split_once("  ").unwrap_or((line, ""));
+        roff.control("TP", []);
+        roff.text([bold(code)]);
+        roff.text([roman(meaning.trim())]);
+    }
+    roff.to_writer(out)
+}

@@ -1,0 +1,126 @@
+//! `track --watch`: where parcels stand, again and again, until each has arrived or gone back.
+
+use std::{collections::HashMap, time::Duration};
+
+use parcelo::{Client, ParcelStatus, TrackingNumber, TrackingRecord};
+
+use super::{service, track};
+use crate::{
+    failure::{Exit, Failure},
+    output::Screen,
+    results::{Done, Results},
+    resume::Resume,
+    voice::Voice,
+};
+
+/// What is watched, and how often it is asked for.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) numbers: Vec<TrackingNumber>,
+    pub(crate) history: bool,
+    pub(crate) every: Duration,
+    pub(crate) voice: Voice,
+}
+
+/// So many rounds may fail one after the other before the watch does.
+const MOST_FAILURES: u32 = 5;
+
+pub(super) async fn watch(client: &Client, watched: &Watched) -> Result<Done, Failure> {
+    let mut screen = Screen::new(watched.voice);
+    let mut seen = Seen::default();
+    let mut failures = 0;
+    loop {
+        match round(client, watched).await {
+            Ok((records, missing)) => {
+                failures = 0;
+                let changed = seen.changes(&records);
+                let shown = screen.show(&records, &changed);
+                // Who closes the pipe has seen enough.
+                if shown.is_err() || records.iter().all(|record| is_over(&record.status)) {
+                    return Ok(Done { failure: missing, ..Done::default() });
+                }
+            }
+            Err(failure) if failures < MOST_FAILURES && may_pass(&failure) => {
+                failures += 1;
+                screen.tell(&failure);
+            }
+            Err(failure) => return Err(failure),
+        }
+        pause(watched.every).await?;
+    }
+}
+
+type Round = (Vec<TrackingRecord>, Option<Failure>);
+
+/// The parcels that were found, and the failure that names the others.
+async fn round(client: &Client, watched: &Watched) -> Result<Round, Failure> {
+    let done = track::track(client, &watched.numbers, watched.history).await?;
+    match done.results {
+        Some(Results::Tracked(list)) => Ok((list.found, done.failure)),
+        _ => Ok((Vec::new(), done.failure)),
+    }
+}
+
+/// True when the next round may go better.
+fn may_pass(failure: &Failure) -> bool {
+    matches!(failure.exit, Exit::NotExecuted | Exit::RateLimit)
+}
+
+/// Waits for the next round; Ctrl-C ends the watch.
+async fn pause(wait: Duration) -> Result<(), Failure> {
+    let slept = async {
+        tokio::time::sleep(wait).await;
+        Ok(())
+    };
+    service::unless_interrupted(slept, Resume::Reads).await
+}
+
+/// Nothing follows, but perhaps the way back.
+fn is_over(status: &ParcelStatus) -> bool {
+    matches!(
+        status,
+        ParcelStatus::Delivered
+            | ParcelStatus::DeliveryFailed
+            | ParcelStatus::ReturnToSender
+            | ParcelStatus::Voided
+    )
+}
+
+/// The status in which each parcel was seen last.
+#[derive(Debug, Default)]
+struct Seen(HashMap<TrackingNumber, ParcelStatus>);
+
+impl Seen {
+    /// The places in the list of the parcels that have changed since they were seen last.
+    fn changes(&mut self, records: &[TrackingRecord]) -> Vec<usize> {
+        let mut changed = Vec::new();
+        for (place, record) in records.iter().enumerate() {
+            let before = self.0.insert(record.tracking_number.clone(), record.status.clone());
+            if before.as_ref() != Some(&record.status) {
+                changed.push(place);
+            }
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(number: &str, status: &str) -> TrackingRecord {
+        serde_json::from_value(serde_json::json!({"trackingNumber": number, "status": status,
+            "statusName": status, "estimatedDelivery": "2026-01-13T23:59:59-05:00"}))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_what_has_changed_is_a_change() {
+        let mut seen = Seen::default();
+        let (one, other) = ("SB-SUCCESS-0001", "SB-SUCCESS-0002");
+        let first = [record(one, "ORDERED"), record(other, "IN_TRANSIT")];
+        assert_eq!(seen.changes(&first), [0, 1]);
+        assert_eq!(seen.changes(&first), [0; 0]);
+        assert_eq!(seen.changes(&[record(one, "ORDERED"), record(other, "DELIVERED")]), [1]);
+    }
+}

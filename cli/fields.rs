@@ -1,0 +1,182 @@
+//! Fields of an order that are given on the command line, `receiver.address.city=Quito`, and put
+//! into the order's file or into an empty order. Whether they keep the rules is not decided here.
+
+use serde_json::{Map, Number, Value, json};
+
+use crate::{
+    failure::Failure,
+    input::{self, Source},
+    output, texts,
+};
+
+/// An order as a file, as fields, or both.
+#[derive(Debug)]
+pub(crate) struct OrderInput {
+    pub(crate) source: Option<Source>,
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A field and what it shall be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Field {
+    path: Vec<Step>,
+    value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Member(String),
+    Item(usize),
+}
+
+/// What is a number in an order; postal codes, phones and ids are texts, whatever they look like.
+const NUMBERS: [&str; 8] = [
+    "weightKg",
+    "weightLbs",
+    "lengthCm",
+    "widthCm",
+    "heightCm",
+    "declaredValue",
+    "quantity",
+    "unitFobValue",
+];
+
+/// More items than an order may have.
+const MOST_ITEMS: usize = 1000;
+
+impl OrderInput {
+    /// The order's JSON.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
+        let content = match &self.source {
+            Some(source) => source.read()?,
+            None => b"{}".to_vec(),
+        };
+        let order = serde_json::from_slice(input::without_mark(&content));
+        match order {
+            Ok(mut order) if !self.fields.is_empty() => {
+                self.fields.iter().for_each(|field| field.put(&mut order));
+                Ok(order.to_string().into_bytes())
+            }
+            // What is no JSON is told by the rules.
+            Ok(_) | Err(_) => Ok(content),
+        }
+    }
+}
+
+impl Field {
+    /// A field as it is typed: its path as faults spell it, and its value.
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        let wrong = || {
+            let values = [("value", &*output::without_keys(text)), ("option", "--set")];
+            Failure::usage(texts::UNFIT.with(&values), texts::FIELD_FORM)
+        };
+        let (path, value) = text.split_once('=').ok_or_else(wrong)?;
+        let path = steps(path).ok_or_else(wrong)?;
+        let is_number =
+            matches!(path.last(), Some(Step::Member(name)) if NUMBERS.contains(&&**name));
+        let number = serde_json::from_str::<Number>(value).ok().filter(|_| is_number);
+        Ok(Self { path, value: number.map_or_else(|| json!(value), Value::Number) })
+    }
+
+    fn put(&self, order: &mut Value) {
+        let mut place = order;
+        for step in &self.path {
+            place = match step {
+                Step::Member(name) => member(place, name),
+                Step::Item(index) => item(place, *index),
+            };
+        }
+        *place = self.value.clone();
+    }
+}
+
+/// A member of what becomes an object, if it was none.
+fn member<'a>(place: &'a mut Value, name: &str) -> &'a mut Value {
+    if !place.is_object() {
+        *place = Value::Object(Map::new());
+    }
+    &mut place[name]
+}
+
+/// An item of what becomes an array, if it was none; the array is made long enough first.
+fn item(place: &mut Value, index: usize) -> &mut Value {
+    if !place.is_array() {
+        *place = json!([]);
+    }
+    if let Some(items) = place.as_array_mut()
+        && items.len() <= index
+    {
+        items.resize(index + 1, json!({}));
+    }
+    &mut place[index]
+}
+
+/// The steps of `products[0].description`.
+fn steps(path: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for part in path.split('.') {
+        let (name, items) =
+            part.split_once('[').map_or((part, None), |(name, rest)| (name, Some(rest)));
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
+            return None;
+        }
+        steps.push(Step::Member(name.to_owned()));
+        if let Some(items) = items {
+            for index in items.strip_suffix(']')?.split("][") {
+                steps.push(Step::Item(index.parse().ok().filter(|index| *index < MOST_ITEMS)?));
+            }
+        }
+    }
+    Some(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(order: &Value, fields: &[&str]) -> Value {
+        let mut order = order.clone();
+        for field in fields {
+            Field::parse(field).unwrap().put(&mut order);
+        }
+        order
+    }
+
+    #[test]
+    fn fields_are_put_where_their_path_leads() {
+        let order = json!({"sender": {"fullName": "Ana"}, "products": [{"sku": "A"}]});
+        let fields = [
+            "sender.fullName=Eva = Ruiz",
+            "receiver.address.zipCode=170515",
+            "parcelDetails.weightKg=1.25",
+            "parcelDetails.declaredValue=much",
+            "products[0].quantity=2",
+            "products[1].description=",
+        ];
+        let expected = json!({"sender": {"fullName": "Eva = Ruiz"},
+            "receiver": {"address": {"zipCode": "170515"}},
+            "parcelDetails": {"weightKg": 1.25, "declaredValue": "much"},
+            "products": [{"sku": "A", "quantity": 2}, {"description": ""}]});
+        assert_eq!(with(&order, &fields), expected);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in [
+            "",
+            "a",
+            "=b",
+            "a..b=c",
+            ".a=b",
+            "a[=b",
+            "a[x]=b",
+            "a[-1]=b",
+            "a[1000]=b",
+            "a b=c",
+            "a]=b",
+            "a[0]x=1",
+        ] {
+            assert!(Field::parse(text).is_err(), "{text}");
+        }
+    }
+}

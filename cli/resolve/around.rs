@@ -1,0 +1,281 @@
+//! What the commands around shipping mean: watching, raw calls, the webhook receiver, profiles,
+//! checks, manuals.
+
+use std::time::Duration;
+
+use parcelo::{Client, TrackingNumber, Url, Webhook};
+
+use super::{Caller, Job, access::parsed};
+use crate::{
+    args::{Api, Config, Init, Listen, Man, Track},
+    commands::{Patient, Receiver, Request, Task, Watched},
+    dry_run::masked,
+    failure::Failure,
+    findings::{Check, State},
+    input::{self, Source},
+    output::{self, Events},
+    profiles::{Hidden, Profile, Profiles},
+    requests, settings, texts,
+};
+
+/// Seconds between two looks at watched parcels.
+const EVERY: u32 = 15;
+
+impl Caller {
+    pub(super) fn track(&self, track: Track) -> Result<Job, Failure> {
+        let numbers = requests::numbers(&self.typed(track.numbers)?)?;
+        let (client, history) = (self.client()?, track.history);
+        // A watch of requests that are not sent would never end.
+        if !track.watch.watch || self.dry_run.is_some() {
+            return Ok(Job::Track { client, numbers, history });
+        }
+        let every = Duration::from_secs(track.watch.every.unwrap_or(EVERY).into());
+        let watched = Watched { numbers, history, every, voice: self.voice };
+        Ok(Job::Watch { client, watched })
+    }
+
+    /// A label is drawn on a terminal, or where that is asked for; elsewhere its facts are of use.
+    pub(super) fn show(&self, number: TrackingNumber, draw: bool) -> Result<Job, Failure> {
+        let for_people = self.voice.format == crate::voice::Format::Table;
+        if draw && !for_people {
+            return Err(Failure::usage(texts::DRAWN_FOR_PEOPLE, texts::WITHOUT_DRAW));
+        }
+        let client = self.client()?;
+        if self.dry_run.is_some() || !for_people || !(draw || output::is_terminal()) {
+            return Ok(Job::ShowLabel { client, number });
+        }
+        Ok(Job::DrawLabel { client, number, columns: output::columns() })
+    }
+
+    pub(super) fn api(&self, api: Api) -> Result<Job, Failure> {
+        let data = api.data.as_deref().map(Source::of);
+        self.stdin_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
+        let body = data.map(|source| source.read()).transpose()?.map(Into::into);
+        let method = api.method.to_ascii_uppercase();
+        let request = Request { method, path: api.path, body };
+        Ok(Job::Api { client: self.client()?, request })
+    }
+
+    pub(super) fn listen(&self, listen: &Listen) -> Result<Job, Failure> {
+        self.refuse_dry_run()?;
+        let secret = match listen.secret.as_deref() {
+            Some("-") => {
+                self.stdin_once(1)?;
+                input::line()?
+            }
+            Some(secret) => secret.to_owned(),
+            None => std::env::var("PARCELO_WEBHOOK_SECRET").unwrap_or_default(),
+        };
+        let secrets: Vec<_> =
+            secret.split([',', ' ', '\n', '\r']).filter(|one| !one.is_empty()).collect();
+        if secrets.is_empty() {
+            return Err(Failure::usage(texts::NO_SECRET, texts::GIVE_SECRET));
+        }
+        let webhook = Webhook::new(secrets)
+            .map_err(|_| Failure::usage(texts::BAD_SECRET, texts::GIVE_SECRET))?;
+        let forward_to = listen.forward_to.as_deref().map(target).transpose()?;
+        let receiver =
+            Receiver { port: listen.port, webhook, forward_to, events: Events(self.voice) };
+        Ok(Job::Listen { receiver })
+    }
+
+    /// Nothing can be shown instead of what is not a request to the service.
+    fn refuse_dry_run(&self) -> Result<(), Failure> {
+        match self.dry_run {
+            Some(_) => Err(Failure::usage(texts::NO_DRY_RUN, texts::SEE_HELP)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn config(self, config: Config) -> Result<Job, Failure> {
+        self.refuse_dry_run()?;
+        let task = match config {
+            Config::Path => Task::Path,
+            Config::List => Task::List { profiles: self.into_profiles()? },
+            Config::Use(choice) => {
+                let profiles = self.into_profiles()?;
+                if !profiles.all.contains_key(&choice.name) {
+                    let name = output::without_keys(&choice.name);
+                    let message = texts::NO_PROFILE.with(&[("name", &name)]);
+                    return Err(Failure::usage(message, texts::SEE_PROFILES));
+                }
+                Task::Use { profiles, name: choice.name }
+            }
+            Config::Init(init) => self.init(init)?,
+        };
+        Ok(Job::Config { task: Box::new(task) })
+    }
+
+    /// A new profile: what flags and variables do not say is asked for.
+    fn init(self, init: Init) -> Result<Task, Failure> {
+        let name = init.name.or_else(|| self.settings.asked.clone());
+        let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
+        if !is_name(&name) {
+            let name = output::without_keys(&name);
+            let message = texts::BAD_PROFILE_NAME.with(&[("name", &name)]);
+            return Err(Failure::usage(message, texts::SEE_HELP));
+        }
+        let known = self.settings.profiles()?.is_some_and(|all| all.all.contains_key(&name));
+        if known && !init.force {
+            let message = texts::PROFILE_EXISTS.with(&[("name", &name)]);
+            return Err(Failure::usage(message, texts::FORCE));
+        }
+        let base_url = self.asked_address()?;
+        let key = parsed(&self.asked_key()?)?;
+        let profile = Profile {
+            base_url: Some(base_url.clone()),
+            api_key: Some(Hidden(key.secret().to_owned())),
+            language: self.global.lang.map(Into::into),
+            output: self.global.output,
+        };
+        let client = Client::builder(key).base_url(&base_url)?.build()?;
+        let profiles = self.into_profiles()?;
+        Ok(Task::Init { profiles, name, profile, client: Box::new(client) })
+    }
+
+    fn asked_address(&self) -> Result<String, Failure> {
+        let given = self.global.base_url.as_deref().map(str::trim);
+        if let Some(address) = given.filter(|address| !address.is_empty()) {
+            return Ok(address.to_owned());
+        }
+        if !output::can_ask() {
+            return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
+        }
+        output::ask(texts::ASK_ADDRESS, self.voice);
+        Ok(input::line()?.trim().to_owned())
+    }
+
+    /// The key, typed unseen or from standard input; it is never an argument.
+    fn asked_key(&self) -> Result<String, Failure> {
+        if self.global.api_key_stdin {
+            return input::line();
+        }
+        if !output::can_ask() {
+            return Err(Failure::usage(texts::NO_ONE_TO_ASK, texts::KEY_TO_INIT));
+        }
+        output::ask(texts::ASK_KEY, self.voice);
+        input::unseen_line()
+    }
+
+    fn into_profiles(self) -> Result<Profiles, Failure> {
+        match self.settings.file {
+            Some(Ok(profiles)) => Ok(profiles),
+            Some(Err(fault)) => Err(Failure::from(&fault)),
+            None => Err(Failure::usage(texts::NO_HOME, texts::SET_HOME)),
+        }
+    }
+
+    pub(super) fn doctor(self) -> Result<Job, Failure> {
+        self.refuse_dry_run()?;
+        let (address, key) = (self.address(), self.key());
+        let fits = match (&address, &key) {
+            (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
+            (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
+        };
+        let profile = self.profile_check();
+        let broken = matches!(profile.state, State::Failed(_));
+        let mut checks = vec![profile];
+        checks.push(match address {
+            Err(_) if broken => skipped("address", texts::CHECK_ADDRESS_OF),
+            address => check("address", texts::CHECK_ADDRESS_OF, address.map(|url| shown(&url))),
+        });
+        checks.push(match key {
+            Err(_) if broken => skipped("key", texts::CHECK_API_KEY),
+            key => check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&masked(key.secret())))),
+        });
+        checks.push(match &fits {
+            Some(Ok(client)) => {
+                let detail = as_is(client.environment().code());
+                Check::fine("environment", texts::ENVIRONMENT, detail)
+            }
+            Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
+            None => skipped("environment", texts::ENVIRONMENT),
+        });
+        let patient = Patient { checks, client: fits.and_then(Result::ok) };
+        Ok(Job::Doctor { patient: Box::new(patient) })
+    }
+
+    fn profile_check(&self) -> Check {
+        let seen = self.settings.profile().and_then(|_| {
+            let (name, profiles) = (self.settings.name()?, self.settings.profiles()?);
+            Ok(match profiles.filter(|profiles| profiles.file.exists()) {
+                Some(profiles) => {
+                    let file = profiles.file.to_string_lossy();
+                    texts::PROFILE_OF.with(&[("name", &*name), ("file", &*file)])
+                }
+                None => texts::NO_CONFIG.into(),
+            })
+        });
+        let check = check("profile", texts::PROFILE, seen);
+        if self.settings.are_exposed() { check.warning(texts::CHMOD) } else { check }
+    }
+
+    pub(super) fn man(&self, man: Man) -> Result<Job, Failure> {
+        let language = self.voice.language;
+        match man.dir {
+            Some(_) if !man.command.is_empty() => {
+                Err(Failure::usage(texts::PAGES_OR_PAGE, texts::SEE_HELP))
+            }
+            Some(folder) => Ok(Job::ManPages { folder, language }),
+            None => Ok(Job::Man { command: man.command, language }),
+        }
+    }
+}
+
+fn check(name: &'static str, title: texts::Text, seen: Result<texts::Said, Failure>) -> Check {
+    match seen {
+        Ok(detail) => Check::fine(name, title, detail),
+        Err(why) => Check::failed(name, title, &why),
+    }
+}
+
+fn skipped(name: &'static str, title: texts::Text) -> Check {
+    Check::skipped(name, title, texts::NOT_REACHED)
+}
+
+fn as_is(text: &str) -> texts::Said {
+    texts::AS_IS.with(&[("value", text)])
+}
+
+/// An address; who it would sign in as is nobody's business.
+fn shown(address: &str) -> texts::Said {
+    let host = address.rsplit('@').next().unwrap_or_default();
+    let address =
+        if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
+    as_is(&output::without_keys(&address))
+}
+
+/// A profile's name can be typed, and needs no quotes in a shell or in the file.
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let prefix = parcelo::Environment::ALL.map(parcelo::Environment::key_prefix);
+    (1..=64).contains(&name.len())
+        && name.chars().all(fits)
+        && !name.starts_with('-')
+        && !prefix.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn target(address: &str) -> Result<Url, Failure> {
+    let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| {
+        let address = output::without_keys(address);
+        let values = [("value", &*address), ("option", "--forward-to")];
+        Failure::usage(texts::UNFIT.with(&values), texts::SEE_HELP)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_s_name_is_plain_and_no_key() {
+        for name in ["default", "live-2", "a_b", "X"] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "x".repeat(65);
+        for name in ["", "-x", "a b", "a.b", "ñ", "pk_test_abc", "pk_live_", &long] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! One order: created, its label saved, and each kind of failure told apart. Run it twice: the key
+//! follows from the order's id, so there is one parcel.
+//!
+//! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example create_order -- 1001`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
+
+use std::{env, error::Error, process::ExitCode};
+
+use parcelo::{
+    Client, CountryCode, ErrorKind, IdType, IdempotencyKey, LabelFormat, OrderRequest, Outcome,
+    Product, Receiver, ReceiverAddress, Sender, SenderAddress,
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Err(error) = run().await else { return ExitCode::SUCCESS };
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let client = Client::from_env()?;
+    let id = env::args().nth(1).ok_or("say which order: create_order ID")?;
+    let order = order(&id)?; // checked by the server's own rules before anything is sent
+    let created = client.orders().create(&order).await.inspect_err(|error| match error.kind() {
+        ErrorKind::Validation => {
+            for fault in error.field_faults() {
+                eprintln!("correct {}: {}", fault.field, fault.message);
+            }
+        }
+        ErrorKind::Authentication => eprintln!("look at PARCELO_API_KEY"),
+        _ if error.may_have_executed() => eprintln!("it may exist: run this again, it is safe"),
+        _ => eprintln!("nothing was created"),
+    })?;
+    let number = &created.parcel.tracking_number;
+    match created.outcome() {
+        Outcome::Created => println!("{number} is new"),
+        Outcome::Replayed => println!("{number} was created before"),
+    }
+    let label = client.labels().download(number, LabelFormat::Pdf).save_in(".").await?;
+    println!("its label is {}", label.display());
+    Ok(())
+}
+
+fn order(id: &str) -> Result<OrderRequest, Box<dyn Error>> {
+    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
+    let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC);
+    let receiver = Receiver::new("Luis Paredes", "+593991234567", to.province("Pichincha"));
+    Ok(OrderRequest::builder()
+        .idempotency_key(IdempotencyKey::derive("my-shop", id))
+        .external_order_id(id)
+        .sender(Sender::new("Ana Ruiz", "+13055550100", from))
+        .receiver(receiver.national_id(IdType::Cedula, "1714307103"))
+        .weight_kg("1.25".parse()?)
+        .declared_value("45.50".parse()?)
+        .product(Product::new("Cotton shirt", 2, "22.75".parse()?).hs_code("610910"))
+        .build()?)
+}

@@ -1,0 +1,60 @@
+//! A CSV file of orders, several on their way at once. Keys follow from the ids in the file, so
+//! importing it again within 24 hours, after a crash or by mistake, creates nothing twice.
+//!
+//! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example import_orders -- examples/orders.csv`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
+
+use std::{env, error::Error, process::ExitCode};
+
+use parcelo::{
+    Client, CountryCode, IdType, IdempotencyKey, OrderRequest, Product, Receiver, ReceiverAddress,
+    Sender, SenderAddress,
+};
+
+/// One line: id, name, phone, cédula, street, city, province, weight in kg, item, value in USD.
+type Row = [String; 10];
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Err(error) = run().await else { return ExitCode::SUCCESS };
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let client = Client::from_env()?;
+    let file = env::args().nth(1).ok_or("say which file: import_orders FILE.csv")?;
+    let mut orders = Vec::new();
+    for (row, line) in (1..).zip(csv::Reader::from_path(file)?.deserialize::<Row>()) {
+        let order = line.map_err(Into::into).and_then(order);
+        orders.push(order.map_err(|fault| format!("nothing was sent: row {row}: {fault}"))?);
+    }
+    let (mut results, mut failed) = (client.orders().create_many(orders).concurrency(8), 0);
+    while let Some((place, result)) = results.next().await {
+        let row = place + 1;
+        match result {
+            // `Created`, or `Replayed` when an earlier run had created it.
+            Ok(it) => println!("row {row}: {} {:?}", it.parcel.tracking_number, it.outcome()),
+            Err(error) => {
+                eprintln!("row {row}: {error}");
+                failed += 1;
+            }
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} failed: import the file again").into()) }
+}
+
+fn order(row: Row) -> Result<OrderRequest, Box<dyn Error>> {
+    let [id, name, phone, cedula, street, city, province, weight, item, value] = row;
+    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
+    let to = ReceiverAddress::new(street, city, CountryCode::EC).province(province);
+    Ok(OrderRequest::builder()
+        .idempotency_key(IdempotencyKey::derive("my-shop", &id))
+        .external_order_id(&id)
+        .sender(Sender::new("Ana Ruiz", "+13055550100", from))
+        .receiver(Receiver::new(name, phone, to).national_id(IdType::Cedula, cedula))
+        .weight_kg(weight.parse()?)
+        .declared_value(value.parse()?)
+        .product(Product::new(item, 1, value.parse()?))
+        .build()?)
+}

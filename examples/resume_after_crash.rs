@@ -1,0 +1,59 @@
+//! Orders that are each shipped once, although the program may die at any moment: they are written
+//! down, keys included, before the first is sent. Interrupt it and start it again: it goes on.
+//!
+//! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example resume_after_crash -- journal.jsonl`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
+
+use std::{env, error::Error, fs, io::Write, process::ExitCode};
+
+use parcelo::{
+    Client, CountryCode, IdType, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender,
+    SenderAddress,
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Err(error) = run().await else { return ExitCode::SUCCESS };
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let client = Client::from_env()?;
+    let journal = env::args().nth(1).ok_or("say where orders are kept: resume_after_crash FILE")?;
+    if !fs::exists(&journal)? {
+        write_down(&journal, &[order("1001")?, order("1002")?, order("1003")?])?;
+    }
+    // No key was sent before. The service forgets a key after 24 hours; the client knows, and refuses.
+    let written = fs::metadata(&journal)?.modified()?;
+    for line in fs::read_to_string(&journal)?.lines() {
+        let mut order: OrderRequest = serde_json::from_str(line)?;
+        order.idempotency_key = order.idempotency_key.sent_before(written.into());
+        let created = client.orders().create(&order).await?;
+        println!("{} {:?}", created.parcel.tracking_number, created.outcome());
+    }
+    Ok(fs::remove_file(journal)?) // all done: the next run is about new orders
+}
+
+/// The journal is there whole, or not at all.
+fn write_down(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Error>> {
+    let draft = format!("{journal}.draft");
+    let mut file = fs::File::create(&draft)?;
+    orders.iter().try_for_each(|order| writeln!(file, "{}", serde_json::to_string(order)?))?;
+    file.sync_all()?;
+    Ok(fs::rename(draft, journal)?)
+}
+
+fn order(id: &str) -> Result<OrderRequest, Box<dyn Error>> {
+    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
+    let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC);
+    let receiver = Receiver::new("Luis Paredes", "+593991234567", to.province("Pichincha"));
+    Ok(OrderRequest::builder()
+        .idempotency_key(IdempotencyKey::random())
+        .external_order_id(id)
+        .sender(Sender::new("Ana Ruiz", "+13055550100", from))
+        .receiver(receiver.national_id(IdType::Cedula, "1714307103"))
+        .weight_kg("1.25".parse()?)
+        .declared_value("45.50".parse()?)
+        .build()?)
+}

@@ -1,0 +1,375 @@
+//! Runs every example as its reader would: a process, with key and address in its environment,
+//! against the real service. The clock is moved, the "crash" is a kill.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
+};
+
+use parcelo::{
+    ApiKey, Client, ErrorCode, IdempotencyKey, Operation, OrderRequest, ParcelStatus,
+    TrackingNumber, webhook::Secret,
+};
+use parcelo_server::{
+    core::sample,
+    mock::{Clock, MockServer},
+};
+use tempfile::TempDir;
+
+/// A server, and a folder in which examples run.
+struct Shop {
+    server: MockServer,
+    key: String,
+    folder: TempDir,
+}
+
+impl Shop {
+    async fn open() -> Self {
+        let clock = Clock::frozen("2026-01-05T08:00:00Z");
+        Self::around(MockServer::builder().clock(clock).start().await)
+    }
+
+    fn around(server: MockServer) -> Self {
+        let key = server.key().countries(["EC"]).issue().secret().to_owned();
+        Self { server, key, folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn example(&self, name: &str, arguments: &[&str]) -> Command {
+        let mut command = bare(name);
+        command.args(arguments).current_dir(&self.folder);
+        command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", self.server.url());
+        command
+    }
+
+    /// What an example says when it succeeds.
+    fn run(&self, name: &str, arguments: &[&str]) -> String {
+        let output = self.example(name, arguments).output().unwrap();
+        assert!(output.status.success(), "{name}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What an example says when it fails.
+    fn fail(&self, name: &str, arguments: &[&str]) -> String {
+        complaint(&self.example(name, arguments).output().unwrap())
+    }
+
+    fn client(&self) -> Client {
+        self.server.client(&ApiKey::parse(&self.key).unwrap())
+    }
+
+    async fn parcels(&self) -> u64 {
+        self.client().parcels().list().await.unwrap().meta.total
+    }
+
+    async fn order(&self, number: &str) -> TrackingNumber {
+        let number = TrackingNumber::parse(number).unwrap();
+        let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
+        order.idempotency_key = IdempotencyKey::derive("examples", number.as_str());
+        order.tracking_number = Some(number.clone());
+        self.client().orders().create(&order).await.unwrap();
+        number
+    }
+}
+
+/// An example without anything in its environment.
+fn bare(name: &str) -> Command {
+    // Cargo builds the examples beside the tests: target/debug/deps/it, target/debug/examples/NAME.
+    let folder = env::current_exe().unwrap();
+    let folder = folder.parent().and_then(Path::parent).unwrap().join("examples");
+    let program = folder.join(name).with_extension(env::consts::EXE_EXTENSION);
+    assert!(program.exists(), "first: cargo build -p parcelo-examples --examples");
+    let mut command = Command::new(program);
+    for variable in ["PARCELO_API_KEY", "PARCELO_BASE_URL", "PARCELO_WEBHOOK_SECRETS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// What a program that failed says: at least a line, no panic, nothing of Rust's own.
+fn complaint(output: &Output) -> String {
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(!said.is_empty() && !said.contains("panicked") && !said.contains("Error {"), "{said}");
+    said
+}
+
+fn start(mut command: Command) -> (Child, impl Iterator<Item = String>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines.map(Result::unwrap))
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+const CALLERS: [(&str, &str); 4] = [
+    ("create_order", "1001"),
+    ("import_orders", "orders.csv"),
+    ("track_until_delivered", "SB-SUCCESS-0001"),
+    ("resume_after_crash", "journal.jsonl"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_key_an_example_says_so_and_fails() {
+    let shop = Shop::open().await;
+    for (name, argument) in CALLERS {
+        let run = |key: Option<&str>, url: &str| {
+            let mut command = bare(name);
+            command.arg(argument).current_dir(&shop.folder).env("PARCELO_BASE_URL", url);
+            key.map(|key| command.env("PARCELO_API_KEY", key));
+            complaint(&command.output().unwrap())
+        };
+        assert_eq!(run(None, shop.server.url()), "PARCELO_API_KEY is not set.\n", "{name}");
+        let typo = run(Some("pk_test_typo"), shop.server.url());
+        assert_eq!(typo, "PARCELO_API_KEY holds no API key; check it for typos.\n", "{name}");
+        let address = run(Some(&shop.key), "nowhere");
+        assert_eq!(address, "The base URL is not an http or https address.\n", "{name}");
+        assert!(shop.example(name, &[]).output().unwrap().status.code() == Some(1), "{name}");
+    }
+    assert_eq!(
+        complaint(&bare("webhook_receiver").output().unwrap()),
+        "set PARCELO_WEBHOOK_SECRETS\n"
+    );
+    assert_eq!(shop.parcels().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_order_creates_one_parcel_however_often_it_runs() {
+    let shop = Shop::open().await;
+    let first = shop.run("create_order", &["1001"]);
+    let number = first.split(' ').next().unwrap();
+    assert_eq!(first, format!("{number} is new\nits label is ./{number}.pdf\n"));
+    assert!(
+        fs::read(shop.folder.path().join(format!("{number}.pdf"))).unwrap().starts_with(b"%PDF")
+    );
+    let again = shop.run("create_order", &["1001"]);
+    assert!(again.starts_with(&format!("{number} was created before\n")), "{again}");
+    assert_eq!(shop.parcels().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_order_says_what_a_failure_means() {
+    let shop = Shop::open().await;
+    let table = [
+        (ErrorCode::AuthInvalidApiKey, "look at PARCELO_API_KEY\nAUTH_INVALID_API_KEY (401): "),
+        (ErrorCode::ValidationFailed, "VALIDATION_FAILED (400): "),
+        (
+            ErrorCode::ServiceUnavailable,
+            "it may exist: run this again, it is safe\nSERVICE_UNAVAILABLE (503): ",
+        ),
+        (ErrorCode::AuthCountryNotAllowed, "nothing was created\nAUTH_COUNTRY_NOT_ALLOWED (403): "),
+    ];
+    for (code, said) in table {
+        shop.server.faults().on(Operation::CreateOrder).error(code);
+        let complaint = shop.fail("create_order", &["1001"]);
+        assert!(complaint.starts_with(said), "{complaint}");
+        shop.server.faults().clear();
+    }
+    shop.server.faults().on(Operation::CreateOrder).after_commit().close();
+    let dark = shop.fail("create_order", &["1001"]);
+    assert!(dark.starts_with("it may exist: run this again, it is safe\n"), "{dark}");
+    shop.server.faults().clear();
+    assert!(shop.run("create_order", &["1001"]).contains(" was created before\n"));
+    assert_eq!(shop.parcels().await, 1);
+    let long = shop.fail("create_order", &[&"9".repeat(101)]);
+    assert_eq!(long, "the request breaks the rules: externalOrderId TOO_LONG\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn import_orders_says_which_rows_an_earlier_run_created() {
+    let shop = Shop::open().await;
+    fs::copy(file("orders.csv"), shop.folder.path().join("orders.csv")).unwrap();
+    shop.server.faults().on(Operation::CreateOrder).nth(2).error(ErrorCode::AuthCountryNotAllowed);
+    let output = shop.example("import_orders", &["orders.csv"]).output().unwrap();
+    assert!(complaint(&output).ends_with("1 failed: import the file again\n"), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap().matches("Created").count(), 2);
+    let second = shop.run("import_orders", &["orders.csv"]);
+    let outcomes = |word| second.lines().filter(|line| line.ends_with(word)).count();
+    assert_eq!((outcomes("Created"), outcomes("Replayed")), (1, 2), "{second}");
+    assert!(second.contains("row 1: ") && second.contains("row 3: "), "{second}");
+    assert_eq!(shop.run("import_orders", &["orders.csv"]).matches("Replayed").count(), 3);
+    assert_eq!(shop.parcels().await, 3);
+    shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn import_orders_sends_nothing_of_a_file_with_a_wrong_row() {
+    let shop = Shop::open().await;
+    let good = fs::read_to_string(file("orders.csv")).unwrap();
+    let table = [
+        (good.replace("1.25", "heavy"), "nothing was sent: row 1: "),
+        (
+            good.replace("+593987654321", "12"),
+            "nothing was sent: row 2: the request breaks the rules: receiver.phone ",
+        ),
+        (good.replace(",39.90", ""), "nothing was sent: row 3: "),
+    ];
+    for (text, said) in table {
+        fs::write(shop.folder.path().join("orders.csv"), text).unwrap();
+        let complaint = shop.fail("import_orders", &["orders.csv"]);
+        assert!(complaint.starts_with(said), "{complaint}");
+    }
+    assert_eq!(shop.parcels().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn track_until_delivered_tells_each_event_once_and_ends() {
+    let shop = Shop::open().await;
+    let journeys = [
+        (
+            "SB-SUCCESS-0001",
+            [
+                "Order created",
+                "Label generated",
+                "In customs clearance",
+                "In transit",
+                "Out for delivery",
+                "Delivered",
+            ]
+            .as_slice(),
+            Some(0),
+        ),
+        (
+            "SB-RTS-0001",
+            [
+                "Order created",
+                "Label generated",
+                "In transit",
+                "Delivery attempted",
+                "Returning to sender",
+            ]
+            .as_slice(),
+            Some(1),
+        ),
+    ];
+    for (number, events, code) in journeys {
+        shop.order(number).await;
+        let (mut child, mut lines) =
+            start(shop.example("track_until_delivered", &[number, "0.02"]));
+        for (place, event) in events.iter().enumerate() {
+            if place > 1 {
+                shop.server.clock().advance(Duration::from_secs(5 * 60)).await;
+            }
+            let line = lines.next().unwrap();
+            assert!(line.contains(&format!("  {event}  ")), "{line}");
+        }
+        assert_eq!((lines.next(), child.wait().unwrap().code()), (None, code), "{number}");
+    }
+    assert!(
+        shop.fail("track_until_delivered", &["SB-NOBODY-0001"])
+            .starts_with("PARCEL_NOT_FOUND (404)")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhook_receiver_believes_what_is_signed_and_does_it_once() {
+    let clock = Clock::system();
+    let shop = Shop::around(MockServer::builder().clock(clock).start().await);
+    let secret = shop.server.webhook_inbox().elsewhere("http://127.0.0.1:9/").expose();
+    let old = Secret::from_random(&[7; 32]).expose();
+    let mut receiver = shop.example("webhook_receiver", &["127.0.0.1:0"]);
+    receiver.env("PARCELO_WEBHOOK_SECRETS", format!("{secret},{old}"));
+    let (mut child, mut lines) = start(receiver);
+    let url = lines.next().unwrap().split_off("listening on ".len());
+    assert_eq!(
+        shop.server.webhook_inbox().events(["parcel.created"]).elsewhere(&url).expose(),
+        secret
+    );
+
+    let number = shop.order("SB-NORMAL-0001").await;
+    shop.server.put_status(&number, ParcelStatus::PickedUp).await.unwrap();
+    let said = [lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap()];
+    assert_eq!(
+        said,
+        [
+            format!("{number} is new"),
+            format!("{number} is LABEL_GENERATED"),
+            format!("{number} is PICKED_UP"),
+        ]
+    );
+    let secret = Secret::parse(&secret).unwrap();
+    let now = shop.server.clock().now().timestamp();
+    let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
+    let send = |secret: &Secret, sent: i64| {
+        let signature = secret.sign("evt_1", sent, body);
+        let signed = format!(
+            "webhook-id: evt_1\r\nwebhook-timestamp: {sent}\r\nwebhook-signature: {signature}\r\n"
+        );
+        post(&url, &signed, body)
+    };
+    assert_eq!(
+        send(&Secret::from_random(&[8; 32]), now),
+        "HTTP/1.1 400 Bad Request",
+        "a stranger's"
+    );
+    assert_eq!(send(&secret, now - 301), "HTTP/1.1 400 Bad Request", "too old");
+    assert_eq!(send(&secret, now), "HTTP/1.1 204 No Content", "in order");
+    assert_eq!(send(&secret, now), "HTTP/1.1 400 Bad Request", "a copy");
+    assert_eq!(send(&secret, now + 1), "HTTP/1.1 204 No Content", "a new attempt, not done again");
+    child.kill().unwrap();
+    assert_eq!(lines.collect::<Vec<_>>(), ["nothing to do about webhook.test"]);
+    let refused = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    child.wait().unwrap();
+    let reasons: Vec<_> = refused.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
+    assert!(reasons[0].contains("no signature fits") && reasons[2].contains("copy"), "{refused}");
+}
+
+/// The first line of the answer.
+fn post(url: &str, headers: &str, body: &[u8]) -> String {
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST / HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}\r\n{headers}\r\n"
+    )
+    .unwrap();
+    stream.write_all(body).unwrap();
+    BufReader::new(stream).lines().next().unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resume_after_crash_ships_each_order_once() {
+    let shop = Shop::open().await;
+    let create = || shop.server.faults().on(Operation::CreateOrder);
+    create().nth(2).after_commit().latency(Duration::from_secs(3600));
+    let (mut child, mut lines) = start(shop.example("resume_after_crash", &["journal.jsonl"]));
+    assert!(lines.next().unwrap().ends_with(" Created"));
+    while shop.parcels().await < 2 {
+        tokio::task::yield_now().await;
+    }
+    child.kill().unwrap(); // the second order exists, and the program does not know it
+    child.wait().unwrap();
+    assert_eq!(lines.next(), None);
+
+    let second = shop.run("resume_after_crash", &["journal.jsonl"]);
+    let outcomes: Vec<_> = second.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(outcomes, ["Replayed", "Replayed", "Created"]);
+    assert_eq!(shop.parcels().await, 3);
+    assert!(!shop.folder.path().join("journal.jsonl").exists());
+    shop.run("resume_after_crash", &["journal.jsonl"]);
+    assert_eq!(shop.parcels().await, 6, "new orders have new keys");
+    shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resume_after_crash_refuses_keys_that_the_service_has_forgotten() {
+    let shop = Shop::open().await;
+    let journal = shop.folder.path().join("journal.jsonl");
+    shop.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);
+    shop.fail("resume_after_crash", &["journal.jsonl"]);
+    shop.server.faults().clear();
+    let file = fs::File::options().write(true).open(&journal).unwrap();
+    let written = file.metadata().unwrap().modified().unwrap();
+    file.set_modified(written - Duration::from_secs(25 * 3600)).unwrap();
+    let late = shop.fail("resume_after_crash", &["journal.jsonl"]);
+    assert!(late.contains("24 hours"), "{late}");
+    assert!(journal.exists());
+    assert_eq!(shop.parcels().await, 0);
+}

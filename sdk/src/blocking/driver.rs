@@ -1,0 +1,192 @@
+//! The thread of a blocking client: it runs timers and connections, while the caller's own thread
+//! runs the call and sleeps when there is nothing to do.
+//!
+//! The call stays with its caller so that it may borrow, and so that a caller inside a runtime waits
+//! for a runtime that nobody holds up.
+
+use std::{
+    convert::Infallible,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+};
+
+use futures_util::future::{Either, select};
+use tokio::{
+    runtime::{self, Handle},
+    sync::mpsc,
+    task::unconstrained,
+};
+
+use crate::{Error, ErrorKind};
+
+/// The thread runs as long as a clone of this is there.
+#[derive(Debug, Clone)]
+pub(super) struct Driver {
+    runtime: Handle,
+    /// Carries nothing: each side sees the other one go.
+    thread: mpsc::Sender<Infallible>,
+}
+
+impl Driver {
+    /// Starts the thread.
+    pub(super) fn start() -> Result<Self, Error> {
+        const NO_THREAD: (&str, &str) = (
+            "The client's thread could not be started.",
+            "No se pudo iniciar el hilo del cliente.",
+        );
+        let refused = |fault| Error::config(NO_THREAD).because(fault);
+        let runtime =
+            runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
+        let (thread, callers) = mpsc::channel(1);
+        let driver = Self { runtime: runtime.handle().clone(), thread };
+        let run = move || {
+            // It goes before the runtime does: a caller must not meet timers without one.
+            let mut callers = callers;
+            runtime.block_on(callers.recv());
+        };
+        thread::Builder::new().name("parcelo".to_owned()).spawn(run).map_err(refused)?;
+        Ok(driver)
+    }
+
+    /// Waits for a future on the calling thread.
+    ///
+    /// Errors when the thread that would bring it on has ended.
+    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Error> {
+        const NO_LONGER: (&str, &str) = (
+            "The client's thread has ended: make a new client.",
+            "El hilo del cliente terminó: cree un cliente nuevo.",
+        );
+        let ended = || Error::new(ErrorKind::Network, NO_LONGER);
+        if self.thread.is_closed() {
+            return Err(ended());
+        }
+        let _context = self.runtime.enter();
+        // Inside a task, its budget would run out, and only a task that comes back gets a new one.
+        match block_on(unconstrained(select(pin!(self.thread.closed()), pin!(future)))) {
+            Either::Right((output, _)) => Ok(output),
+            Either::Left(_) => Err(ended().with(|inner| inner.may_have_executed = true)),
+        }
+    }
+
+    /// Waits for a call.
+    pub(super) fn call<T>(
+        &self,
+        call: impl IntoFuture<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.wait(async { call.await })?
+    }
+}
+
+/// A thread that sleeps until its future can go on.
+struct Sleeper {
+    thread: Thread,
+    /// A call within a call sleeps on the same thread, and each must know its own waking.
+    woken: AtomicBool,
+}
+
+impl Sleeper {
+    fn sleep(&self) {
+        while !self.woken.swap(false, Ordering::Acquire) {
+            thread::park();
+        }
+    }
+}
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let sleeper = Arc::new(Sleeper { thread: thread::current(), woken: AtomicBool::new(false) });
+    let waker = Waker::from(Arc::clone(&sleeper));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => sleeper.sleep(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, time::Duration};
+
+    use futures_util::future::join;
+    use tokio::time;
+
+    use super::*;
+
+    const MOMENT: Duration = Duration::from_millis(1);
+
+    /// Its timer is the one of the runtime that it is first polled in.
+    async fn sleep(time: Duration) {
+        time::sleep(time).await;
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_an_error() {
+        let (thread, callers) = mpsc::channel(1);
+        drop(callers);
+        let driver = Driver { thread, ..Driver::start().unwrap() };
+        let error = driver.wait(sleep(MOMENT)).unwrap_err();
+        assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Network, false));
+    }
+
+    #[test]
+    fn a_thread_that_ends_meanwhile_is_an_error_too() {
+        let (thread, callers) = mpsc::channel(1);
+        let driver = Driver { thread, ..Driver::start().unwrap() };
+        let ends = async {
+            drop(callers);
+            pending::<()>().await;
+        };
+        assert!(driver.wait(ends).unwrap_err().may_have_executed());
+    }
+
+    #[test]
+    fn the_thread_ends_with_the_last_clone() {
+        let driver = Driver::start().unwrap();
+        let (told, ended) = std::sync::mpsc::channel();
+        let life = told.clone();
+        drop(told);
+        driver.runtime.spawn(async move {
+            let _life = life;
+            pending::<()>().await;
+        });
+        let clone = driver.clone();
+        drop(driver);
+        clone.wait(sleep(MOMENT)).unwrap();
+        drop(clone);
+        assert_eq!(ended.recv(), Err::<(), _>(std::sync::mpsc::RecvError));
+    }
+
+    #[test]
+    fn a_wait_within_a_wait_takes_no_waking_from_the_outer_one() {
+        let driver = Driver::start().unwrap();
+        let inner = async { driver.wait(sleep(20 * MOMENT)).unwrap() };
+        // The first of them is done while the second holds the thread.
+        driver.wait(join(sleep(MOMENT), inner)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_task_that_waits_has_no_budget_to_run_out_of() {
+        let driver = Driver::start().unwrap();
+        for _ in 0..200 {
+            driver.wait(sleep(Duration::ZERO)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Labels, and their files: in memory, on disk, or as something to read from.
+
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use bytes::{Buf, Bytes};
+
+use super::{Client, driver::Driver};
+use crate::{
+    Error, LabelFormat, LabelMetadata, LabelStream, Reply, ReprintRequest, TrackingNumber, client,
+};
+
+/// Labels: [`Client::labels`].
+#[derive(Debug, Clone, Copy)]
+pub struct Labels<'a> {
+    client: &'a Client,
+}
+
+impl Client {
+    /// Labels.
+    pub fn labels(&self) -> Labels<'_> {
+        Labels { client: self }
+    }
+}
+
+impl<'a> Labels<'a> {
+    /// A label file, at most 16 MiB; say where it shall go:
+    /// [`Labels::download`](crate::Labels::download).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// use parcelo::LabelFormat;
+    ///
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
+    /// let label = client.labels().download(&number, LabelFormat::Pdf);
+    /// let mut printer = Vec::new();
+    /// std::io::copy(&mut label.reader()?, &mut printer)?;
+    /// assert!(printer.starts_with(b"%PDF"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
+        let Client { client, driver } = self.client;
+        LabelDownload { file: client.labels().download(number, format), driver }
+    }
+
+    /// A label file by its link, which opens without the API key:
+    /// [`Labels::download_link`](crate::Labels::download_link).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let directory = tempfile::tempdir()?;
+    /// let created = client.orders().create(&order)?;
+    /// let label = client.labels().download_link(&created.parcel.label_url)?;
+    /// println!("{}", label.save_in(&directory)?.display());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
+        let Client { client, driver } = self.client;
+        Ok(LabelDownload { file: client.labels().download_link(link)?, driver })
+    }
+
+    /// What is known about a label: [`Labels::metadata`](crate::Labels::metadata).
+    pub fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
+        self.client.driver.call(self.client.client.labels().metadata(number))
+    }
+
+    /// Makes a label anew: [`Labels::reprint`](crate::Labels::reprint).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// use parcelo::{IdempotencyKey, ReprintRequest};
+    ///
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
+    /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
+    /// client.labels().reprint(&number, &request)?;
+    /// assert_eq!(client.labels().metadata(&number)?.reprint_count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reprint(
+        self,
+        number: &TrackingNumber,
+        request: &ReprintRequest,
+    ) -> Result<Reply<LabelMetadata>, Error> {
+        self.client.driver.call(self.client.client.labels().reprint(number, request))
+    }
+}
+
+/// A label file that is about to be downloaded.
+#[derive(Debug, Clone)]
+#[must_use = "nothing is downloaded until it is said where to"]
+pub struct LabelDownload<'a> {
+    file: client::LabelDownload<'a>,
+    driver: &'a Driver,
+}
+
+impl<'a> LabelDownload<'a> {
+    /// The file in memory.
+    pub fn bytes(self) -> Result<Bytes, Error> {
+        self.driver.call(self.file.bytes())
+    }
+
+    /// Writes the file and tells its length in bytes:
+    /// [`LabelDownload::save_to`](crate::LabelDownload::save_to).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # use parcelo::LabelFormat;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("label.zpl");
+    /// client.labels().download(&number, LabelFormat::Zpl).save_to(&path)?;
+    /// assert!(std::fs::read_to_string(&path)?.starts_with("^XA"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save_to(self, path: impl AsRef<Path>) -> Result<u64, Error> {
+        self.driver.call(self.file.save_to(path))
+    }
+
+    /// Writes the file into a directory and tells its path:
+    /// [`LabelDownload::save_in`](crate::LabelDownload::save_in).
+    pub fn save_in(self, directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
+        self.driver.call(self.file.save_in(directory))
+    }
+
+    /// The file as it comes: [`LabelDownload::stream`](crate::LabelDownload::stream) to read from.
+    pub fn reader(self) -> Result<LabelReader<'a>, Error> {
+        let stream = self.driver.call(self.file.stream())?;
+        Ok(LabelReader { stream, driver: self.driver, piece: Bytes::new() })
+    }
+}
+
+/// A label file that is coming in.
+///
+/// Reading fails when the file does not arrive whole; the fault holds the [`Error`].
+#[derive(Debug)]
+pub struct LabelReader<'a> {
+    stream: LabelStream,
+    driver: &'a Driver,
+    /// Of it, what was not read yet.
+    piece: Bytes,
+}
+
+impl LabelReader<'_> {
+    /// The file's length in bytes, when the service says it.
+    pub fn length(&self) -> Option<u64> {
+        self.stream.length()
+    }
+}
+
+impl Read for LabelReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() && !buffer.is_empty() {
+            let next = self.driver.wait(self.stream.next()).map_err(io::Error::other)?;
+            match next {
+                Some(piece) => self.piece = piece.map_err(io::Error::other)?,
+                None => return Ok(0),
+            }
+        }
+        let length = self.piece.len().min(buffer.len());
+        if let Some(target) = buffer.get_mut(..length) {
+            self.piece.copy_to_slice(target);
+        }
+        Ok(length)
+    }
+}

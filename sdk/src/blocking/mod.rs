@@ -1,0 +1,179 @@
+//! The client for programs that are not asynchronous: each method waits for its answer.
+//!
+//! It decides nothing by itself. Every method calls the one of the same name in
+//! [`client`] and waits; settings, retries, errors and promises are those of
+//! [`parcelo::Client`](crate::Client).
+//!
+//! ```
+//! use parcelo::{Client, LabelFormat, TrackingNumber};
+//! # use parcelo_server::mock::MockServer;
+//!
+//! # let runtime = tokio::runtime::Runtime::new()?;
+//! # let server = runtime.block_on(MockServer::start());
+//! # let (key, address) = (server.key().issue(), server.url());
+//! # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+//! let client = Client::builder(key).base_url(address)?.build_blocking()?;
+//! let created = client.orders().create(&order)?;
+//! let number = &created.parcel.tracking_number;
+//! let label = client.labels().download(number, LabelFormat::Pdf).bytes()?;
+//! assert!(label.starts_with(b"%PDF"));
+//! println!("{number} is {}", client.tracking().get(number).send()?.status);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A client has a thread of its own, which ends with the last clone. Inside a tokio runtime it works
+//! too, but holds up the thread that it is called on: use [`parcelo::Client`](crate::Client) there.
+
+mod driver;
+mod labels;
+mod manifests;
+mod many;
+mod orders;
+mod parcels;
+mod request;
+mod sandbox;
+mod tracking;
+
+use std::fmt;
+
+use url::Url;
+
+pub use labels::{LabelDownload, LabelReader, Labels};
+pub use manifests::Manifests;
+pub use many::{CreateMany, Items};
+pub use orders::Orders;
+pub use parcels::Parcels;
+pub use request::Request;
+pub use sandbox::Sandbox;
+pub use tracking::Tracking;
+
+use crate::{
+    ClientBuilder, Environment, Error, Health, Language, RateLimit, Reply, Retry, Timeouts, client,
+};
+use driver::Driver;
+
+/// A client of the service, for one API key, whose methods wait.
+///
+/// Cloning is cheap; clones share connections, the budget for retries, and their turns under the rate
+/// limit.
+///
+/// ```no_run
+/// # fn example(order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
+/// use parcelo::{LabelFormat, blocking::Client};
+///
+/// let client = Client::from_env()?;
+/// let created = client.orders().create(&order)?;
+/// let number = &created.parcel.tracking_number;
+/// client.labels().download(number, LabelFormat::Pdf).save_to("label.pdf")?;
+/// println!("{}", client.tracking().get(number).send()?.status_name);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    client: client::Client,
+    driver: Driver,
+}
+
+impl ClientBuilder {
+    /// The client, as [`build`](ClientBuilder::build) makes it, for a program that is not
+    /// asynchronous.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// use parcelo::{Client, Retry};
+    ///
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// let builder = Client::builder(key).base_url("http://127.0.0.1:8081")?;
+    /// let client = builder.retry(Retry::none()).build_blocking()?;
+    /// assert_eq!(client.environment(), Environment::Sandbox);
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn build_blocking(self) -> Result<Client, Error> {
+        let driver = Driver::start()?;
+        Ok(Client { client: self.build()?, driver })
+    }
+}
+
+impl Client {
+    /// A client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
+    ///
+    /// Errors (`Config`) when one of them is missing or wrong.
+    pub fn from_env() -> Result<Self, Error> {
+        ClientBuilder::from_env()?.build_blocking()
+    }
+
+    /// Checks the key: its name, its countries, its environment.
+    ///
+    /// Errors: `Authentication` when the key is wrong, and those of every call.
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// let health = client.health()?;
+    /// println!("{} may ship to {:?}", health.key_name, health.allowed_countries);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn health(&self) -> Result<Reply<Health>, Error> {
+        self.driver.call(self.client.health())
+    }
+
+    /// Where the service is.
+    pub fn base_url(&self) -> &Url {
+        self.client.base_url()
+    }
+
+    /// The language of texts for people.
+    pub fn language(&self) -> Language {
+        self.client.language()
+    }
+
+    /// The environment that the key belongs to.
+    pub fn environment(&self) -> Environment {
+        self.client.environment()
+    }
+
+    /// The same client with other rules for trying again.
+    ///
+    /// It shares everything else with this one, its thread too, and so do the next two.
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// use parcelo::Retry;
+    ///
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// let health = client.with_retry(Retry::none()).health()?;
+    /// assert_eq!(health.meta().attempts, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_retry(&self, retry: Retry) -> Self {
+        self.with(self.client.with_retry(retry))
+    }
+
+    /// The same client with other timeouts; that for connecting stays what it was.
+    #[must_use]
+    pub fn with_timeouts(&self, timeouts: Timeouts) -> Self {
+        self.with(self.client.with_timeouts(timeouts))
+    }
+
+    /// The same client with another way of keeping to the rate limit.
+    #[must_use]
+    pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self {
+        self.with(self.client.with_rate_limit(rate_limit))
+    }
+
+    fn with(&self, client: client::Client) -> Self {
+        Self { client, driver: self.driver.clone() }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.client.fmt(f)
+    }
+}

@@ -1,0 +1,80 @@
+//! Orders.
+
+use super::{Client, CreateMany};
+use crate::{CreatedOrder, Error, OrderRequest, Reply, VoidRequest, VoidedOrders};
+
+/// Orders: [`Client::orders`].
+#[derive(Debug, Clone, Copy)]
+pub struct Orders<'a> {
+    client: &'a Client,
+}
+
+impl Client {
+    /// Orders.
+    pub fn orders(&self) -> Orders<'_> {
+        Orders { client: self }
+    }
+}
+
+impl<'a> Orders<'a> {
+    /// Creates an order: [`Orders::create`](crate::Orders::create).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// let created = client.orders().create(&order)?;
+    /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
+        self.client.driver.call(self.client.client.orders().create(order))
+    }
+
+    /// Creates the orders of an iterator, several at a time:
+    /// [`Orders::create_many`](crate::Orders::create_many).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let orders: Vec<_> = [serde_json::from_str(parcelo_server::core::sample::ORDER)?].into();
+    /// for (place, created) in client.orders().create_many(orders).concurrency(16) {
+    ///     match created {
+    ///         Ok(created) => println!("{place}: {}", created.parcel.tracking_number),
+    ///         Err(error) => eprintln!("{place}: {error}"),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create_many<I>(self, orders: I) -> CreateMany<'a, I::IntoIter>
+    where
+        I: IntoIterator<Item = OrderRequest>,
+    {
+        CreateMany::new(self.client.client.orders().create_many(orders), &self.client.driver)
+    }
+
+    /// Voids 1-100 orders: [`Orders::void`](crate::Orders::void).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// use parcelo::{IdempotencyKey, VoidRequest};
+    ///
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let numbers = [client.orders().create(&order)?.into_inner().parcel.tracking_number];
+    /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).reason("Sold out");
+    /// for result in &client.orders().void(&request)?.results {
+    ///     println!("{}: {}", result.tracking_number, result.voided);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
+        self.client.driver.call(self.client.client.orders().void(request))
+    }
+}

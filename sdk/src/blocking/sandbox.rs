@@ -1,0 +1,34 @@
+//! The sandbox.
+
+use super::Client;
+use crate::{Error, Reply, SandboxReset};
+
+/// The sandbox as a whole: [`Client::sandbox`].
+#[derive(Debug, Clone, Copy)]
+pub struct Sandbox<'a> {
+    client: &'a Client,
+}
+
+impl Client {
+    /// The sandbox as a whole.
+    pub fn sandbox(&self) -> Sandbox<'_> {
+        Sandbox { client: self }
+    }
+}
+
+impl Sandbox<'_> {
+    /// Deletes all data of the caller's sandbox, for good: [`Sandbox::reset`](crate::Sandbox::reset).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// let reset = client.sandbox().reset()?;
+    /// println!("{} parcels deleted", reset.deleted.parcels);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reset(self) -> Result<Reply<SandboxReset>, Error> {
+        self.client.driver.call(self.client.client.sandbox().reset())
+    }
+}

@@ -1,0 +1,81 @@
+//! Tracking.
+
+use super::{Client, Request};
+use crate::{GetTracking, TrackBatch, TrackingNumber};
+
+/// Tracking: [`Client::tracking`].
+#[derive(Debug, Clone, Copy)]
+pub struct Tracking<'a> {
+    client: &'a Client,
+}
+
+impl Client {
+    /// Tracking.
+    pub fn tracking(&self) -> Tracking<'_> {
+        Tracking { client: self }
+    }
+}
+
+impl<'a> Tracking<'a> {
+    /// Where a parcel stands: [`Tracking::get`](crate::Tracking::get).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
+    /// let record = client.tracking().get(&number).history(true).send()?;
+    /// for event in record.history.iter().flatten() {
+    ///     println!("{} {} {}", event.timestamp, event.status_name, event.location);
+    /// }
+    /// # assert!(record.history.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get(self, number: &'a TrackingNumber) -> Request<'a, GetTracking<'a>> {
+        let Client { client, driver } = self.client;
+        Request { question: client.tracking().get(number), driver }
+    }
+
+    /// Where any number of parcels stand: [`Tracking::batch`](crate::Tracking::batch).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// use parcelo::TrackingNumber;
+    ///
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// let numbers = ["SB-SUCCESS-0001", "SB-RTS-0001"].map(TrackingNumber::parse);
+    /// let numbers = numbers.into_iter().collect::<Result<Vec<_>, _>>()?;
+    /// for result in client.tracking().batch(&numbers).send()? {
+    ///     match result.tracking {
+    ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
+    ///         None => println!("{} is not there", result.tracking_number),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn batch<'n>(
+        self,
+        numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+    ) -> Request<'a, TrackBatch<'a>> {
+        let Client { client, driver } = self.client;
+        Request { question: client.tracking().batch(numbers), driver }
+    }
+}
+
+impl Request<'_, GetTracking<'_>> {
+    /// Whether the record has its history.
+    pub fn history(self, history: bool) -> Self {
+        self.map(|question| question.history(history))
+    }
+}
+
+impl Request<'_, TrackBatch<'_>> {
+    /// Whether each record has its history.
+    pub fn history(self, history: bool) -> Self {
+        self.map(|question| question.history(history))
+    }
+}

@@ -1,0 +1,159 @@
+//! A call that is known by its method and path alone: for programs that pass on what their user
+//! types, and for what this version does not know yet.
+
+use bytes::Bytes;
+use http::{Method, header::CONTENT_TYPE};
+use url::Url;
+
+use super::{Client, Error, Reply, body::Reader, call::Call, error::Texts};
+use crate::{IdempotencyKey, Operation};
+
+/// The answer to [`Client::raw`], as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RawAnswer {
+    /// The HTTP status, a success.
+    pub status: u16,
+    /// What the body is, as the service says.
+    pub content_type: Option<String>,
+    /// The body, at most 8 MiB.
+    pub body: Bytes,
+}
+
+impl Client {
+    /// Calls a path of the service with the key, under its rate limit, and tries again where that
+    /// is safe: operations as always, everything else when it only reads. Prefer the typed calls.
+    ///
+    /// The path begins with a slash and may have a query; a body is sent as JSON. Attempts are told
+    /// to observers when method and path are an operation's.
+    ///
+    /// Errors: `Config` when method or path is none or leads elsewhere, and those of every call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
+    /// let answer = client.raw("GET", "/api/v1/parcels?limit=1", None).await?;
+    /// println!("{} {:?}", answer.status, answer.body);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Reply<RawAnswer>, Error> {
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|fault| Error::config(BAD_METHOD).because(fault))?;
+        if !leads_to(path, self.base_url()) {
+            return Err(Error::config(BAD_PATH));
+        }
+        let key = body.as_deref().and_then(key_in);
+        let call = Call::raw(&method, path, operation(&method, path));
+        let call = key.iter().fold(call, Call::keyed);
+        let call = body.into_iter().fold(call, Call::bytes);
+        let (answer, course) = self.answer(&call, Reader::whole).await?;
+        let content_type = answer.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (status, body) = (answer.status.as_u16(), answer.body.clone());
+        let value = RawAnswer { status, content_type, body };
+        Ok(Reply::with(value, &call, &answer, &course.trace))
+    }
+}
+
+const BAD_METHOD: Texts =
+    ("This is not an HTTP method, such as GET.", "Esto no es un método HTTP, como GET.");
+const BAD_PATH: Texts = (
+    "This is not a path under the service's address: begin with a slash, such as /api/v1/health.",
+    "Esto no es una ruta bajo la dirección del servicio: empiece con una barra, como /api/v1/health.",
+);
+
+/// True for a path under the service's own address, without a fragment and without `..`.
+fn leads_to(path: &str, base: &Url) -> bool {
+    let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#".contains(&byte));
+    let address = format!("{}{path}", base.as_str().trim_end_matches('/'));
+    let prefix = base.path().trim_end_matches('/');
+    path.starts_with('/')
+        && !path.starts_with("//")
+        && plain
+        && Url::parse(&address).is_ok_and(|url| {
+            url.origin() == base.origin()
+                && url.as_str() == address
+                && url.path().starts_with(prefix)
+        })
+}
+
+/// The operation that has this method and path.
+fn operation(method: &Method, path: &str) -> Option<Operation> {
+    let path = path.split('?').next().unwrap_or_default();
+    let fits = |known: &&Operation| {
+        let (known, given) = (known.path().split('/'), path.split('/'));
+        let same = |(known, given): (&str, &str)| {
+            known == given || (known.starts_with('{') && !given.is_empty())
+        };
+        known.clone().count() == given.clone().count() && known.zip(given).all(same)
+    };
+    let of_method =
+        Operation::ALL.iter().filter(|known| known.method().as_str() == method.as_str());
+    // A path without parameter is also one of an operation with a parameter in its last place.
+    of_method.filter(fits).min_by_key(|known| known.path().contains('{')).copied()
+}
+
+/// The idempotency key that a body holds.
+fn key_in(body: &[u8]) -> Option<IdempotencyKey> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    IdempotencyKey::parse(body.get("idempotencyKey")?.as_str()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_under_the_own_address_are_called() {
+        let table = [
+            ("/api/v1/health", true),
+            ("/api/v1/parcels?limit=1&status=VOIDED", true),
+            ("/", true),
+            ("", false),
+            ("api/v1/health", false),
+            ("//evil.example/x", false),
+            ("https://evil.example/x", false),
+            ("@evil.example/x", false),
+            (".evil.example/x", false),
+            ("/a b", false),
+            ("/a\r\nX: y", false),
+            ("/a#b", false),
+            ("/\\evil.example", false),
+            ("/../other", false),
+            ("/a/%2e%2e/%2e%2e/other", false),
+        ];
+        for base in ["http://127.0.0.1:8081", "https://h/base/", "https://h/base"] {
+            let base = Url::parse(base).unwrap();
+            for (path, fine) in table {
+                assert_eq!(leads_to(path, &base), fine, "{base} {path:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_operation_is_known_by_method_and_path() {
+        for operation_here in Operation::ALL {
+            let method = Method::from_bytes(operation_here.method().as_str().as_bytes()).unwrap();
+            let path = operation_here.path_of("batch-1");
+            assert_eq!(operation(&method, &path), Some(*operation_here), "{path}");
+            assert_eq!(operation(&method, &format!("{path}?a=b/c")), Some(*operation_here));
+            assert_eq!(operation(&Method::DELETE, &path), None);
+        }
+        assert_eq!(operation(&Method::GET, "/api/v1/labels/"), None);
+        assert_eq!(operation(&Method::GET, "/healthz"), None);
+    }
+
+    #[test]
+    fn the_key_is_found_in_the_body() {
+        let key = |body: &str| key_in(body.as_bytes()).map(|key| key.as_str().to_owned());
+        assert_eq!(key(r#"{"idempotencyKey":"order-0001"}"#).as_deref(), Some("order-0001"));
+        for none in ["", "[]", "{}", r#"{"idempotencyKey":1}"#] {
+            assert_eq!(key(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Admin tokens: what an operator shows to the admin API (api: 12).
+
+use super::{Environment, InvalidValue, secret_key::SecretKey};
+
+const PREFIX: &str = "adm_";
+
+/// An admin token: `adm_`, then the same as in an [`ApiKey`](super::ApiKey). It is the operator's, for
+/// both environments and every account.
+///
+/// It never shows itself: `Debug` prints `AdminToken(adm_***)`, and it cannot be serialised.
+///
+/// ```
+/// # use parcelo::AdminToken;
+/// let token = AdminToken::from_random(&[7; 32]);
+/// assert_eq!(format!("{token:?}"), "AdminToken(adm_***)");
+/// assert_eq!(AdminToken::parse(token.secret())?, token);
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct AdminToken(SecretKey);
+
+impl AdminToken {
+    /// Reads a token and checks its check characters, so a typo is told without asking the server.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        SecretKey::parse(text, |_| PREFIX).map(Self).ok_or(InvalidValue::AdminToken)
+    }
+
+    /// The token made of 32 random bytes, each of which becomes one character.
+    pub fn from_random(random: &[u8; 32]) -> Self {
+        // The form of keys names an environment; a token's is never asked for.
+        Self(SecretKey::from_random(Environment::Production, PREFIX, random))
+    }
+
+    /// The whole token, for the `Authorization` header and for showing it once. Keep it out of logs.
+    pub fn secret(&self) -> &str {
+        self.0.text()
+    }
+}
+
+impl std::fmt::Debug for AdminToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AdminToken({PREFIX}***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ApiKey;
+
+    #[test]
+    fn a_token_is_no_key_and_a_typo_is_seen() {
+        let token = AdminToken::from_random(&[9; 32]);
+        let typo = token.secret().replacen('9', "8", 1);
+        for wrong in [&typo, "", "adm_", "adm_ñ", &token.secret().replacen("adm_", "pk_live_", 1)]
+        {
+            assert_eq!(AdminToken::parse(wrong).ok(), None, "{wrong}");
+            assert_eq!(ApiKey::parse(wrong).ok(), None, "{wrong}");
+        }
+        assert_eq!(ApiKey::parse(token.secret()).ok(), None);
+    }
+}

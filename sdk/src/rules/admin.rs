@@ -1,0 +1,274 @@
+//! What operators ask of the admin API: keys, webhooks, carriers, accounts (api: 12). Unknown fields
+//! are ignored. Where a webhook may be sent, the server judges.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::{
+    Rejected,
+    destinations::Destinations,
+    fields::{Fields, Kind::Leaf},
+    kinds::Text,
+    outcome,
+    reader::Object,
+    texts::{Wrong, faults},
+};
+use crate::model::{
+    AccountRequest, AllowedCountries, CarrierKeyRequest, CountryCode, DEFAULT_ACCOUNT, Environment,
+    EventKind, KeyRequest, ReplayRequest, WebhookRequest,
+};
+
+const NAME: Text = Text::DATA.most(100);
+const COUNTRIES: &str = "allowedCountries";
+const ADDRESSES: &str = "ipWhitelist";
+const KINDS: &str = "events";
+/// The most addresses and networks that a key may be tied to.
+pub const MOST_ADDRESSES: usize = 50;
+/// More than there are countries, or kinds of events.
+const MOST_WORDS: usize = 300;
+
+const KEY: Fields = Fields(&[
+    ("name", Leaf),
+    ("environment", Leaf),
+    (COUNTRIES, Leaf),
+    (ADDRESSES, Leaf),
+    ("account", Leaf),
+]);
+const WEBHOOK: Fields = Fields(&[("url", Leaf), (KINDS, Leaf)]);
+const CARRIER: Fields = Fields(&[("name", Leaf), ("environment", Leaf)]);
+const ACCOUNT: Fields = Fields(&[("name", Leaf)]);
+const REPLAY: Fields = Fields(&[("eventId", Leaf), ("since", Leaf)]);
+
+/// Checks a request to make an API key that ships to some of `destinations`.
+pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest, Rejected> {
+    let checked = outcome::of(body, &KEY, |key| {
+        let name = key.text("name", NAME).required();
+        let environment = environment(key);
+        let allowed = countries(key, destinations);
+        let addresses = addresses(key);
+        let account = key.text("account", NAME).sound();
+        Some(KeyRequest {
+            name: name?.to_owned(),
+            environment: environment?,
+            allowed_countries: allowed?,
+            ip_whitelist: addresses?,
+            account: account.ok()?.unwrap_or(DEFAULT_ACCOUNT).to_owned(),
+        })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request to set a webhook up.
+pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
+    let checked = outcome::of(body, &WEBHOOK, |webhook| {
+        let url = webhook.text("url", Text::DATA.most(usize::MAX)).required();
+        let events = words(webhook, KINDS, kind);
+        Some(WebhookRequest { url: url?.to_owned(), events: events? })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request to make a carrier key.
+pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
+    let checked = outcome::of(body, &CARRIER, |carrier| {
+        let name = carrier.text("name", NAME).required();
+        let environment = environment(carrier);
+        Some(CarrierKeyRequest { name: name?.to_owned(), environment: environment? })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request to make an account.
+pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
+    let checked = outcome::of(body, &ACCOUNT, |account| {
+        Some(AccountRequest { name: account.text("name", NAME).required()?.to_owned() })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request to send events again.
+pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
+    let checked = outcome::of(body, &REPLAY, |replay| {
+        let event = replay.text("eventId", Text::DATA).then(event_id).optional();
+        let since = replay.text("since", Text::DATA).then(moment);
+        if event.is_some() && !since.is_absent() {
+            since.fault(faults::event_or_since());
+        }
+        Some(ReplayRequest { event_id: event.map(str::to_owned), since: since.optional() })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+fn environment(request: &Object<'_>) -> Option<Environment> {
+    let named = |word: &str| {
+        let mut all = Environment::ALL.into_iter();
+        all.find(|environment| environment.code() == word).ok_or_else(faults::environment)
+    };
+    request.text("environment", Text::DATA).then(named).required()
+}
+
+/// Countries that are shipped to, each once, or all.
+fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
+    let list = key.list(COUNTRIES, MOST_WORDS).required()?;
+    if list.is_empty() {
+        key.fault_at(COUNTRIES, faults::too_few());
+        return None;
+    }
+    let country = |word| match word {
+        "*" => Ok(None),
+        code => destination(code, destinations).map(Some),
+    };
+    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(country).required()).collect();
+    let read: Vec<_> = read.into_iter().collect::<Option<_>>()?;
+    let mut named: Vec<_> = read.iter().copied().flatten().collect();
+    if named.is_empty() {
+        return Some(AllowedCountries::All);
+    }
+    if named.len() < read.len() {
+        key.fault_at(COUNTRIES, faults::all_or_some_countries());
+        return None;
+    }
+    named.sort_unstable();
+    named.dedup();
+    Some(AllowedCountries::Only(named))
+}
+
+fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, Wrong> {
+    let country: CountryCode = code.parse().map_err(|_| faults::country())?;
+    if destinations.supports(country) {
+        Ok(country)
+    } else {
+        Err(faults::destination_unsupported())
+    }
+}
+
+fn addresses(key: &Object<'_>) -> Option<Vec<String>> {
+    let Some(list) = key.list(ADDRESSES, MOST_ADDRESSES).sound().ok()? else { return Some(vec![]) };
+    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(network).required()).collect();
+    read.into_iter().map(|each| each.map(str::to_owned)).collect()
+}
+
+/// An address, or one with the length of its network's prefix behind a slash.
+fn network(text: &str) -> Result<&str, Wrong> {
+    let (address, prefix) = text.split_once('/').unwrap_or((text, "0"));
+    let longest = match address.parse() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return Err(faults::network()),
+    };
+    let is_plain = prefix.bytes().all(|b| b.is_ascii_digit()) && prefix.len() <= 3;
+    let fits = is_plain && prefix.parse::<u8>().is_ok_and(|length| length <= longest);
+    if fits { Ok(text) } else { Err(faults::network()) }
+}
+
+/// A list of words, none when it is absent.
+fn words<T>(
+    request: &Object<'_>,
+    name: &str,
+    read: impl Fn(&str) -> Result<T, Wrong>,
+) -> Option<Vec<T>> {
+    let Some(list) = request.list(name, MOST_WORDS).sound().ok()? else { return Some(vec![]) };
+    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(&read).required()).collect();
+    read.into_iter().collect()
+}
+
+/// A kind that can be asked for.
+fn kind(word: &str) -> Result<EventKind, Wrong> {
+    match EventKind::from(word) {
+        EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::event_kind()),
+        kind => Ok(kind),
+    }
+}
+
+fn event_id(text: &str) -> Result<&str, Wrong> {
+    let ulid = text.strip_prefix("evt_").unwrap_or_default();
+    let fits = ulid.len() == 26 && ulid.bytes().all(|b| b.is_ascii_alphanumeric());
+    if fits { Ok(text) } else { Err(faults::event_id()) }
+}
+
+fn moment(text: &str) -> Result<DateTime<Utc>, Wrong> {
+    let read = DateTime::parse_from_rfc3339(text);
+    read.map(|moment| moment.to_utc()).map_err(|_| faults::moment())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<String> {
+        let faults = checked.err().map(|rejected| rejected.faults).unwrap_or_default();
+        faults.into_iter().map(|fault| format!("{} {}", fault.field, fault.code)).collect()
+    }
+
+    fn key() -> Value {
+        json!({ "name": " Warehouse ", "environment": "sandbox", "allowedCountries": ["MX", "EC", "EC"],
+            "ipWhitelist": ["203.0.113.7", "10.0.0.0/8", "2001:db8::/32"] })
+    }
+
+    #[test]
+    fn a_key_comes_out_typed() {
+        let read = check_key(&key(), &Destinations::All).unwrap();
+        assert_eq!((read.name.as_str(), read.account.as_str()), ("Warehouse", "default"));
+        assert_eq!(
+            read.allowed_countries,
+            AllowedCountries::Only(vec![CountryCode::EC, CountryCode::MX])
+        );
+        assert_eq!(read.ip_whitelist.len(), 3);
+        let all = json!({ "name": "n", "environment": "production", "allowedCountries": ["*"] });
+        let read = check_key(&all, &Destinations::All).unwrap();
+        assert_eq!(read.allowed_countries, AllowedCountries::All);
+    }
+
+    #[test]
+    fn every_fault_of_a_key_has_its_path_and_code() {
+        let many: Vec<_> = (0..51).map(|i| format!("10.0.0.{i}")).collect();
+        let table = [
+            ("name", json!(" "), "name REQUIRED"),
+            ("name", json!("x".repeat(101)), "name TOO_LONG"),
+            ("environment", json!("live"), "environment UNKNOWN_VALUE"),
+            ("allowedCountries", json!(null), "allowedCountries REQUIRED"),
+            ("allowedCountries", json!([]), "allowedCountries TOO_SHORT"),
+            ("allowedCountries", json!(["*", "EC"]), "allowedCountries MISMATCH"),
+            ("allowedCountries", json!(["EC", "ec"]), "allowedCountries[1] UNKNOWN_VALUE"),
+            ("allowedCountries", json!(["PE"]), "allowedCountries[0] NOT_SUPPORTED"),
+            ("ipWhitelist", json!("10.0.0.1"), "ipWhitelist INVALID_FORMAT"),
+            ("ipWhitelist", json!(["10.0.0.1/33"]), "ipWhitelist[0] INVALID_FORMAT"),
+            ("ipWhitelist", json!(["::1", "10.0.0.1/+8"]), "ipWhitelist[1] INVALID_FORMAT"),
+            ("ipWhitelist", json!(["here"]), "ipWhitelist[0] INVALID_FORMAT"),
+            ("ipWhitelist", json!(many), "ipWhitelist TOO_LONG"),
+            ("account", json!(7), "account INVALID_FORMAT"),
+        ];
+        let served = Destinations::Only([CountryCode::EC, CountryCode::MX].into());
+        for (field, value, fault) in table {
+            let mut body = key();
+            body[field] = value.clone();
+            assert_eq!(faults_of(check_key(&body, &served)), [fault], "{field} {value}");
+        }
+        let all = ["name REQUIRED", "environment REQUIRED", "allowedCountries REQUIRED"];
+        assert_eq!(faults_of(check_key(&json!({}), &served)), all);
+    }
+
+    #[test]
+    fn the_other_requests_have_faults_of_their_own() {
+        assert_eq!(faults_of(check_webhook(&json!({}))), ["url REQUIRED"]);
+        let test = json!({ "url": "https://shop.example/", "events": ["webhook.test"] });
+        assert_eq!(faults_of(check_webhook(&test)), ["events[0] UNKNOWN_VALUE"]);
+        assert_eq!(
+            faults_of(check_carrier_key(&json!({}))),
+            ["name REQUIRED", "environment REQUIRED"]
+        );
+        assert_eq!(faults_of(check_account(&json!({ "name": "" }))), ["name REQUIRED"]);
+        let both = json!({ "eventId": format!("evt_{}", "0".repeat(26)), "since": "2026-01-10T15:05:00Z" });
+        assert_eq!(faults_of(check_replay(&both)), ["since MISMATCH"]);
+        let wrong = json!({ "eventId": "evt_1", "since": "yesterday" });
+        assert_eq!(
+            faults_of(check_replay(&wrong)),
+            ["eventId INVALID_FORMAT", "since INVALID_FORMAT"]
+        );
+        assert_eq!(check_replay(&json!({})), Ok(ReplayRequest::default()));
+    }
+}

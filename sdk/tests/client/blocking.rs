@@ -1,0 +1,273 @@
+//! The client that waits: the same calls as the asynchronous one, from any thread, inside a runtime
+//! too.
+
+use std::{
+    io::{self, Read},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use parcelo::{
+    Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, LabelStatus, ManifestRequest,
+    Operation, OrderRequest, Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts,
+    TrackingNumber, VoidRequest,
+    blocking::{self, Client},
+};
+use parcelo_server::mock::MockServer;
+use tokio::runtime::Runtime;
+
+use crate::{
+    conformance::keyed,
+    script::{Script, Step, key, number},
+};
+
+/// A server on threads of its own, which nobody who waits holds up.
+fn server() -> MockServer {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+    let (told, started) = mpsc::channel();
+    RUNTIME.spawn(async move { told.send(MockServer::start().await) });
+    started.recv().unwrap()
+}
+
+fn builder(server: &MockServer) -> parcelo::ClientBuilder {
+    parcelo::Client::builder(server.key().issue()).base_url(server.url()).unwrap()
+}
+
+fn client(server: &MockServer) -> Client {
+    builder(server).build_blocking().unwrap()
+}
+
+fn orders(count: usize) -> impl Iterator<Item = OrderRequest> {
+    (0..count).map(|number| keyed(&format!("order-{number:04}")))
+}
+
+/// Everything that a client can do, once.
+fn everything() {
+    let server = server();
+    let client = client(&server);
+    assert_eq!(client.health().unwrap().meta().attempts, 1);
+
+    let created = client.orders().create(&keyed("order-0001")).unwrap();
+    assert_eq!((created.outcome(), created.meta().attempts), (Outcome::Created, 1));
+    let first = created.into_inner().parcel.tracking_number;
+    let again = client.orders().create(&keyed("order-0001")).unwrap();
+    assert_eq!((again.outcome(), &again.parcel.tracking_number), (Outcome::Replayed, &first));
+    let second = client.orders().create(&keyed("order-0002")).unwrap();
+    let second = second.into_inner().parcel.tracking_number;
+
+    labels(&client, &first);
+    let key = |text| IdempotencyKey::parse(text).unwrap();
+    let void = VoidRequest::new(key("void-0001"), [&first]);
+    assert_eq!(client.orders().void(&void).unwrap().summary.voided, 1);
+    let awb = Awb::parse("17612345675").unwrap();
+    let manifest = ManifestRequest::new(key("manifest-0001"), awb, [&second]);
+    let manifest = client.manifests().submit(&manifest).unwrap();
+    let known = client.manifests().get(&manifest.manifest_id).unwrap();
+    assert_eq!(known.tracking_numbers, std::slice::from_ref(&second));
+
+    lists(&client, &first, &second);
+    assert_eq!(client.sandbox().reset().unwrap().deleted.parcels, 2);
+    let error = client.tracking().get(&first).send().unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::NotFound, 1));
+}
+
+fn labels(client: &Client, number: &TrackingNumber) {
+    let download = |format| client.labels().download(number, format);
+    let bytes = download(LabelFormat::Pdf).bytes().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("label.pdf");
+    assert_eq!(download(LabelFormat::Pdf).save_to(&path).unwrap(), bytes.len() as u64);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    let saved = download(LabelFormat::Zpl).save_in(directory.path()).unwrap();
+    assert!(std::fs::read(saved).unwrap().starts_with(b"^XA"));
+
+    let mut reader = download(LabelFormat::Pdf).reader().unwrap();
+    assert_eq!(reader.length(), Some(bytes.len() as u64));
+    let mut start = [0; 5];
+    reader.read_exact(&mut start).unwrap();
+    let mut rest = Vec::new();
+    reader.read_to_end(&mut rest).unwrap();
+    assert_eq!([&start, &rest[..]].concat(), bytes);
+
+    let reprint = ReprintRequest::new(IdempotencyKey::parse("reprint-0001").unwrap());
+    assert_eq!(client.labels().reprint(number, &reprint).unwrap().reprint_count, 1);
+    let label = client.labels().metadata(number).unwrap();
+    assert_eq!((label.version, label.status.clone()), (2, LabelStatus::Active));
+    let link = label.label_url.clone().unwrap();
+    let linked = client.labels().download_link(&link).unwrap().bytes().unwrap();
+    assert!(linked.starts_with(b"%PDF"));
+}
+
+fn lists(client: &Client, first: &TrackingNumber, second: &TrackingNumber) {
+    let record = client.tracking().get(first).history(true).send().unwrap();
+    assert_eq!(record.history.as_ref().unwrap().last().unwrap().status, ParcelStatus::Voided);
+    let results = client.tracking().batch([first, second, &number()]).send().unwrap();
+    let found: Vec<_> = results.iter().map(|result| result.tracking.is_some()).collect();
+    assert_eq!(found, [true, true, false]);
+
+    let voided = client.parcels().list().status(&ParcelStatus::Voided);
+    let page = voided.country(CountryCode::EC).page(1).limit(5).send().unwrap();
+    assert_eq!((page.parcels.len(), page.meta.limit), (1, 5));
+    let all = client.parcels().list().limit(1).iter();
+    let mut all: Vec<_> = all.map(|parcel| parcel.unwrap().tracking_number).collect();
+    all.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    let mut expected = [first.clone(), second.clone()];
+    expected.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn everything_works_in_a_plain_thread() {
+    everything();
+}
+
+#[tokio::test]
+async fn everything_works_inside_a_runtime_of_one_thread_and_nothing_panics_on_drop() {
+    everything();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_works_inside_a_runtime_of_many_threads() {
+    let tasks = [(); 2].map(|()| tokio::spawn(async { everything() }));
+    tokio::task::spawn_blocking(everything).await.unwrap();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_client_may_be_made_outside_a_runtime_and_end_inside() {
+    let made = thread::spawn(|| {
+        let server = server();
+        (client(&server), server)
+    });
+    let (client, server) = made.join().unwrap();
+    assert_eq!(client.health().unwrap().meta().attempts, 1);
+    let clone = client.clone();
+    drop(client);
+    assert_eq!(clone.health().unwrap().meta().attempts, 1, "the thread is the last clone's");
+    let dropped = tokio::spawn(async move { drop(clone) });
+    dropped.await.unwrap();
+    server.requests().assert_count(2);
+}
+
+#[test]
+fn sixteen_threads_share_a_client() {
+    let server = server();
+    let client = client(&server).with_rate_limit(RateLimit::off());
+    let create = |thread: usize| {
+        let order = |number| keyed(&format!("order-{thread:02}-{number:02}"));
+        (0..5).map(|number| client.orders().create(&order(number)).unwrap()).for_each(drop);
+    };
+    thread::scope(|scope| {
+        for thread in 0..16 {
+            scope.spawn(move || create(thread));
+        }
+    });
+    assert_eq!(client.parcels().list().iter().count(), 80);
+}
+
+#[test]
+fn an_import_that_was_dropped_midway_is_run_again_and_creates_everything_once() {
+    let server = server();
+    let client = client(&server);
+    let mut creations = client.orders().create_many(orders(30)).concurrency(4);
+    for _ in 0..3 {
+        creations.next().unwrap().1.unwrap();
+    }
+    drop(creations);
+    let mut places = Vec::new();
+    for (place, created) in client.orders().create_many(orders(30)) {
+        created.unwrap();
+        places.push(place);
+    }
+    places.sort_unstable();
+    assert_eq!(places, (0..30).collect::<Vec<_>>());
+
+    let listed = server.requests().of(Operation::ListParcels);
+    let mut parcels = client.parcels().list().limit(10).iter();
+    assert!(parcels.next().unwrap().is_ok());
+    drop(parcels);
+    listed.assert_count(1);
+    assert_eq!(client.parcels().list().iter().count(), 30);
+}
+
+#[test]
+fn an_iterator_may_borrow_what_it_creates_from() {
+    let server = server();
+    let rows = ["order-0001".to_owned(), "order-0002".to_owned()];
+    let client = client(&server);
+    let creations = client.orders().create_many(rows.iter().map(|row| keyed(row)));
+    assert_eq!(creations.filter(|(_, created)| created.is_ok()).count(), 2);
+}
+
+#[test]
+fn a_service_that_hangs_is_waited_for_no_longer_than_allowed() {
+    let script = Script::client([Step::Hang]).1;
+    let builder = parcelo::Client::builder(key()).transport(script);
+    let client = builder.build_blocking().unwrap();
+    let moment = Duration::from_millis(20);
+    let hasty = client.with_timeouts(Timeouts::default().total(moment));
+    let error = hasty.orders().create(&keyed("order-0001")).unwrap_err();
+    assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Timeout, true));
+    let hasty = client.with_timeouts(Timeouts::default().attempt(moment));
+    let error = hasty.with_retry(Retry::none()).health().unwrap_err();
+    assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Timeout, false));
+}
+
+#[test]
+fn a_creation_whose_answer_was_lost_is_sent_again_and_replayed() {
+    let server = server();
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&attempts);
+    let count = move |_: &parcelo::Attempt| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    };
+    let client = builder(&server).on_attempt(count).build_blocking().unwrap();
+    client.health().unwrap();
+    server.faults().on(Operation::CreateOrder).nth(1).after_commit().reset_connection();
+    let created = client.orders().create(&keyed("order-0001")).unwrap();
+    assert_eq!((created.outcome(), created.meta().attempts), (Outcome::Replayed, 2));
+    assert_eq!(client.parcels().list().iter().count(), 1);
+    assert_eq!(attempts.load(Ordering::Relaxed), 4);
+
+    server.faults().on(Operation::CreateOrder).nth(1).after_commit().reset_connection();
+    let order = keyed("order-0002");
+    let error = client.with_retry(Retry::none()).orders().create(&order).unwrap_err();
+    assert!(error.may_have_executed());
+    assert_eq!(error.idempotency_key(), Some(&order.idempotency_key));
+    assert_eq!(client.orders().create(&order).unwrap().outcome(), Outcome::Replayed);
+}
+
+#[test]
+fn a_label_that_breaks_off_while_it_is_read_is_the_clients_own_error() {
+    let server = server();
+    let client = client(&server);
+    let number = client.orders().create(&keyed("order-0001")).unwrap();
+    let number = &number.parcel.tracking_number;
+    let read = |client: &Client| {
+        server.faults().on(Operation::DownloadLabel).nth(1).truncated_body();
+        let mut label = Vec::new();
+        let mut reader = client.labels().download(number, LabelFormat::Png).reader().unwrap();
+        reader.read_to_end(&mut label).map(|_| label)
+    };
+    assert!(read(&client).unwrap().starts_with(b"\x89PNG"), "it went on where it was");
+    let fault = read(&client.with_retry(Retry::none())).unwrap_err();
+    assert_eq!(fault.kind(), io::ErrorKind::Other);
+    let error = fault.get_ref().unwrap().downcast_ref::<Error>().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Network);
+}
+
+#[test]
+fn it_may_be_shared_and_sent() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    shared::<Client>();
+    let shown = format!("{:?}", Client::clone(&client(&server())));
+    assert!(shown.starts_with("Client { base_url: \"http://127.0.0.1:"), "{shown}");
+    let _: fn() -> Result<blocking::Client, Error> = Client::from_env;
+}

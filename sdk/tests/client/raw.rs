@@ -1,0 +1,82 @@
+//! Calls by method and path: with the key, under the own address, repeated only where that is safe.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use parcelo::{Client, ErrorKind, Operation, Outcome, Phase};
+
+use crate::script::{Script, Step, answer, key};
+
+const BODY: Bytes = Bytes::from_static(br#"{"idempotencyKey":"order-0001"}"#);
+
+#[tokio::test(start_paused = true)]
+async fn a_raw_call_is_sent_as_it_is_written_and_answered_as_it_came() {
+    let step = answer(200, "no json").with("content-type", "text/plain");
+    let step = step.with("date", "Mon, 05 Jan 2026 08:00:00 GMT").with("x-request-id", "req_1");
+    let (client, script) = Script::client([step]);
+    let reply = client.raw("POST", "/api/v1/orders/create?a=b", Some(BODY)).await.unwrap();
+    assert_eq!((reply.status, &reply.body[..]), (200, &b"no json"[..]));
+    assert_eq!(reply.content_type.as_deref(), Some("text/plain"));
+    assert_eq!(reply.outcome(), Outcome::Replayed, "as the operation's own call would say");
+    assert_eq!(reply.meta().idempotency_key.as_ref().unwrap().as_str(), "order-0001");
+    assert_eq!(reply.meta().date.unwrap().to_rfc3339(), "2026-01-05T08:00:00+00:00");
+    assert_eq!(reply.meta().request_id.as_deref(), Some("req_1"));
+    let sent = &script.sent()[0];
+    assert_eq!(sent.uri(), "http://localhost/api/v1/orders/create?a=b");
+    assert_eq!((sent.method().as_str(), sent.body()), ("POST", &BODY));
+    assert_eq!(sent.headers()["content-type"], "application/json");
+    assert_eq!(sent.headers()["x-api-key"], key().secret());
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_repeated_only_where_that_changes_nothing() {
+    let table = [
+        ("GET", "/api/v1/health", 4, false),
+        ("GET", "/nobody/knows", 4, false),
+        ("HEAD", "/nobody/knows", 4, false),
+        ("POST", "/api/v1/orders/create", 4, true),
+        ("POST", "/api/v1/tracking/batch", 4, false),
+        ("POST", "/api/v1/sandbox/reset", 1, true),
+        ("POST", "/nobody/knows", 1, true),
+        ("DELETE", "/api/v1/orders/create", 1, true),
+    ];
+    for (method, path, attempts, may_have_executed) in table {
+        let (client, script) = Script::client([Step::Fail(Phase::MaybeSent)]);
+        let error = client.raw(method, path, None).await.unwrap_err();
+        assert_eq!(script.sent().len(), attempts, "{method} {path}");
+        assert_eq!(error.may_have_executed(), may_have_executed, "{method} {path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_leads_elsewhere_is_not_sent() {
+    for (method, path) in [
+        ("", "/"),
+        ("G ET", "/"),
+        ("GET", ""),
+        ("GET", "api"),
+        ("GET", "//evil.example/"),
+        ("GET", "@evil.example/"),
+        ("GET", "https://evil.example/"),
+        ("GET", "/a\r\nx: y"),
+        ("GET", "/../x"),
+    ] {
+        let (client, script) = Script::client([answer(200, "")]);
+        let error = client.raw(method, path, None).await.unwrap_err();
+        assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Config, 0), "{method} {path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_is_told_of_operations_only() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (script, tell) = (Script::client([answer(200, "{}")]).1, Arc::clone(&told));
+    let client = Client::builder(key())
+        .transport(script)
+        .on_attempt(move |attempt| tell.lock().unwrap().push(attempt.operation))
+        .build()
+        .unwrap();
+    client.raw("GET", "/api/v1/parcels?limit=1", None).await.unwrap();
+    client.raw("GET", "/nobody/knows", None).await.unwrap();
+    assert_eq!(*told.lock().unwrap(), [Operation::ListParcels]);
+}

@@ -1,0 +1,361 @@
+//! What operators are shown, by the admin API and by the admin commands: records as they stand on the
+//! wire, without secrets, and the secrets that are shown once.
+
+use parcelo::{Environment, EventKind, ParcelStatus, model::time};
+use serde::Serialize;
+use ulid::Ulid;
+use utoipa::ToSchema;
+
+use super::{
+    AccountRecord, CarrierKeyRecord, KeyRecord, Report,
+    carrier::LoggedException,
+    tokens::TokenRecord,
+    webhooks::{DisabledBy, Endpoint, Logged, LoggedAttempt},
+};
+use crate::{clock::Millis, ids::named};
+
+fn wire(at: Millis) -> String {
+    time::to_text(at.to_utc())
+}
+
+/// An API key that was just made: the only answer with the whole key.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewApiKey {
+    key_id: String,
+    /// The whole key, shown this once.
+    key: String,
+    environment: Environment,
+    name: String,
+    /// Country codes, or `*` alone for all.
+    allowed_countries: Vec<&'static str>,
+    ip_whitelist: Vec<String>,
+}
+
+impl NewApiKey {
+    /// The key with what is kept of it.
+    pub fn of(key: &parcelo::ApiKey, record: &KeyRecord) -> Self {
+        Self {
+            key_id: record.id.clone(),
+            key: key.secret().to_owned(),
+            environment: record.tenant.environment,
+            name: record.name.clone(),
+            allowed_countries: record.countries.to_wire(),
+            ip_whitelist: record.ip_list.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// An API key.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKeyView {
+    key_id: String,
+    /// The key's last four characters.
+    last4: String,
+    account: String,
+    environment: Environment,
+    name: String,
+    /// Country codes, or `*` alone for all.
+    allowed_countries: Vec<&'static str>,
+    /// Empty when the key works from anywhere.
+    ip_whitelist: Vec<String>,
+    created_at: String,
+    revoked_at: Option<String>,
+}
+
+impl From<&KeyRecord> for ApiKeyView {
+    fn from(record: &KeyRecord) -> Self {
+        Self {
+            key_id: record.id.clone(),
+            last4: record.last4.clone(),
+            account: record.account.clone(),
+            environment: record.tenant.environment,
+            name: record.name.clone(),
+            allowed_countries: record.countries.to_wire(),
+            ip_whitelist: record.ip_list.iter().map(ToString::to_string).collect(),
+            created_at: wire(record.created_at),
+            revoked_at: record.revoked_at.map(wire),
+        }
+    }
+}
+
+/// A carrier key that was just made: the only answer with the whole key.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewCarrierKeyView {
+    key_id: String,
+    /// The whole key, shown this once.
+    key: String,
+    environment: Environment,
+    name: String,
+}
+
+impl NewCarrierKeyView {
+    /// The key with what is kept of it.
+    pub fn of(key: &parcelo::CarrierKey, record: &CarrierKeyRecord) -> Self {
+        Self {
+            key_id: record.id.clone(),
+            key: key.secret().to_owned(),
+            environment: record.environment,
+            name: record.name.clone(),
+        }
+    }
+}
+
+/// A carrier key.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CarrierKeyView {
+    key_id: String,
+    /// The key's last four characters.
+    last4: String,
+    environment: Environment,
+    /// The carrier's name.
+    name: String,
+    created_at: String,
+    revoked_at: Option<String>,
+}
+
+impl From<&CarrierKeyRecord> for CarrierKeyView {
+    fn from(record: &CarrierKeyRecord) -> Self {
+        Self {
+            key_id: record.id.clone(),
+            last4: record.last4.clone(),
+            environment: record.environment,
+            name: record.name.clone(),
+            created_at: wire(record.created_at),
+            revoked_at: record.revoked_at.map(wire),
+        }
+    }
+}
+
+/// An admin token that was just made: the only place with the whole token.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewTokenView {
+    token_id: String,
+    token: String,
+    name: String,
+}
+
+impl NewTokenView {
+    /// The token with what is kept of it.
+    pub fn of(token: &parcelo::AdminToken, record: &TokenRecord) -> Self {
+        let (token_id, name) = (record.id.clone(), record.name.clone());
+        Self { token_id, token: token.secret().to_owned(), name }
+    }
+}
+
+/// An admin token.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenView {
+    token_id: String,
+    /// The token's last four characters.
+    last4: String,
+    name: String,
+    created_at: String,
+    revoked_at: Option<String>,
+}
+
+impl From<&TokenRecord> for TokenView {
+    fn from(record: &TokenRecord) -> Self {
+        Self {
+            token_id: record.id.clone(),
+            last4: record.last4.clone(),
+            name: record.name.clone(),
+            created_at: wire(record.created_at),
+            revoked_at: record.revoked_at.map(wire),
+        }
+    }
+}
+
+/// An account.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountView {
+    account_id: String,
+    name: String,
+    created_at: String,
+}
+
+impl From<&AccountRecord> for AccountView {
+    fn from(record: &AccountRecord) -> Self {
+        let (account_id, name) = (record.id.clone(), record.name.clone());
+        Self { account_id, name, created_at: wire(record.created_at) }
+    }
+}
+
+/// A webhook.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookView {
+    url: String,
+    environment: Environment,
+    account: String,
+    events: Vec<EventKind>,
+    enabled: bool,
+    /// Why nothing is sent: `OPERATOR`, `GONE` (it answered 410) or `FAILURES`.
+    disabled_by: Option<&'static str>,
+    created_at: String,
+    /// Until when the secret before signs beside the present one.
+    old_secret_until: Option<String>,
+    /// What verifies the signatures; only in the answer that sets the webhook up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    secret: Option<String>,
+}
+
+impl WebhookView {
+    /// A webhook of the account with this name, without its secret.
+    pub fn of(account: &str, endpoint: &Endpoint) -> Self {
+        Self {
+            url: endpoint.url.clone(),
+            environment: endpoint.tenant.environment,
+            account: account.to_owned(),
+            events: endpoint.kinds.to_wire(),
+            enabled: endpoint.disabled.is_none(),
+            disabled_by: endpoint.disabled.map(DisabledBy::code),
+            created_at: wire(endpoint.created_at),
+            old_secret_until: endpoint.old.as_ref().map(|(_, until)| wire(*until)),
+            secret: None,
+        }
+    }
+
+    /// The same with its secret.
+    pub fn with_secret(account: &str, endpoint: &Endpoint) -> Self {
+        let secret = Some(endpoint.secret.expose());
+        Self { secret, ..Self::of(account, endpoint) }
+    }
+}
+
+/// A secret that was just made.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewSecret {
+    /// The new secret, shown this once.
+    secret: String,
+    /// Until when the one before signs beside it.
+    old_secret_until: String,
+}
+
+impl NewSecret {
+    /// The secret, and until when the one before is in force.
+    pub fn of(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
+        Self { secret: secret.expose(), old_secret_until: wire(old_until) }
+    }
+}
+
+/// A test that was sent.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestedView {
+    event_id: String,
+}
+
+impl From<Ulid> for TestedView {
+    fn from(event: Ulid) -> Self {
+        Self { event_id: named("evt", event) }
+    }
+}
+
+/// Events that are sent again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReplayedView {
+    /// How many.
+    pub replayed: usize,
+}
+
+/// An event and every attempt to deliver it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryView {
+    event_id: String,
+    event: EventKind,
+    tracking_number: Option<String>,
+    /// `PENDING`, `DELIVERED`, `FAILED` or `HELD`.
+    status: &'static str,
+    created_at: String,
+    next_attempt_at: Option<String>,
+    attempts: Vec<AttemptView>,
+}
+
+/// An attempt to deliver an event.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    attempt: u32,
+    at: String,
+    milliseconds: i64,
+    http_status: Option<u16>,
+    error: Option<String>,
+    /// The beginning of what the receiver answered: at most 1 KiB.
+    answer: String,
+}
+
+impl From<&Logged> for DeliveryView {
+    fn from(logged: &Logged) -> Self {
+        Self {
+            event_id: named("evt", logged.event),
+            event: logged.kind.to_wire(),
+            tracking_number: logged.tracking_number.clone(),
+            status: logged.standing.code(),
+            created_at: wire(logged.created_at),
+            next_attempt_at: logged.due.map(wire),
+            attempts: logged.attempts.iter().map(AttemptView::from).collect(),
+        }
+    }
+}
+
+impl From<&LoggedAttempt> for AttemptView {
+    fn from(attempt: &LoggedAttempt) -> Self {
+        Self {
+            attempt: attempt.number,
+            at: wire(attempt.at),
+            milliseconds: attempt.millis,
+            http_status: attempt.status,
+            error: attempt.error.clone(),
+            answer: String::from_utf8_lossy(&attempt.answer).into_owned(),
+        }
+    }
+}
+
+/// A carrier's event that a parcel could not take.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExceptionView {
+    tracking_number: String,
+    /// The carrier's name.
+    carrier: String,
+    event_id: String,
+    /// Where the parcel stood.
+    from: ParcelStatus,
+    /// What was reported, and cannot follow.
+    to: ParcelStatus,
+    /// When the carrier says that it happened.
+    occurred_at: String,
+    location: String,
+    description: Option<String>,
+    carrier_code: Option<String>,
+    refused_at: String,
+}
+
+impl From<&LoggedException> for ExceptionView {
+    fn from(logged: &LoggedException) -> Self {
+        let exception = &logged.exception;
+        let Report { event_id, code, scan, .. } = &exception.report;
+        Self {
+            tracking_number: logged.tracking_number.to_string(),
+            carrier: logged.carrier_name.clone(),
+            event_id: event_id.clone(),
+            from: exception.from.into(),
+            to: scan.state.into(),
+            occurred_at: wire(scan.at),
+            location: scan.location.clone(),
+            description: scan.description.clone(),
+            carrier_code: code.clone(),
+            refused_at: wire(exception.refused_at),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Carrier keys, and what carriers reported that could not be true.
+
+use axum::{
+    Extension,
+    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
+    http::StatusCode,
+    response::Response,
+};
+use parcelo::{Environment, ErrorCode, rules};
+
+use super::{account_named, environment, invalid, tenant};
+use crate::{
+    core::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+    http::{Api, Refused, answer, body, gate::RequestId},
+};
+
+/// The most exceptions of one answer.
+const MOST: u32 = 1_000;
+
+pub(super) async fn create(
+    State(api): State<Api>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let body = body::json_object(request).await?;
+    let asked = rules::check_carrier_key(&body).map_err(invalid)?;
+    let (issuer, now) = (api.service.issuer(), api.service.now());
+    let (key, record) = issuer.issue_for_carrier(asked.environment, asked.name, now).await?;
+    Ok(answer::data_as(StatusCode::CREATED, NewCarrierKeyView::of(&key, &record), id))
+}
+
+pub(super) async fn list(
+    State(api): State<Api>,
+    Extension(id): Extension<RequestId>,
+) -> Result<Response, Refused> {
+    let keys = api.service.store().carrier_keys()?;
+    Ok(answer::data(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
+}
+
+pub(super) async fn revoke(
+    State(api): State<Api>,
+    Extension(id): Extension<RequestId>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refused> {
+    let (store, now) = (api.service.store(), api.service.now());
+    let revoked = store.revoke_carrier_key(&body::parameter(path), now).await?;
+    let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
+    Ok(answer::data(CarrierKeyView::from(&record), id))
+}
+
+/// The latest of one environment: `?environment=`, else production.
+pub(super) async fn exceptions(
+    State(api): State<Api>,
+    Extension(id): Extension<RequestId>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refused> {
+    let word = body::query(query.as_deref(), "environment");
+    let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
+    let tenant = tenant(&api, &account_named(query.as_deref()), environment)?;
+    let exceptions = api.service.store().carrier_exceptions(tenant, MOST)?;
+    Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
+}

@@ -1,0 +1,91 @@
+//! The admin API, on the operators' listener only: keys, webhooks, carriers, accounts (docs/api.md,
+//! Admin API). A token is asked for before anything else is looked at.
+
+mod accounts;
+mod carriers;
+mod document;
+mod keys;
+mod webhooks;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::header,
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{delete, get, post},
+};
+use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, Rejected};
+
+use super::{Api, DOCUMENT, Refused, body};
+use crate::{
+    core::{Refusal, Tenant},
+    service::EndpointError,
+};
+
+/// Where the admin API is.
+const FOLDER: &str = "/admin/v1";
+
+/// The routes, all of which need a token, and the document about them, which needs none.
+pub(super) fn routes(api: &Api) -> Router<Api> {
+    let calls = Router::new()
+        .route("/keys", get(keys::list).post(keys::create))
+        .route("/keys/{keyId}", delete(keys::revoke))
+        .route("/carriers", get(carriers::list).post(carriers::create))
+        .route("/carriers/{keyId}", delete(carriers::revoke))
+        .route("/carrier-exceptions", get(carriers::exceptions))
+        .route("/accounts", get(accounts::list).post(accounts::create))
+        .route(
+            "/webhooks/{environment}",
+            get(webhooks::show).put(webhooks::set).delete(webhooks::remove),
+        )
+        .route("/webhooks/{environment}/rotate-secret", post(webhooks::rotate_secret))
+        .route("/webhooks/{environment}/test", post(webhooks::test))
+        .route("/webhooks/{environment}/enable", post(webhooks::enable))
+        .route("/webhooks/{environment}/disable", post(webhooks::disable))
+        .route("/webhooks/{environment}/deliveries", get(webhooks::deliveries))
+        .route("/webhooks/{environment}/replay", post(webhooks::replay))
+        .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
+    Router::new().nest(FOLDER, calls).route(DOCUMENT, get(document::get))
+}
+
+async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let given = body::header_text(request.headers(), header::AUTHORIZATION.as_str());
+    match api.service.check_token(given.as_deref()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => Refused(refusal).into_response(),
+    }
+}
+
+/// The name of the account that is meant: `?account=`, else the default one.
+fn account_named(query: Option<&str>) -> String {
+    body::query(query, "account").unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned())
+}
+
+/// The tenant of an account that must be there.
+fn tenant(api: &Api, account: &str, environment: Environment) -> Result<Tenant, Refusal> {
+    let account = api.service.store().account_named(account)?.ok_or(ErrorCode::AccountNotFound)?;
+    Ok(Tenant { account, environment })
+}
+
+/// The environment that a path or a query names; a path with another word leads nowhere.
+fn environment(word: &str) -> Result<Environment, Refusal> {
+    let mut all = Environment::ALL.into_iter();
+    let named = all.find(|environment| environment.code() == word);
+    named.ok_or_else(|| ErrorCode::NotFound.into())
+}
+
+fn invalid(Rejected { faults, .. }: Rejected) -> Refusal {
+    Refusal::invalid(&faults)
+}
+
+impl From<EndpointError> for Refused {
+    fn from(error: EndpointError) -> Self {
+        match error {
+            EndpointError::Address(wrong) => Refusal::invalid(&[wrong.to_fault()]).into(),
+            EndpointError::Store(error) => Refusal::from(error).into(),
+            EndpointError::None => ErrorCode::WebhookNotFound.into(),
+            EndpointError::Disabled => ErrorCode::WebhookDisabled.into(),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Carrier exceptions: what carriers reported that could not be true of a parcel.
+
+use askama::Template;
+use axum::{extract::State, response::Response};
+use parcelo::{Environment, Language, ParcelStatus};
+
+use super::{
+    frame::{Frame, Moment, Section, page, tone},
+    member::Member,
+};
+use crate::{
+    core::carrier::LoggedException,
+    http::{Api, Refused},
+};
+
+/// How many are shown of an environment.
+const SHOWN: u32 = 100;
+
+#[derive(Template)]
+#[template(path = "dashboard/exceptions.html")]
+struct Exceptions {
+    frame: Frame,
+    exceptions: Vec<Exception>,
+}
+
+struct Exception {
+    environment: Environment,
+    number: String,
+    carrier: String,
+    from: Status,
+    to: Status,
+    location: String,
+    description: Option<String>,
+    code: Option<String>,
+    at: Moment,
+    refused: Moment,
+}
+
+struct Status {
+    name: String,
+    tone: &'static str,
+}
+
+/// The latest of both environments.
+pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
+    let mut all = Vec::new();
+    for environment in Environment::ALL {
+        let tenant = member.tenant(environment);
+        all.extend(api.service.store().carrier_exceptions(tenant, SHOWN)?);
+    }
+    all.sort_by_key(|logged| std::cmp::Reverse(logged.exception.refused_at));
+    let language = member.language();
+    let exceptions = all.iter().map(|logged| Exception::of(logged, language)).collect();
+    page(&Exceptions { frame: member.frame(Section::Exceptions), exceptions })
+}
+
+impl Exception {
+    fn of(logged: &LoggedException, language: Language) -> Self {
+        let exception = &logged.exception;
+        let scan = &exception.report.scan;
+        let status = |state| {
+            let status = ParcelStatus::from(state);
+            Status { name: status.name(language).to_owned(), tone: tone(&status) }
+        };
+        Self {
+            environment: exception.tenant.environment,
+            number: logged.tracking_number.to_string(),
+            carrier: logged.carrier_name.clone(),
+            from: status(exception.from),
+            to: status(scan.state),
+            location: scan.location.clone(),
+            description: scan.description.clone(),
+            code: exception.report.code.clone(),
+            at: Moment::of(scan.at),
+            refused: Moment::of(exception.refused_at),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What every page has around it, and the pages that say why there is nothing else to show.
+
+use askama::Template;
+use axum::{
+    http::header,
+    response::{IntoResponse, Response},
+};
+use chrono::{DateTime, Utc};
+use parcelo::{Environment, ErrorCode, Language, ParcelStatus};
+
+use super::{notes::Said, visit::FORGED};
+use crate::{
+    clock::Millis,
+    core::Refusal,
+    http::{Refused, answer},
+};
+
+/// The parts of the dashboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    Overview,
+    Parcels,
+    Keys,
+    Webhooks,
+    Exceptions,
+    Legacy,
+}
+
+impl Section {
+    const ALL: [Self; 6] =
+        [Self::Overview, Self::Parcels, Self::Keys, Self::Webhooks, Self::Exceptions, Self::Legacy];
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Overview => "/dashboard",
+            Self::Parcels => "/dashboard/parcels",
+            Self::Keys => "/dashboard/keys",
+            Self::Webhooks => "/dashboard/webhooks",
+            Self::Exceptions => "/dashboard/exceptions",
+            Self::Legacy => "/dashboard/legacy",
+        }
+    }
+
+    fn name(self, language: Language) -> &'static str {
+        match self {
+            Self::Overview => language.pick("Overview", "Resumen"),
+            Self::Parcels => language.pick("Parcels", "Paquetes"),
+            Self::Keys => language.pick("Keys", "Claves"),
+            Self::Webhooks => "Webhooks",
+            Self::Exceptions => language.pick("Carrier exceptions", "Avisos rechazados"),
+            Self::Legacy => language.pick("Legacy API", "API anterior"),
+        }
+    }
+}
+
+/// What is around a page.
+pub(super) struct Frame {
+    pub(super) language: Language,
+    pub(super) other: Language,
+    pub(super) other_name: &'static str,
+    pub(super) other_link: String,
+    pub(super) member: Option<Signed>,
+    pub(super) said: Option<String>,
+}
+
+/// What is there for those who are signed in.
+pub(super) struct Signed {
+    pub(super) account: String,
+    pub(super) form: String,
+    pub(super) tabs: Vec<Tab>,
+}
+
+pub(super) struct Tab {
+    pub(super) path: &'static str,
+    pub(super) name: &'static str,
+    pub(super) here: bool,
+}
+
+impl Frame {
+    pub(super) fn new(language: Language, here: &str) -> Self {
+        let (other, other_name) = match language {
+            Language::En => (Language::Es, "Español"),
+            Language::Es => (Language::En, "English"),
+        };
+        let join = if here.ends_with('?') { "" } else { "&" };
+        let other_link = format!("{here}{join}lang={}", other.code());
+        Self { language, other, other_name, other_link, member: None, said: None }
+    }
+
+    pub(super) fn of_member(
+        self,
+        account: &str,
+        form: &str,
+        section: Section,
+        said: Option<Said>,
+    ) -> Self {
+        let language = self.language;
+        let tab =
+            |tab: Section| Tab { path: tab.path(), name: tab.name(language), here: tab == section };
+        let tabs = Section::ALL.into_iter().map(tab).collect();
+        let signed = Signed { account: account.to_owned(), form: form.to_owned(), tabs };
+        Self { member: Some(signed), said: said.map(|said| said.text(language)), ..self }
+    }
+
+    /// The one of the two texts that is in the page's language.
+    pub(super) fn say<'a>(&self, en: &'a str, es: &'a str) -> &'a str {
+        self.language.pick(en, es)
+    }
+
+    /// What the page's forms hold.
+    pub(super) fn form(&self) -> &str {
+        self.member.as_ref().map_or("", |signed| &signed.form)
+    }
+
+    pub(super) fn environment(&self, environment: Environment) -> &'static str {
+        match environment {
+            Environment::Production => self.language.pick("Production", "Producción"),
+            Environment::Sandbox => self.language.pick("Sandbox", "Pruebas"),
+        }
+    }
+}
+
+/// A moment, for people and for machines.
+pub(super) struct Moment {
+    pub(super) machine: String,
+    pub(super) words: String,
+}
+
+impl Moment {
+    pub(super) fn of(at: Millis) -> Self {
+        Self::at(at.to_utc())
+    }
+
+    pub(super) fn at(at: DateTime<Utc>) -> Self {
+        let words = at.format("%Y-%m-%d %H:%M").to_string();
+        Self { machine: parcelo::model::time::to_text(at), words }
+    }
+}
+
+/// The colour of a status in the style sheet.
+pub(super) const fn tone(status: &ParcelStatus) -> &'static str {
+    match status {
+        ParcelStatus::CustomsHold
+        | ParcelStatus::DeliveryAttempted
+        | ParcelStatus::ReturnToSender => "waiting",
+        ParcelStatus::Delivered => "done",
+        ParcelStatus::DeliveryFailed => "failed",
+        ParcelStatus::Ordered | ParcelStatus::LabelGenerated | ParcelStatus::Voided => "over",
+        _ => "moving",
+    }
+}
+
+/// A page that says why there is nothing else to show, and what to do.
+#[derive(Template)]
+#[template(path = "dashboard/notice.html")]
+pub(super) struct Notice {
+    frame: Frame,
+    heading: &'static str,
+    text: String,
+}
+
+impl Notice {
+    pub(super) fn of(frame: Frame, refusal: &Refusal) -> Self {
+        let language = frame.language;
+        let (heading, text) = match refusal.code {
+            FORGED => (
+                language.pick("The form was not accepted", "El formulario no fue aceptado"),
+                language.pick(
+                    "It was not sent from a page of this session, and nothing was changed. Go back, load the page again and repeat. If it happens each time, your browser keeps no cookies for this address: use https, or http://127.0.0.1 on the machine itself.",
+                    "No se envió desde una página de esta sesión y nada cambió. Regrese, vuelva a cargar la página y repita. Si sucede siempre, su navegador no guarda cookies de esta dirección: use https, o http://127.0.0.1 en el propio equipo.",
+                ).to_owned(),
+            ),
+            ErrorCode::NotFound | ErrorCode::ParcelNotFound => (
+                language.pick("There is no such page", "Esta página no existe"),
+                language.pick(
+                    "What you look for is not there, or belongs to another account. Go to the overview and look for it from there.",
+                    "Lo que busca no existe o pertenece a otra cuenta. Vaya al resumen y búsquelo desde allí.",
+                ).to_owned(),
+            ),
+            ErrorCode::RateLimitExceeded => (
+                language.pick("Too many tries", "Demasiados intentos"),
+                waits(language, refusal.retry_after.unwrap_or(1)),
+            ),
+            _ => (
+                language.pick("That did not work", "Eso no funcionó"),
+                refusal.text(language),
+            ),
+        };
+        Self { frame, heading, text }
+    }
+}
+
+fn waits(language: Language, seconds: u32) -> String {
+    match language {
+        Language::En => format!("Wait {seconds} s, then load the page again."),
+        Language::Es => format!("Espere {seconds} s y vuelva a cargar la página."),
+    }
+}
+
+/// A page as an answer.
+pub(super) fn page(page: &impl Template) -> Result<Response, Refused> {
+    let html = page.render().map_err(|error| {
+        tracing::error!(%error, "a page could not be written");
+        Refused::from(ErrorCode::InternalError)
+    })?;
+    Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
+}
+
+/// A page with a form that cannot be accepted as it was filled in.
+pub(super) fn again(form: &impl Template) -> Result<Response, Refused> {
+    let mut response = page(form)?;
+    *response.status_mut() = answer::status_of(ErrorCode::ValidationFailed);
+    Ok(response)
+}

@@ -1,0 +1,142 @@
+//! Keys: which there are, making one, revoking one.
+
+use askama::Template;
+use axum::{
+    extract::{Path, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use parcelo::{Environment, ErrorCode};
+
+use super::{
+    frame::{Frame, Moment, Section, again, page},
+    key_form::KeyForm,
+    member::{Member, Posted},
+    notes::{Once, Said},
+};
+use crate::{
+    core::KeyRecord,
+    http::{Api, Refused},
+    service::NewKeyRequest,
+};
+
+const PAGE: &str = "/dashboard/keys";
+
+#[derive(Template)]
+#[template(path = "dashboard/keys.html")]
+struct Keys {
+    frame: Frame,
+    fresh: Option<Once>,
+    all: Vec<Key>,
+}
+
+/// A key as people see it.
+struct Key {
+    id: String,
+    name: String,
+    environment: Environment,
+    shown: String,
+    countries: String,
+    addresses: Vec<String>,
+    created: Moment,
+    revoked: Option<Moment>,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/new_key.html")]
+struct NewKey {
+    frame: Frame,
+    form: KeyForm,
+    faults: Vec<&'static str>,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/revoke.html")]
+struct Revoke {
+    frame: Frame,
+    key: Key,
+}
+
+impl Key {
+    fn of(record: &KeyRecord) -> Self {
+        let environment = record.tenant.environment;
+        Self {
+            id: record.id.clone(),
+            name: record.name.clone(),
+            environment,
+            shown: format!("{}…{}", environment.key_prefix(), record.last4),
+            countries: record.countries.to_wire().join(", "),
+            addresses: record.ip_list.iter().map(ToString::to_string).collect(),
+            created: Moment::of(record.created_at),
+            revoked: record.revoked_at.map(Moment::of),
+        }
+    }
+}
+
+/// The account's keys, and the one just made with its secret.
+pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
+    let records = api.service.store().keys_of(member.session.account)?;
+    let fresh = member.visit.desk.once(&member.token, Section::Keys, api.service.now());
+    let frame = member.frame(Section::Keys);
+    page(&Keys { frame, fresh, all: records.iter().map(Key::of).collect() })
+}
+
+/// An empty form.
+pub(super) async fn blank(member: Member) -> Result<Response, Refused> {
+    let frame = member.frame(Section::Keys);
+    page(&NewKey { frame, form: KeyForm::default(), faults: Vec::new() })
+}
+
+/// Makes a key, whose secret the next page shows.
+pub(super) async fn create(
+    State(api): State<Api>,
+    Posted { member, fields }: Posted,
+) -> Result<Response, Refused> {
+    let form = KeyForm::of(&fields);
+    let wanted = match form.check(&api.service.settings().destinations, member.language()) {
+        Ok(wanted) => wanted,
+        Err(faults) => {
+            return again(&NewKey { frame: member.frame(Section::Keys), form, faults });
+        }
+    };
+    let now = api.service.now();
+    let request = NewKeyRequest {
+        account: member.session.name.clone(),
+        environment: wanted.environment,
+        name: wanted.name.clone(),
+        countries: wanted.countries,
+        ip_list: wanted.addresses,
+        rate_limit: None,
+    };
+    let (key, _) = api.service.issuer().issue(request, now).await?;
+    let secret = key.secret().to_owned();
+    let once = Once { section: Section::Keys, of: wanted.name, secret, at: now };
+    member.visit.desk.show(&member.token, once);
+    Ok(Redirect::to(PAGE).into_response())
+}
+
+/// Asks whether a key is to be revoked.
+pub(super) async fn ask(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    member: Member,
+) -> Result<Response, Refused> {
+    let key = Key::of(&find(&api, &member, &id)?);
+    page(&Revoke { frame: member.frame(Section::Keys), key })
+}
+
+/// Revokes a key.
+pub(super) async fn revoke(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    Posted { member, .. }: Posted,
+) -> Result<Response, Refused> {
+    let key = find(&api, &member, &id)?;
+    api.service.revoke_key(&key.id).await?;
+    member.visit.desk.say(&member.token, Said::KeyRevoked);
+    Ok(Redirect::to(PAGE).into_response())
+}
+
+fn find(api: &Api, member: &Member, id: &str) -> Result<KeyRecord, Refused> {
+    let found = api.service.store().key_of(member.session.account, id)?;
+    found.ok_or_else(|| ErrorCode::NotFound.into())
+}

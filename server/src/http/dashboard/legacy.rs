@@ -1,0 +1,34 @@
+//! Legacy usage: which of the account's keys still call the legacy API, by day.
+
+use askama::Template;
+use axum::{extract::State, response::Response};
+
+use super::{
+    frame::{Frame, Section, page},
+    member::Member,
+};
+use crate::{
+    core::legacy::Uses,
+    http::{Api, Refused, public::in_words},
+};
+
+#[derive(Template)]
+#[template(path = "dashboard/legacy.html")]
+struct Legacy {
+    frame: Frame,
+    deprecated: String,
+    sunset: Option<String>,
+    uses: Vec<Uses>,
+}
+
+/// Requests by day and key.
+pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
+    let era = &api.service.settings().legacy;
+    let date = |at: crate::clock::Millis| in_words(at.to_utc().date_naive(), member.language());
+    page(&Legacy {
+        uses: api.service.legacy_uses_of(member.session.account).await?,
+        deprecated: date(era.deprecated),
+        sunset: era.sunset.map(date),
+        frame: member.frame(Section::Legacy),
+    })
+}

@@ -1,0 +1,207 @@
+//! Somebody who is signed in, and a form that they sent from one of these pages.
+
+use axum::{
+    body::Body,
+    extract::{FromRequest, FromRequestParts, Request},
+    http::{HeaderMap, header, request::Parts},
+    response::{IntoResponse, Redirect, Response},
+};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use parcelo::{Environment, ErrorCode, Language};
+use url::{Url, form_urlencoded};
+
+use super::{
+    frame::{Frame, Section},
+    visit::{FORGED, Visit},
+};
+use crate::{
+    core::{Tenant, session::Session},
+    http::{Api, Refused},
+};
+
+/// Where one signs in.
+pub(super) const SIGN_IN: &str = "/dashboard/sign-in";
+/// The field of every form that says for whom it was made.
+pub(super) const TOKEN: &str = "form";
+/// The most bytes of a form.
+const MOST: usize = 16 * 1024;
+
+/// Somebody who is signed in.
+#[derive(Clone)]
+pub(super) struct Member {
+    pub(super) visit: Visit,
+    pub(super) session: Session,
+    pub(super) token: String,
+    pub(super) form: String,
+}
+
+/// A form that a member sent.
+pub(super) struct Posted {
+    pub(super) member: Member,
+    pub(super) fields: Fields,
+}
+
+/// The fields of a form.
+#[derive(Default)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+/// Why somebody does not come in.
+pub(super) enum Turned {
+    /// Nobody is signed in.
+    ToSignIn,
+    /// The request is refused.
+    Away(Refused),
+}
+
+impl<T: Into<Refused>> From<T> for Turned {
+    fn from(refused: T) -> Self {
+        Self::Away(refused.into())
+    }
+}
+
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        match self {
+            Self::ToSignIn => Redirect::to(SIGN_IN).into_response(),
+            Self::Away(refused) => refused.into_response(),
+        }
+    }
+}
+
+impl FromRequestParts<Api> for Member {
+    type Rejection = Turned;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Turned> {
+        let visit = visit(parts)?;
+        let token = visit.session.clone().ok_or(Turned::ToSignIn)?;
+        let session = api.service.session(&token)?.ok_or(Turned::ToSignIn)?;
+        let form = api.service.form_token(&token);
+        Ok(Self { visit, session, token, form })
+    }
+}
+
+impl FromRequest<Api> for Posted {
+    type Rejection = Turned;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, Turned> {
+        let (mut parts, body) = request.into_parts();
+        let member = Member::from_request_parts(&mut parts, api).await?;
+        let fields = Fields::read(&parts.headers, body).await?;
+        fields.check(api, &member.token)?;
+        Ok(Self { member, fields })
+    }
+}
+
+impl Member {
+    pub(super) const fn language(&self) -> Language {
+        self.visit.language
+    }
+
+    pub(super) const fn tenant(&self, environment: Environment) -> Tenant {
+        self.session.tenant(environment)
+    }
+
+    /// What is around a page of a section.
+    pub(super) fn frame(&self, section: Section) -> Frame {
+        let said = self.visit.desk.said(&self.token);
+        self.visit.frame().of_member(&self.session.name, &self.form, section, said)
+    }
+}
+
+impl Fields {
+    /// Reads a form, if it comes from a page of this very address.
+    pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refused> {
+        if !is_own(headers) || !is_form(headers) {
+            return Err(FORGED.into());
+        }
+        match Limited::new(body, MOST).collect().await {
+            Ok(body) => Ok(Self::of(&body.to_bytes())),
+            Err(error) if error.is::<LengthLimitError>() => Err(ErrorCode::PayloadTooLarge.into()),
+            Err(_) => Err(FORGED.into()),
+        }
+    }
+
+    pub(super) fn of(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// Refuses a form that was not shown to whoever has this cookie.
+    pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), Refused> {
+        if api.service.is_form_token(cookie, self.text(TOKEN)) {
+            Ok(())
+        } else {
+            Err(FORGED.into())
+        }
+    }
+
+    /// A field as it was filled in; nothing when it is not there.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.all(name).next().unwrap_or_default()
+    }
+
+    /// All that was chosen under one name.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+fn visit(parts: &Parts) -> Result<Visit, Refused> {
+    parts.extensions.get::<Visit>().cloned().ok_or_else(|| ErrorCode::NotFound.into())
+}
+
+impl FromRequestParts<Api> for Visit {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self, Refused> {
+        visit(parts)
+    }
+}
+
+/// Whether a browser says that the form is from a page of the same origin, or says nothing. A page
+/// cannot make it lie; the form's token has to be right all the same.
+fn is_own(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    let (Some(origin), Some(host)) = (text("origin"), text("host")) else { return true };
+    let Ok(origin) = Url::parse(origin) else { return false };
+    // A proxy may end TLS, so the scheme is not compared.
+    let own = |scheme: &str| Url::parse(&format!("{scheme}://{host}")).ok();
+    own(origin.scheme()).is_some_and(|own| own.origin() == origin.origin())
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn a_form_of_another_origin_is_not_taken_for_an_own_one() {
+        let table: [(&[(&str, &str)], bool); 9] = [
+            (&[], true),
+            (&[("sec-fetch-site", "same-origin"), ("origin", "null")], true),
+            (&[("sec-fetch-site", "same-site")], false),
+            (&[("sec-fetch-site", "cross-site")], false),
+            (&[("sec-fetch-site", "none")], false),
+            (&[("host", "127.0.0.1:8082"), ("origin", "http://127.0.0.1:8082")], true),
+            (&[("host", "parcelo.example"), ("origin", "https://parcelo.example")], true),
+            (&[("host", "127.0.0.1:8082"), ("origin", "http://127.0.0.1:8083")], false),
+            (&[("host", "127.0.0.1:8082"), ("origin", "null")], false),
+        ];
+        for (pairs, own) in table {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            assert_eq!(is_own(&headers), own, "{pairs:?}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The dashboard, `/dashboard` on the operators' listener: pages for whoever owns an account. Pages
+//! are written here and need no script; what they do is done by the service.
+
+mod chart;
+mod exceptions;
+mod frame;
+mod key_form;
+mod keys;
+mod legacy;
+mod member;
+mod notes;
+mod overview;
+mod parcels;
+mod search;
+mod sign_in;
+mod visit;
+mod webhooks;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    http::header,
+    response::{IntoResponse, Redirect, Response},
+    routing::{get, post},
+};
+
+use super::Api;
+pub(super) use notes::Desk;
+pub(super) use visit::Visit;
+
+/// Where it is, with its pages below.
+pub(super) const FOLDER: &str = "/dashboard";
+
+/// The public page's colours and parts, and what only the dashboard has.
+const STYLE: &str = concat!(
+    include_str!("../../../templates/track.css"),
+    include_str!("../../../templates/dashboard/dashboard.css")
+);
+
+const ICON: &str = include_str!("../../../templates/dashboard/icon.svg");
+
+/// Marks the requests of a listener that has a dashboard, and gives them its desk.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Here(pub(super) Arc<Desk>);
+
+/// The dashboard's pages.
+pub(super) fn routes() -> Router<Api> {
+    Router::new()
+        .route("/", get(|| async { Redirect::to(FOLDER) }))
+        .route("/dashboard", get(overview::show))
+        .route("/dashboard/", get(|| async { Redirect::to(FOLDER) }))
+        .route("/dashboard/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
+        .route("/dashboard/icon.svg", get(|| async { file("image/svg+xml", ICON) }))
+        .route("/dashboard/sign-in", get(sign_in::page).post(sign_in::enter))
+        .route("/dashboard/sign-out", post(sign_in::leave))
+        .route("/dashboard/keys", get(keys::list).post(keys::create))
+        .route("/dashboard/keys/new", get(keys::blank))
+        .route("/dashboard/keys/{id}/revoke", get(keys::ask).post(keys::revoke))
+        .route("/dashboard/webhooks", get(|| async { Redirect::to(webhooks::FIRST) }))
+        .route("/dashboard/webhooks/{environment}", get(webhooks::show).post(webhooks::set))
+        .route("/dashboard/webhooks/{environment}/{action}", post(webhooks::act))
+        .route("/dashboard/parcels", get(parcels::list).post(parcels::search))
+        .route("/dashboard/parcels/{environment}/{number}", get(parcels::show))
+        .route("/dashboard/parcels/{environment}/{number}/{file}", get(parcels::label))
+        .route("/dashboard/exceptions", get(exceptions::list))
+        .route("/dashboard/legacy", get(legacy::list))
+}
+
+fn file(kind: &'static str, content: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, kind)], content).into_response()
+}

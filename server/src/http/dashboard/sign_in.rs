@@ -1,0 +1,81 @@
+//! Signing in and out.
+
+use askama::Template;
+use axum::{
+    extract::{Request, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use parcelo::ErrorCode;
+
+use super::{
+    FOLDER,
+    frame::{Frame, page as written},
+    member::{Fields, Posted, SIGN_IN},
+    visit::{FORGED, Visit, as_guest, signed_in, signed_out},
+};
+use crate::{
+    core::Refusal,
+    http::{Api, Refused, answer},
+    service::{Entry, Knock},
+};
+
+#[derive(Template)]
+#[template(path = "dashboard/sign_in.html")]
+struct SignIn {
+    frame: Frame,
+    form: String,
+    account: String,
+    wrong: bool,
+}
+
+/// The form to sign in; whoever is signed in does not need it.
+pub(super) async fn page(State(api): State<Api>, visit: Visit) -> Result<Response, Refused> {
+    if let Some(token) = &visit.session
+        && api.service.session(token)?.is_some()
+    {
+        return Ok(Redirect::to(FOLDER).into_response());
+    }
+    let guest = visit.guest.clone().unwrap_or_else(|| api.service.fresh_token());
+    let form = api.service.form_token(&guest);
+    let account = "default".to_owned();
+    let page = SignIn { frame: visit.frame(), form, account, wrong: false };
+    Ok(as_guest(written(&page)?, &guest))
+}
+
+/// Signs in, with a session that nobody knew before.
+pub(super) async fn enter(
+    State(api): State<Api>,
+    visit: Visit,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (parts, body) = request.into_parts();
+    let fields = Fields::read(&parts.headers, body).await?;
+    let guest = visit.guest.clone().ok_or(FORGED)?;
+    fields.check(&api, &guest)?;
+    let knock = Knock {
+        client: visit.client,
+        account: fields.text("account").trim(),
+        password: fields.text("password"),
+        before: visit.session.as_deref(),
+    };
+    match api.service.sign_in(knock).await? {
+        Entry::Open(token) => Ok(signed_in(Redirect::to(FOLDER).into_response(), &token)),
+        Entry::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
+        Entry::Closed => {
+            let form = api.service.form_token(&guest);
+            let account = knock.account.to_owned();
+            let page = SignIn { frame: visit.frame(), form, account, wrong: true };
+            let mut response = written(&page)?;
+            *response.status_mut() = answer::status_of(ErrorCode::AuthInvalidApiKey);
+            Ok(response)
+        }
+    }
+}
+
+/// Signs out.
+pub(super) async fn leave(State(api): State<Api>, posted: Posted) -> Result<Response, Refused> {
+    let token = posted.member.token;
+    api.service.sign_out(&token).await?;
+    posted.member.visit.desk.forget(&token);
+    Ok(signed_out(Redirect::to(SIGN_IN).into_response()))
+}

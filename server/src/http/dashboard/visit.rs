@@ -1,0 +1,203 @@
+//! A visit to the dashboard: its language, its cookies, and how every answer to it looks, refusals
+//! included.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
+    response::Response,
+};
+use parcelo::{ErrorCode, Language};
+use url::form_urlencoded;
+
+use super::{
+    Desk, FOLDER, Here,
+    frame::{self, Frame, Notice},
+};
+use crate::http::{Refused, answer, body, public};
+
+/// What a form is refused with that was not shown by this dashboard to this visitor: the
+/// catalogue's 403. Nothing else on this listener is refused with it.
+pub(super) const FORGED: ErrorCode = ErrorCode::AuthIpNotAllowed;
+
+/// Who is signed in.
+const SESSION: &str = "parcelo_session";
+/// To whom the form to sign in was shown; a session never has its value.
+const GUEST: &str = "parcelo_guest";
+/// The language that was chosen.
+const LANGUAGE: &str = "parcelo_language";
+/// A language is remembered for a year.
+const YEAR: i64 = 31_536_000;
+
+/// What every answer says to browsers and caches.
+const SAFETY: [(&str, &str); 6] = [
+    ("cache-control", "no-store"),
+    ("x-robots-tag", "noindex, nofollow"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("cross-origin-opener-policy", "same-origin"),
+    (
+        "content-security-policy",
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
+         base-uri 'none'; frame-ancestors 'none'",
+    ),
+];
+
+/// Somebody who looks at the dashboard.
+#[derive(Clone)]
+pub(in crate::http) struct Visit {
+    pub(super) language: Language,
+    /// The language was chosen with this request.
+    chosen: bool,
+    /// The address without its language, for the link to the other one.
+    here: String,
+    pub(super) session: Option<String>,
+    pub(super) guest: Option<String>,
+    pub(super) client: IpAddr,
+    pub(super) desk: Arc<Desk>,
+}
+
+impl Visit {
+    /// A visit to something under [`FOLDER`], on a listener that has a dashboard.
+    pub(in crate::http) fn of(request: &Request, client: IpAddr) -> Option<Self> {
+        let Here(desk) = request.extensions().get::<Here>()?;
+        let headers = request.headers();
+        let asked = body::query(request.uri().query(), "lang");
+        let asked = asked.and_then(|tag| public::language_of(&tag));
+        let kept = cookie(headers, LANGUAGE).and_then(|tag| public::language_of(&tag));
+        Some(Self {
+            language: asked.or(kept).unwrap_or_else(|| body::language(headers)),
+            chosen: asked.is_some(),
+            here: without_language(request.uri()),
+            session: cookie(headers, SESSION),
+            guest: cookie(headers, GUEST),
+            client,
+            desk: Arc::clone(desk),
+        })
+    }
+
+    /// Makes an answer fit for the dashboard: refusals become pages.
+    pub(in crate::http) fn dress(&self, response: Response) -> Response {
+        let refused = response.extensions().get::<Refused>().cloned();
+        let mut response = match refused {
+            Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
+            // The router's own word for a path that is no text.
+            None if response.status().is_client_error() && !is_page(&response) => {
+                self.refusal(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
+            }
+            None => response,
+        };
+        for (name, value) in SAFETY {
+            let name = HeaderName::from_static(name);
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(self.language.code()));
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
+        if self.chosen {
+            set_cookie(headers, LANGUAGE, self.language.code(), YEAR);
+        }
+        response
+    }
+
+    fn refusal(&self, Refused(refusal): &Refused, bare: &Response) -> Option<Response> {
+        let notice = Notice::of(self.frame(), refusal);
+        let mut response = frame::page(&notice).ok()?;
+        *response.status_mut() = answer::status_of(refusal.code);
+        // What the router has said already, such as the methods that are allowed, stays.
+        if let Some(methods) = bare.headers().get(header::ALLOW) {
+            response.headers_mut().insert(header::ALLOW, methods.clone());
+        }
+        if let Some(seconds) = refusal.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        Some(response)
+    }
+
+    /// What is around a page for somebody who is not signed in.
+    pub(super) fn frame(&self) -> Frame {
+        Frame::new(self.language, &self.here)
+    }
+}
+
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
+}
+
+/// Signs the visitor in, with a session that begins here.
+pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
+    let seconds = crate::core::session::LASTS / crate::clock::Millis::SECOND;
+    set_cookie(response.headers_mut(), SESSION, token, seconds);
+    set_cookie(response.headers_mut(), GUEST, "", 0);
+    response
+}
+
+/// Takes the session's cookie back.
+pub(super) fn signed_out(mut response: Response) -> Response {
+    set_cookie(response.headers_mut(), SESSION, "", 0);
+    response
+}
+
+/// Tells the visitor apart from others until the form to sign in comes back.
+pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
+    let seconds = crate::core::session::LASTS / crate::clock::Millis::SECOND;
+    set_cookie(response.headers_mut(), GUEST, guest, seconds);
+    response
+}
+
+/// A cookie that no script, no other site and no plain connection sees. Browsers take a connection
+/// to the machine itself for a safe one.
+fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
+    let cookie = format!(
+        "{name}={value}; Path={FOLDER}; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
+    );
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+}
+
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| key.trim() == name)?;
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+fn without_language(uri: &Uri) -> String {
+    let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(pairs.filter(|(name, _)| name != "lang"));
+    format!("{}?{}", uri.path(), query.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_are_read_by_name_and_empty_ones_are_none() {
+        let mut headers = HeaderMap::new();
+        headers.append(header::COOKIE, HeaderValue::from_static("a=1; parcelo_session=tok-en"));
+        headers.append(header::COOKIE, HeaderValue::from_static("parcelo_guest="));
+        assert_eq!(cookie(&headers, SESSION).as_deref(), Some("tok-en"));
+        assert_eq!(cookie(&headers, GUEST), None);
+        assert_eq!(cookie(&headers, "session"), None);
+    }
+
+    #[test]
+    fn the_link_to_the_other_language_keeps_everything_else() {
+        let table = [
+            ("/dashboard", "/dashboard?"),
+            ("/dashboard?lang=es", "/dashboard?"),
+            (
+                "/dashboard/parcels?page=2&lang=es&status=X%26",
+                "/dashboard/parcels?page=2&status=X%26",
+            ),
+        ];
+        for (uri, here) in table {
+            assert_eq!(without_language(&uri.parse().unwrap()), here);
+        }
+    }
+}

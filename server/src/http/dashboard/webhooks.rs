@@ -1,0 +1,339 @@
+//! Webhooks: one for each environment, with its deliveries.
+
+use askama::Template;
+use axum::{
+    extract::{Path, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use parcelo::{Environment, ErrorCode, Language, webhook::Secret};
+use ulid::Ulid;
+
+use super::{
+    frame::{Frame, Moment, Section, again, page},
+    member::{Fields, Member, Posted},
+    notes::{Once, Said},
+};
+use crate::{
+    clock::Millis,
+    core::{
+        Tenant,
+        webhooks::{
+            BadTarget, DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered,
+        },
+    },
+    http::{Api, Refused},
+    ids::named,
+    service::{EndpointError, EndpointRequest},
+    store::Replay,
+};
+
+/// The environment that is shown first.
+pub(super) const FIRST: &str = "/dashboard/webhooks/production";
+/// Events in the log.
+const SHOWN: usize = 50;
+
+#[derive(Template)]
+#[template(path = "dashboard/webhook.html")]
+struct Webhook {
+    frame: Frame,
+    environment: Environment,
+    hook: Option<Hook>,
+    url: String,
+    kinds: Vec<Choice>,
+    fault: Option<&'static str>,
+    fresh: Option<Once>,
+    log: Vec<Delivery>,
+    missed: bool,
+}
+
+/// A webhook that is set up.
+struct Hook {
+    disabled: Option<&'static str>,
+    created: Moment,
+    old_until: Option<Moment>,
+}
+
+/// A kind of event that can be asked for.
+struct Choice {
+    code: String,
+    means: &'static str,
+    chosen: bool,
+}
+
+/// An event and what became of it.
+struct Delivery {
+    id: String,
+    kind: String,
+    number: Option<String>,
+    standing: &'static str,
+    tone: &'static str,
+    created: Moment,
+    due: Option<Moment>,
+    again: bool,
+    attempts: Vec<Attempt>,
+}
+
+struct Attempt {
+    number: u32,
+    at: Moment,
+    status: Option<u16>,
+    error: Option<String>,
+    millis: i64,
+    answer: String,
+}
+
+/// The page as it stands.
+struct Draft {
+    environment: Environment,
+    url: String,
+    kinds: Kinds,
+    fault: Option<&'static str>,
+}
+
+/// A webhook with its deliveries.
+pub(super) async fn show(
+    State(api): State<Api>,
+    Path(environment): Path<String>,
+    member: Member,
+) -> Result<Response, Refused> {
+    let environment = environment_of(&environment)?;
+    let hook = find(&api, member.tenant(environment))?;
+    let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
+    page(&webhook(&api, &member, Draft { environment, url, kinds, fault: None })?)
+}
+
+/// Sets a webhook up, or changes it.
+pub(super) async fn set(
+    State(api): State<Api>,
+    Path(environment): Path<String>,
+    Posted { member, fields }: Posted,
+) -> Result<Response, Refused> {
+    let environment = environment_of(&environment)?;
+    let tenant = member.tenant(environment);
+    let before = find(&api, tenant)?;
+    let url = fields.text("url").trim().to_owned();
+    let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
+    let reach = Reach::of(environment, api.service.settings().webhooks_allow_private);
+    let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
+    match api.service.endpoints().set(request.clone(), now).await {
+        Ok(endpoint) if before.is_none() => show_secret(&member, &endpoint.secret, now),
+        Ok(_) => member.visit.desk.say(&member.token, Said::WebhookSet),
+        Err(EndpointError::Address(bad)) => {
+            let fault = Some(fault(bad, member.language()));
+            let draft = Draft { environment, url: request.url, kinds, fault };
+            return again(&webhook(&api, &member, draft)?);
+        }
+        Err(error) => return Err(refused(error)),
+    }
+    Ok(back(environment))
+}
+
+/// Does what a button says.
+pub(super) async fn act(
+    State(api): State<Api>,
+    Path((environment, action)): Path<(String, String)>,
+    Posted { member, fields }: Posted,
+) -> Result<Response, Refused> {
+    let environment = environment_of(&environment)?;
+    let (tenant, now) = (member.tenant(environment), api.service.now());
+    let endpoints = api.service.endpoints();
+    let said = match action.as_str() {
+        "test" => endpoints.test(tenant, now).await.map(|_| Said::TestSent),
+        "enable" => endpoints.enable(tenant).await.map(|_| Said::Enabled),
+        "remove" => endpoints.remove(tenant).await.map(|_| Said::Removed),
+        "disable" => endpoints.disable(tenant).await.map(|_| Said::Disabled),
+        "replay" => {
+            let what = replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;
+            endpoints.replay(tenant, what, now).await.map(Said::Replayed)
+        }
+        "rotate" => {
+            let secret = endpoints.rotate_secret(tenant, now).await.map_err(refused)?;
+            show_secret(&member, &secret, now);
+            return Ok(back(environment));
+        }
+        _ => return Err(ErrorCode::NotFound.into()),
+    };
+    member.visit.desk.say(&member.token, said.map_err(refused)?);
+    Ok(back(environment))
+}
+
+fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused> {
+    let Draft { environment, url, kinds, fault } = draft;
+    let (tenant, now) = (member.tenant(environment), api.service.now());
+    let language = member.language();
+    let hook = find(api, tenant)?;
+    let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
+    let logged = api.service.store().deliveries(tenant, SHOWN)?;
+    let was_missed = |event: &Logged| matches!(event.standing, Standing::Failed | Standing::Held);
+    Ok(Webhook {
+        fresh: member.visit.desk.once(&member.token, Section::Webhooks, now),
+        frame: member.frame(Section::Webhooks),
+        environment,
+        hook: hook.map(|hook| Hook::of(&hook, now, language)),
+        url,
+        kinds: choices(kinds, language),
+        fault,
+        missed: is_on && logged.iter().any(was_missed),
+        log: logged.iter().map(|event| Delivery::of(event, is_on, language)).collect(),
+    })
+}
+
+impl Hook {
+    fn of(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
+        let old = endpoint.old.as_ref().map(|(_, until)| *until).filter(|until| now < *until);
+        Self {
+            disabled: endpoint.disabled.map(|by| why(by, language)),
+            created: Moment::of(endpoint.created_at),
+            old_until: old.map(Moment::of),
+        }
+    }
+}
+
+impl Delivery {
+    fn of(event: &Logged, is_on: bool, language: Language) -> Self {
+        let (standing, tone) = match event.standing {
+            Standing::Waiting | Standing::Ready => {
+                (language.pick("Waiting", "En espera"), "moving")
+            }
+            Standing::Delivered => (language.pick("Delivered", "Entregado"), "done"),
+            Standing::Failed => (language.pick("Failed", "Fallido"), "failed"),
+            Standing::Held => (language.pick("Held", "Retenido"), "waiting"),
+        };
+        let is_pending = matches!(event.standing, Standing::Waiting | Standing::Ready);
+        let attempts = event.attempts.iter().map(|attempt| Attempt {
+            number: attempt.number,
+            at: Moment::of(attempt.at),
+            status: attempt.status,
+            error: attempt.error.as_deref().map(|error| undelivered(error, language)),
+            millis: attempt.millis,
+            answer: String::from_utf8_lossy(&attempt.answer).into_owned(),
+        });
+        Self {
+            id: named("evt", event.event),
+            kind: event.kind.to_wire().code().to_owned(),
+            number: event.tracking_number.clone(),
+            standing,
+            tone,
+            created: Moment::of(event.created_at),
+            due: event.due.filter(|_| is_pending).map(Moment::of),
+            again: is_on && !is_pending,
+            attempts: attempts.collect(),
+        }
+    }
+}
+
+fn choices(kinds: Kinds, language: Language) -> Vec<Choice> {
+    let table = [
+        (Kind::ParcelCreated, "an order was created", "se creó un pedido"),
+        (Kind::ParcelVoided, "an order was voided", "se anuló un pedido"),
+        (Kind::ManifestSubmitted, "a manifest was submitted", "se envió un manifiesto"),
+    ];
+    let choice = |(kind, en, es): (Kind, _, _)| Choice {
+        code: kind.to_wire().code().to_owned(),
+        means: language.pick(en, es),
+        chosen: kinds.wants(kind),
+    };
+    table.into_iter().map(choice).collect()
+}
+
+fn kinds(fields: &Fields) -> Option<Kinds> {
+    let test = Kind::Test.to_wire();
+    let asked: Vec<_> = fields.all("events").collect();
+    if asked.contains(&test.code()) {
+        return None;
+    }
+    Kinds::named(asked)
+}
+
+fn replay(event: &str) -> Option<Replay> {
+    if event.is_empty() {
+        return Some(Replay::MissedSince(Millis(0)));
+    }
+    event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(Replay::One)
+}
+
+fn show_secret(member: &Member, secret: &Secret, at: Millis) {
+    let secret = secret.expose().clone();
+    let once = Once { section: Section::Webhooks, of: String::new(), secret, at };
+    member.visit.desk.show(&member.token, once);
+}
+
+/// Why there was no answer; the log has it in English.
+fn undelivered(error: &str, language: Language) -> String {
+    let table = [
+        (
+            Undelivered::NotAllowed,
+            "la dirección no está permitida: los webhooks van a direcciones públicas, en producción por https",
+        ),
+        (
+            Undelivered::NotConnected,
+            "no hubo conexión con el receptor: revise su nombre, puerto y certificado",
+        ),
+        (Undelivered::TimedOut, "el receptor no respondió en 15 s"),
+        (Undelivered::Broken, "la conexión se cortó antes de la respuesta"),
+    ];
+    let known = table.into_iter().find(|(reason, _)| reason.to_string() == error);
+    known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
+}
+
+fn why(by: DisabledBy, language: Language) -> &'static str {
+    match by {
+        DisabledBy::Operator => language.pick("Somebody turned it off.", "Alguien lo desactivó."),
+        DisabledBy::Gone => language.pick(
+            "The receiver answered that it is gone (410). Check the address, then turn it on.",
+            "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
+        ),
+        DisabledBy::Failures => language.pick(
+            "An event could not be delivered for three days. Mend the receiver, then turn it on.",
+            "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
+        ),
+    }
+}
+
+fn fault(bad: BadTarget, language: Language) -> &'static str {
+    match bad {
+        BadTarget::TooLong => language.pick(
+            "An address has at most 500 characters.",
+            "Una dirección tiene como máximo 500 caracteres.",
+        ),
+        BadTarget::Malformed => language.pick(
+            "Write a whole address, such as https://shop.example/parcelo.",
+            "Escriba una dirección completa, como https://shop.example/parcelo.",
+        ),
+        BadTarget::Credentials => language.pick(
+            "Leave user and password out of the address; check the signature instead.",
+            "No ponga usuario ni contraseña en la dirección; verifique la firma.",
+        ),
+        BadTarget::Plain => language.pick(
+            "In production the address begins with https.",
+            "En producción la dirección empieza con https.",
+        ),
+        BadTarget::NotPublic => language.pick(
+            "The address is private, and this service calls public ones only.",
+            "La dirección es privada y este servicio solo llama a direcciones públicas.",
+        ),
+    }
+}
+
+fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
+    Ok(api.service.store().endpoint(tenant)?)
+}
+
+/// A button that was pressed on a page that has grown old.
+fn refused(error: EndpointError) -> Refused {
+    match error {
+        EndpointError::Store(error) => error.into(),
+        EndpointError::None | EndpointError::Disabled | EndpointError::Address(_) => {
+            ErrorCode::NotFound.into()
+        }
+    }
+}
+
+pub(super) fn environment_of(word: &str) -> Result<Environment, Refused> {
+    let found = Environment::ALL.into_iter().find(|environment| environment.code() == word);
+    found.ok_or_else(|| ErrorCode::NotFound.into())
+}
+
+fn back(environment: Environment) -> Response {
+    Redirect::to(&format!("/dashboard/webhooks/{}", environment.code())).into_response()
+}

@@ -1,0 +1,186 @@
+//! What the controls are, for the OpenAPI document, where they stand beside the service's operations.
+
+use parcelo::ErrorCode;
+use serde_json::{Value, json};
+use utoipa::{
+    ToSchema,
+    openapi::{
+        ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
+        PathsBuilder, RefOr,
+        schema::{Ref, Schema},
+    },
+};
+
+use super::{
+    asked::{ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation_names},
+    told::{
+        ClockShown, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone, StatusPut,
+        UnusedFaults,
+    },
+};
+use crate::http::described::{self, Answer, Described, JSON, Query};
+
+/// A type in the document: its name, its schema, and those that it refers to.
+type Schemas = Vec<(String, RefOr<Schema>)>;
+
+/// Of the list of requests.
+const OPERATION: Query = Query {
+    name: "operation",
+    about: "Only requests of this operation.",
+    schema: || operation_names().into(),
+};
+
+/// A control: how it is called, what it does, takes and answers.
+struct Control {
+    call: (HttpMethod, &'static str),
+    id: &'static str,
+    summary: &'static str,
+    takes: Option<(Schemas, Value)>,
+    answers: Schemas,
+    refusals: &'static [ErrorCode],
+    query: &'static [Query],
+}
+
+/// The controls, to be joined to the service's document.
+pub(super) fn document() -> OpenApi {
+    let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
+    for control in controls() {
+        let (method, path) = control.call.clone();
+        schemas.extend(control.takes.iter().flat_map(|(takes, _)| takes.clone()));
+        schemas.extend(control.answers.clone());
+        let operation = describe(control).into_operation();
+        paths = paths.path(format!("{}{path}", super::FOLDER), PathItem::new(method, operation));
+    }
+    let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
+    let info = InfoBuilder::new().build();
+    OpenApiBuilder::new().info(info).paths(paths).components(Some(components)).build()
+}
+
+fn controls() -> Vec<Control> {
+    [clock(), faults(), requests(), data(), webhooks()].into_iter().flatten().collect()
+}
+
+fn clock() -> Vec<Control> {
+    vec![
+        reads("/clock", "MockReadClock", "Read the clock", of::<ClockShown>()),
+        takes("/clock", "MockMoveClock", "Move the clock; all that falls due on the way is done")
+            .with::<ClockMove>(json!({ "advance": "PT25M" }), of::<ClockShown>()),
+    ]
+}
+
+fn faults() -> Vec<Control> {
+    let forget = reads(
+        "/faults",
+        "MockForgetFaults",
+        "Forget all faults; answers with those that no request has met",
+        of::<UnusedFaults>(),
+    );
+    vec![
+        reads(
+            "/faults",
+            "MockReadFaults",
+            "List the faults that no request has met",
+            of::<UnusedFaults>(),
+        ),
+        takes("/faults", "MockPlanFault", "Plan a fault").with::<PlannedFault>(
+            json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "reset" }),
+            of::<UnusedFaults>(),
+        ),
+        Control { call: (HttpMethod::Delete, "/faults"), ..forget },
+    ]
+}
+
+fn requests() -> Vec<Control> {
+    let list =
+        reads("/requests", "MockListRequests", "List the requests so far", of::<RequestLog>());
+    vec![Control { refusals: &[ErrorCode::ValidationFailed], query: &[OPERATION], ..list }]
+}
+
+fn data() -> Vec<Control> {
+    let put =
+        takes("/parcels/{trackingNumber}/status", "MockPutStatus", "Bring a parcel into a status")
+            .with::<WantedStatus>(json!({ "status": "DELIVERED" }), of::<StatusPut>());
+    let reset = reads(
+        "/reset",
+        "MockReset",
+        "Delete all data and faults; keys and clock stay",
+        of::<ResetDone>(),
+    );
+    vec![
+        takes("/keys", "MockMakeKey", "Make an API key")
+            .with::<WantedKey>(json!({ "allowedCountries": ["EC", "CO"] }), of::<IssuedKey>()),
+        Control {
+            refusals: &[
+                ErrorCode::ValidationFailed,
+                ErrorCode::ParcelNotFound,
+                ErrorCode::PayloadTooLarge,
+                ErrorCode::UnsupportedMediaType,
+            ],
+            ..put
+        },
+        Control { call: (HttpMethod::Post, "/reset"), ..reset },
+    ]
+}
+
+fn webhooks() -> Vec<Control> {
+    vec![
+        reads("/webhooks", "MockReadInbox", "List what the inbox has received", of::<InboxShown>()),
+        takes(
+            "/webhooks",
+            "MockStartInbox",
+            "Send webhooks to an inbox of this server from now on",
+        )
+        .with::<WantedInbox>(json!({ "reply": [503, 200] }), of::<InboxStarted>()),
+    ]
+}
+
+fn of<T: ToSchema>() -> Schemas {
+    let mut schemas = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut schemas);
+    schemas
+}
+
+/// A control without a body.
+fn reads(path: &'static str, id: &'static str, summary: &'static str, answers: Schemas) -> Control {
+    let call = (HttpMethod::Get, path);
+    Control { call, id, summary, takes: None, answers, refusals: &[], query: &[] }
+}
+
+/// A control with a body, which [`Control::with`] names.
+fn takes(path: &'static str, id: &'static str, summary: &'static str) -> Control {
+    let refusals =
+        &[ErrorCode::ValidationFailed, ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType];
+    let call = (HttpMethod::Post, path);
+    Control { call, id, summary, takes: None, answers: Schemas::new(), refusals, query: &[] }
+}
+
+impl Control {
+    fn with<T: ToSchema>(self, example: Value, answers: Schemas) -> Self {
+        Self { takes: Some((of::<T>(), example)), answers, ..self }
+    }
+}
+
+fn describe(control: Control) -> Described {
+    let (_, path) = control.call;
+    let answer = control.answers.first().map(|(name, _)| Ref::from_schema_name(name).into());
+    Described {
+        id: control.id,
+        tag: "mock",
+        summary: control.summary,
+        about: None,
+        deprecated: false,
+        parameters: described::parameters(path, control.query),
+        request: control.takes.and_then(|(schemas, example)| {
+            schemas.into_iter().next().map(|(name, _)| (name, example))
+        }),
+        answers: vec![Answer {
+            status: "200",
+            about: "Done.",
+            contents: answer.map(|schema| (JSON, schema)).into_iter().collect(),
+        }],
+        refusals: control.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
+        envelope: described::envelope(),
+        security: None,
+        is_counted: false,
+    }
+}

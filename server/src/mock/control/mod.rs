@@ -1,0 +1,218 @@
+//! The mock server's controls over HTTP, under `/__mock/`, for suites in any language: clock,
+//! faults, requests, keys, webhooks. They need no key, and `serve` does not have them.
+
+mod asked;
+mod document;
+mod told;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Router,
+    extract::{Path, RawQuery, Request, State},
+    response::Response,
+    routing::{get, post},
+};
+use parcelo::{ApiKey, ErrorCode, TrackingNumber};
+
+use self::{
+    asked::{
+        ClockMode, ClockMove, FaultKind, PlannedFault, WantedInbox, WantedKey, WantedStatus,
+        no_code, operation, read, wrong,
+    },
+    told::{
+        ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone,
+        StatusPut, UnusedFaults,
+    },
+};
+use super::{Fault, Inbox, MockServer, NotPut};
+use crate::{
+    core::Refusal,
+    http::{Beside, Refused, answer_ok, query, written},
+};
+
+/// Where the controls are.
+pub(super) const FOLDER: &str = "/__mock";
+
+/// A server under control, with the inbox that its webhooks go to once one is asked for.
+struct Controlled {
+    server: Arc<MockServer>,
+    inbox: tokio::sync::Mutex<Option<Inbox>>,
+}
+
+type Controls = State<Arc<Controlled>>;
+type Told = Result<Response, Refused>;
+
+/// The service's routes, and those under [`FOLDER`]; the document tells of both.
+pub(super) fn beside(service: Router, server: Arc<MockServer>) -> Router {
+    service.layer(Extension(Beside(document::document))).merge(routes(server))
+}
+
+fn routes(server: Arc<MockServer>) -> Router {
+    let controlled = Arc::new(Controlled { server, inbox: tokio::sync::Mutex::default() });
+    let routes = Router::new()
+        .route("/clock", get(now).post(move_clock))
+        .route("/faults", get(unused).post(plan).delete(forget))
+        .route("/requests", get(requests))
+        .route("/keys", post(make_key))
+        .route("/reset", post(reset))
+        .route("/parcels/{number}/status", post(put_status))
+        .route("/webhooks", get(received).post(receive))
+        .with_state(controlled);
+    let routes = routes
+        .fallback(|| async { Refused::from(ErrorCode::NotFound) })
+        .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) });
+    Router::new().nest(FOLDER, routes).layer(axum::middleware::map_response(written))
+}
+
+async fn now(State(controlled): Controls) -> Response {
+    answer_ok(&ClockShown::of(&controlled.server, &[]))
+}
+
+/// POST clock: `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"mode": …}`, or several of them,
+/// the mode last.
+async fn move_clock(State(controlled): Controls, request: Request) -> Told {
+    let asked: ClockMove = read(request, "advance, set and mode").await?;
+    let (server, mut fired) = (&controlled.server, Vec::new());
+    let clock = server.clock();
+    let to = asked.to()?;
+    let by = asked.by(to.unwrap_or(clock.now()))?;
+    if let Some(to) = to {
+        fired.extend(clock.set(&to.to_rfc3339()).await);
+    }
+    if let Some(by) = by {
+        fired.extend(clock.advance(by).await);
+    }
+    fired.extend(match asked.mode {
+        Some(ClockMode::Frozen) => clock.freeze().await,
+        Some(ClockMode::Ticking) => clock.tick().await,
+        Some(ClockMode::System) => clock.follow_system().await,
+        None => Vec::new(),
+    });
+    Ok(answer_ok(&ClockShown::of(server, &fired)))
+}
+
+/// POST faults: `{"operation":"CreateOrder","nth":1,"afterCommit":true,"fault":"reset"}`.
+async fn plan(State(controlled): Controls, request: Request) -> Told {
+    let asked: PlannedFault = read(request, "a fault").await?;
+    asked.check()?;
+    let (seconds, code) = (asked.seconds()?, asked.code()?);
+    let fault = selected(&controlled.server, &asked)?;
+    match asked.fault {
+        FaultKind::Latency => fault.latency(seconds),
+        FaultKind::Error => fault.error(code.ok_or_else(no_code)?),
+        FaultKind::RateLimited => fault.rate_limited(seconds),
+        FaultKind::Close => fault.close(),
+        FaultKind::Reset => fault.reset_connection(),
+        FaultKind::TruncatedBody => fault.truncated_body(),
+        FaultKind::SlowBody => fault.slow_body(seconds),
+        FaultKind::MalformedJson => fault.malformed_json(),
+    }
+    Ok(shown_faults(&controlled))
+}
+
+/// The requests that are to meet a fault.
+fn selected<'a>(server: &'a MockServer, asked: &PlannedFault) -> Result<Fault<'a>, Refusal> {
+    let faults = server.faults();
+    let mut fault = match &asked.operation {
+        Some(name) => faults.on(operation(name)?),
+        None => faults.on_any(),
+    };
+    if let Some(key) = &asked.key {
+        fault = fault.key(&ApiKey::parse(key).map_err(|_| wrong("key is an API key"))?);
+    }
+    if let Some(nth) = asked.nth {
+        fault = fault.nth(nth.into());
+    }
+    if let Some(first) = asked.first {
+        fault = fault.first(first.into());
+    }
+    if let Some(probability) = asked.probability {
+        fault = fault.probability(probability);
+    }
+    Ok(if asked.after_commit { fault.after_commit() } else { fault })
+}
+
+async fn unused(State(controlled): Controls) -> Response {
+    shown_faults(&controlled)
+}
+
+/// DELETE faults: forgets all plans, and tells which were never met.
+async fn forget(State(controlled): Controls) -> Response {
+    let told = shown_faults(&controlled);
+    controlled.server.faults().clear();
+    told
+}
+
+fn shown_faults(controlled: &Controlled) -> Response {
+    answer_ok(&UnusedFaults { unused: controlled.server.faults().unused() })
+}
+
+/// GET requests, of one operation if `?operation=` names it.
+async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Told {
+    let mut requests = controlled.server.requests();
+    if let Some(name) = query(asked.as_deref(), "operation") {
+        requests = requests.of(operation(&name)?);
+    }
+    Ok(answer_ok(&RequestLog::of(&requests.all())))
+}
+
+/// POST keys: a key of an account of its own choosing, for every country unless said otherwise.
+async fn make_key(State(controlled): Controls, request: Request) -> Told {
+    let asked: WantedKey = read(request, "a key").await?;
+    let mut key = controlled.server.key();
+    if let Some(account) = &asked.account {
+        key = key.account(account);
+    }
+    if let Some(name) = &asked.name {
+        key = key.name(name);
+    }
+    if let Some(countries) = &asked.allowed_countries {
+        key = key.countries(countries.iter().map(parcelo::CountryCode::as_str));
+    }
+    if let Some(limit) = asked.rate_limit {
+        key = key.rate_limit(limit);
+    }
+    Ok(answer_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
+}
+
+/// POST reset: deletes all data, whatever the account, and forgets the faults; keys and clock stay.
+async fn reset(State(controlled): Controls) -> Response {
+    controlled.server.faults().clear();
+    answer_ok(&ResetDone { deleted: controlled.server.reset().await })
+}
+
+/// POST parcels/{number}/status: the shortest legal way to a status, now.
+async fn put_status(
+    State(controlled): Controls,
+    Path(number): Path<String>,
+    request: Request,
+) -> Told {
+    let asked: WantedStatus = read(request, "status").await?;
+    let number = TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
+    let put = controlled.server.put_status(&number, asked.status).await;
+    let statuses = put.map_err(|not| match not {
+        NotPut::NoParcel(_) => ErrorCode::ParcelNotFound.into(),
+        NotPut::Unreachable { .. } | NotPut::Refused { .. } => wrong(&not.to_string()),
+    })?;
+    Ok(answer_ok(&StatusPut { tracking_number: number, statuses }))
+}
+
+/// POST webhooks: webhooks go to an inbox of this server from now on, which answers as `reply`
+/// says, and 200 after that.
+async fn receive(State(controlled): Controls, request: Request) -> Told {
+    let asked: WantedInbox = read(request, "reply, a list of statuses").await?;
+    asked.check()?;
+    let inbox = controlled.server.webhook_inbox().reply(asked.reply).start().await;
+    let started = InboxStarted { url: inbox.url().to_owned() };
+    *controlled.inbox.lock().await = Some(inbox);
+    Ok(answer_ok(&started))
+}
+
+/// GET webhooks: what the inbox has received.
+async fn received(State(controlled): Controls) -> Response {
+    let inbox = controlled.inbox.lock().await;
+    let deliveries = inbox.as_ref().map(Inbox::deliveries).unwrap_or_default();
+    let deliveries = deliveries.iter().map(InboxDelivery::of).collect();
+    answer_ok(&InboxShown { listening: inbox.is_some(), deliveries })
+}

@@ -1,0 +1,169 @@
+//! What the controls answer.
+
+use parcelo::{Deleted, Operation, ParcelStatus, TrackingNumber, model::time};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::mock::{Fired, MockServer, Received, Recorded};
+
+/// What the clock shows, and what moving it did.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ClockShown {
+    #[schema(format = DateTime)]
+    now: String,
+    /// What fell due on the way and was done, in order.
+    fired: Vec<FiredStep>,
+}
+
+/// A parcel's simulated step.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct FiredStep {
+    #[schema(format = DateTime)]
+    at: String,
+    tracking_number: TrackingNumber,
+    status: ParcelStatus,
+}
+
+/// Planned faults that no request has met, in words.
+#[derive(Serialize, ToSchema)]
+pub(super) struct UnusedFaults {
+    pub(super) unused: Vec<String>,
+}
+
+/// The requests that the server remembers, oldest first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RequestLog {
+    count: usize,
+    requests: Vec<LoggedRequest>,
+}
+
+/// A request and its answer.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct LoggedRequest {
+    #[schema(format = DateTime)]
+    at: String,
+    /// None for what is no operation, such as a label link.
+    #[schema(required)]
+    operation: Option<&'static str>,
+    method: String,
+    /// The pattern of its path; empty when no route has it.
+    path: String,
+    /// What stood in the pattern's braces.
+    #[schema(required)]
+    parameter: Option<String>,
+    /// The key's prefix and last four characters.
+    #[schema(required)]
+    api_key: Option<String>,
+    #[schema(required)]
+    idempotency_key: Option<String>,
+    /// The JSON that was sent.
+    request: Value,
+    /// None when the operation was not carried out.
+    #[schema(required)]
+    status: Option<u16>,
+    /// The JSON of the service's answer, whether or not a fault kept it from leaving.
+    answer: Value,
+    /// The planned faults that it met, in words.
+    faults: Vec<String>,
+}
+
+/// A new API key.
+#[derive(Serialize, ToSchema)]
+pub(super) struct IssuedKey {
+    pub(super) key: String,
+}
+
+/// How much a reset deleted.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ResetDone {
+    pub(super) deleted: Deleted,
+}
+
+/// The way that a parcel went.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StatusPut {
+    pub(super) tracking_number: TrackingNumber,
+    /// The statuses on the way; none when it was there.
+    pub(super) statuses: Vec<ParcelStatus>,
+}
+
+/// Where webhooks go from now on.
+#[derive(Serialize, ToSchema)]
+pub(super) struct InboxStarted {
+    pub(super) url: String,
+}
+
+/// What the inbox has received.
+#[derive(Serialize, ToSchema)]
+pub(super) struct InboxShown {
+    /// Whether there is an inbox.
+    pub(super) listening: bool,
+    pub(super) deliveries: Vec<InboxDelivery>,
+}
+
+/// One delivery as it arrived, whatever it was answered.
+#[derive(Serialize, ToSchema)]
+pub(super) struct InboxDelivery {
+    /// The same at every attempt.
+    id: String,
+    #[schema(format = DateTime)]
+    at: String,
+    /// Whether its signature and time were right.
+    verified: bool,
+    /// The JSON that came.
+    body: Value,
+    /// What it was answered.
+    status: u16,
+}
+
+impl ClockShown {
+    pub(super) fn of(server: &MockServer, fired: &[Fired]) -> Self {
+        let fired = fired.iter().map(|one| FiredStep {
+            at: time::to_text(one.at.to_utc()),
+            tracking_number: one.tracking_number.clone(),
+            status: one.status.clone(),
+        });
+        Self { now: time::to_text(server.clock().now()), fired: fired.collect() }
+    }
+}
+
+impl RequestLog {
+    pub(super) fn of(requests: &[Recorded]) -> Self {
+        let requests: Vec<_> = requests.iter().map(LoggedRequest::of).collect();
+        Self { count: requests.len(), requests }
+    }
+}
+
+impl LoggedRequest {
+    fn of(request: &Recorded) -> Self {
+        Self {
+            at: time::to_text(request.at),
+            operation: request.operation.map(Operation::name),
+            method: request.method.clone(),
+            path: request.path.clone(),
+            parameter: request.parameter.clone(),
+            api_key: request.api_key.clone(),
+            idempotency_key: request.idempotency_key.clone(),
+            request: request.request.json().unwrap_or_default(),
+            status: request.status,
+            answer: request.answer.json().unwrap_or_default(),
+            faults: request.faults.clone(),
+        }
+    }
+}
+
+impl InboxDelivery {
+    pub(super) fn of(received: &Received) -> Self {
+        Self {
+            id: received.id.clone(),
+            at: time::to_text(received.at),
+            verified: received.event.is_ok(),
+            body: serde_json::from_slice(&received.body).unwrap_or_default(),
+            status: received.status,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The admin commands for accounts: on the database itself, also while a server runs on it.
+
+use clap::{Args as ClapArgs, Subcommand};
+
+use super::{
+    Failure,
+    args::{DatabaseArg, ListKeys, name},
+    keys::{open, open_existing},
+    password, print, secrets,
+};
+use crate::{
+    clock::{Clock, SystemClock},
+    core::admin::AccountView,
+    ids::Ids,
+    service::KeyIssuer,
+};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Accounts {
+    /// Make an account; one that exists stays as it is.
+    Create(CreateAccount),
+    /// List the accounts.
+    List(ListKeys),
+    /// Set the password with which an account signs in to the dashboard; its sessions end.
+    Password(password::SetPassword),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct CreateAccount {
+    #[command(flatten)]
+    database: DatabaseArg,
+    /// Its name, 1-100 characters.
+    #[arg(value_parser = name)]
+    name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
+    match command {
+        Accounts::Create(options) => create(options).await,
+        Accounts::List(options) => list(&options),
+        Accounts::Password(options) => password::set(options).await,
+    }
+}
+
+async fn create(options: CreateAccount) -> Result<(), Failure> {
+    let ids = Ids::random();
+    let store = open(&options.database, &ids)?;
+    let secrets = secrets(&store)?;
+    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let (account, _) = issuer.account(options.name, SystemClock.now()).await?;
+    if options.json {
+        print::json(&AccountView::from(&account));
+    } else {
+        print::accounts(&[account]);
+    }
+    Ok(())
+}
+
+fn list(options: &ListKeys) -> Result<(), Failure> {
+    let accounts = open_existing(&options.database)?.accounts()?;
+    if options.json {
+        print::json(&accounts.iter().map(AccountView::from).collect::<Vec<_>>());
+    } else {
+        print::accounts(&accounts);
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! `parcelo-server accounts password`: who may sign in to the dashboard. The password comes from the
+//! terminal or from standard input, never from an argument, which others can see.
+
+use std::io::{self, IsTerminal, Read};
+
+use clap::Args as ClapArgs;
+
+use super::{
+    Failure,
+    args::{DatabaseArg, name},
+    keys::open,
+    print,
+};
+use crate::{
+    clock::{Clock, SystemClock},
+    core::session::{LONGEST, is_password},
+    ids::{Ids, named},
+    service::{Service, hash_password},
+};
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct SetPassword {
+    #[command(flatten)]
+    database: DatabaseArg,
+    /// The account; made when it does not exist.
+    #[arg(default_value = "default", value_parser = name)]
+    name: String,
+}
+
+pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
+    let password = read()?;
+    if !is_password(&password) {
+        return Err(Failure::WeakPassword);
+    }
+    let (ids, now) = (Ids::random(), SystemClock.now());
+    let store = open(&options.database, &ids)?;
+    let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
+    let account = store.account(&options.name, named("acc", ids.ulid(now)), now).await?;
+    store.set_password(account, hash, now).await?;
+    print::password_set(&options.name);
+    Ok(())
+}
+
+/// Asks for it where somebody sits; otherwise it is the first line of standard input.
+fn read() -> Result<String, Failure> {
+    if io::stdin().is_terminal() {
+        let asked = print::ask_password().map_err(Failure::NoPassword)?;
+        return asked.ok_or(Failure::TwoPasswords);
+    }
+    // Four bytes for each character, and the end of the line.
+    let most = LONGEST as u64 * 4 + 2;
+    let mut text = String::new();
+    io::stdin().take(most).read_to_string(&mut text).map_err(Failure::NoPassword)?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+/// The first password of a new database's account.
+pub(super) async fn first(service: &Service, ids: &Ids, account: &str) -> Result<String, Failure> {
+    let now = service.now();
+    let password = readable(ids);
+    let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
+    let account = service.store().account(account, named("acc", ids.ulid(now)), now).await?;
+    service.store().set_password(account, hash, now).await?;
+    Ok(password)
+}
+
+/// Twenty characters of Crockford's alphabet, 100 bits, in groups that can be typed.
+fn readable(ids: &Ids) -> String {
+    let drawn = [ids.tracking_tail(), ids.tracking_tail()].concat().to_lowercase();
+    let letters: Vec<_> = drawn.chars().take(20).collect();
+    let groups: Vec<String> = letters.chunks(5).map(|group| group.iter().collect()).collect();
+    groups.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_password_is_four_groups_that_nobody_can_guess() {
+        let one = readable(&Ids::random());
+        assert!(one.split('-').all(|group| group.len() == 5) && one.len() == 23, "{one}");
+        assert!(is_password(&one) && one != readable(&Ids::random()));
+    }
+}

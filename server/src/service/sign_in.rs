@@ -1,0 +1,152 @@
+//! Signing in to the dashboard and out of it.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Mutex, PoisonError},
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use parcelo::ErrorCode;
+use tokio::sync::Semaphore;
+
+use super::{Refusal, Service, passwords};
+use crate::{
+    clock::Millis,
+    core::{
+        Secrets,
+        session::{LASTS, Login, Session, Tries, tries_of},
+    },
+};
+
+/// Passwords that are checked at once: each takes a CPU and 19 MiB.
+const AT_ONCE: usize = 2;
+/// Addresses whose tries are kept before those that are over are forgotten.
+const MOST_ADDRESSES: usize = 10_000;
+
+/// Somebody at the door of the dashboard.
+#[derive(Debug, Clone, Copy)]
+pub struct Knock<'a> {
+    /// From where.
+    pub client: IpAddr,
+    /// The account's name.
+    pub account: &'a str,
+    /// The password.
+    pub password: &'a str,
+    /// The token of a session that this one comes after.
+    pub before: Option<&'a str>,
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A session with this token has begun.
+    Open(String),
+    /// There is no such account with this password.
+    Closed,
+    /// There were too many tries: wait so many seconds.
+    Wait(u32),
+}
+
+// A token is as good as the password while it lasts.
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Open(_) => "Open(***)",
+            Self::Closed => "Closed",
+            Self::Wait(_) => "Wait",
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Door {
+    tries: Mutex<HashMap<IpAddr, Tries>>,
+    places: Semaphore,
+}
+
+impl Default for Door {
+    fn default() -> Self {
+        Self { tries: Mutex::default(), places: Semaphore::new(AT_ONCE) }
+    }
+}
+
+impl Door {
+    fn count(&self, client: IpAddr, now: Millis) -> Result<(), u32> {
+        let mut all = self.tries.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_ADDRESSES {
+            all.retain(|_, tries| !tries.are_over(now));
+        }
+        all.entry(tries_of(client)).or_default().take(now)
+    }
+}
+
+impl Service {
+    /// Signs in; every try counts, right or wrong.
+    pub async fn sign_in(&self, knock: Knock<'_>) -> Result<Entry, Refusal> {
+        let now = self.now();
+        if let Err(seconds) = self.door.count(knock.client, now) {
+            return Ok(Entry::Wait(seconds));
+        }
+        let found = self.store.login(knock.account)?;
+        let hash = found.as_ref().map(|login| login.password.clone());
+        let right = self.check_password(hash, knock.password.to_owned()).await?;
+        let Some(login) = found.filter(|_| right) else { return Ok(Entry::Closed) };
+        let begun = self.begin_session(login, knock.before, now).await?;
+        Ok(begun.map_or(Entry::Closed, Entry::Open))
+    }
+
+    async fn check_password(
+        &self,
+        hash: Option<String>,
+        password: String,
+    ) -> Result<bool, Refusal> {
+        let _place = self.door.places.acquire().await.map_err(|_| Refusal::unavailable())?;
+        let check = move || passwords::is_password_of(hash.as_deref(), &password);
+        tokio::task::spawn_blocking(check).await.map_err(|_| ErrorCode::InternalError.into())
+    }
+
+    async fn begin_session(
+        &self,
+        login: Login,
+        before: Option<&str>,
+        now: Millis,
+    ) -> Result<Option<String>, Refusal> {
+        let token = self.fresh_token();
+        let hash = |token: &str| self.secrets().hash_of_session(token);
+        let session = (hash(&token), now.plus(LASTS));
+        let begun = self.store.begin_session(login, session, before.map(hash)).await?;
+        Ok(begun.then_some(token))
+    }
+
+    /// Who is signed in with a token.
+    pub fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
+        let found = self.store.session(&self.secrets().hash_of_session(token))?;
+        Ok(found.filter(|session| session.is_alive(self.now())))
+    }
+
+    /// Signs out.
+    pub async fn sign_out(&self, token: &str) -> Result<(), Refusal> {
+        Ok(self.store.end_session(self.secrets().hash_of_session(token)).await?)
+    }
+
+    /// Forgets the sessions that are over.
+    pub async fn purge_sessions(&self) -> Result<(), Refusal> {
+        Ok(self.store.purge_sessions(self.now()).await?)
+    }
+
+    /// A token nobody can guess: 256 bits.
+    pub fn fresh_token(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.ids.array::<32>())
+    }
+
+    /// What the forms hold that are shown to whoever has this cookie.
+    pub fn form_token(&self, cookie: &str) -> String {
+        self.secrets().form_token(cookie)
+    }
+
+    /// Whether a form was shown to whoever has this cookie.
+    pub fn is_form_token(&self, cookie: &str, given: &str) -> bool {
+        Secrets::is_same(&self.form_token(cookie), given)
+    }
+}

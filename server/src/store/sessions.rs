@@ -1,0 +1,105 @@
+//! Who may sign in to the dashboard, and who has.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Store, StoreError};
+use crate::{
+    clock::Millis,
+    core::{
+        AccountKey,
+        session::{Login, Session},
+    },
+};
+
+impl Store {
+    /// The account with a name and its password's hash; none when it has no password.
+    pub fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
+        self.read(|db| {
+            let mut find = db.prepare_cached(
+                "SELECT a.id, p.hash FROM accounts a \
+                 JOIN dashboard_passwords p ON p.account = a.id WHERE a.name = ?1",
+            )?;
+            let read = |row: &rusqlite::Row<'_>| {
+                Ok(Login { account: AccountKey(row.get(0)?), password: row.get(1)? })
+            };
+            find.query_row([account], read).optional()
+        })
+    }
+
+    /// Gives an account a password; whoever was signed in to it no longer is.
+    pub async fn set_password(
+        &self,
+        account: AccountKey,
+        hash: String,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        self.call(move |db| {
+            db.execute(
+                "INSERT OR REPLACE INTO dashboard_passwords (account, hash, changed_at) \
+                 VALUES (?1, ?2, ?3)",
+                params![account.0, hash, now.0],
+            )?;
+            db.execute("DELETE FROM dashboard_sessions WHERE account = ?1", [account.0]).map(drop)
+        })
+        .await
+    }
+
+    /// Begins a session in the place of the one before, unless the password has changed since it
+    /// was checked; answers whether it has begun.
+    pub async fn begin_session(
+        &self,
+        login: Login,
+        session: ([u8; 32], Millis),
+        before: Option<[u8; 32]>,
+    ) -> Result<bool, StoreError> {
+        self.call(move |db| {
+            if let Some(before) = before {
+                db.execute("DELETE FROM dashboard_sessions WHERE hash = ?1", [before])?;
+            }
+            let (hash, ends_at) = session;
+            let begun = db.execute(
+                "INSERT INTO dashboard_sessions (hash, account, ends_at) \
+                 SELECT ?1, account, ?2 FROM dashboard_passwords WHERE account = ?3 AND hash = ?4",
+                params![hash, ends_at.0, login.account.0, login.password],
+            )?;
+            Ok(begun == 1)
+        })
+        .await
+    }
+
+    /// The session with a hash, over or not.
+    pub fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
+        self.read(|db| find(db, hash))
+    }
+
+    /// Ends a session.
+    pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
+        self.call(move |db| {
+            db.execute("DELETE FROM dashboard_sessions WHERE hash = ?1", [hash]).map(drop)
+        })
+        .await
+    }
+
+    /// Forgets the sessions that are over.
+    pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
+        self.call(move |db| {
+            db.execute("DELETE FROM dashboard_sessions WHERE ends_at <= ?1", [now.0]).map(drop)
+        })
+        .await
+    }
+}
+
+fn find(db: &Connection, hash: &[u8; 32]) -> rusqlite::Result<Option<Session>> {
+    let mut find = db.prepare_cached(
+        "SELECT s.account, a.name, s.ends_at FROM dashboard_sessions s \
+         JOIN accounts a ON a.id = s.account WHERE s.hash = ?1",
+    )?;
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Session {
+            account: AccountKey(row.get(0)?),
+            name: row.get(1)?,
+            ends_at: Millis(row.get(2)?),
+        })
+    };
+    find.query_row([hash], read).optional()
+}

@@ -1,0 +1,333 @@
+//! The admin API as an operator's programs call it, on a real server's operators' listener.
+
+use std::collections::BTreeSet;
+
+use parcelo::{ApiKey, Operation};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, numbered, order, send},
+    running::{House, Running},
+};
+
+/// An operator with a token.
+struct Admin {
+    url: String,
+    token: String,
+}
+
+impl Admin {
+    fn of(house: &House, running: &Running) -> Self {
+        let made = house.tokens(&["create", "--name", "Test"]);
+        Self {
+            url: running.url("admin").to_owned(),
+            token: made["token"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let url = format!("{}/admin/v1/{path}", self.url);
+        let request = reqwest::Client::new().request(method, url).bearer_auth(&self.token);
+        let request = match body {
+            Some(body) => request.header("content-type", "application/json").body(body.to_string()),
+            None => request,
+        };
+        send(request).await
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.data("GET", path, None, 200).await
+    }
+
+    /// What a call that must succeed answers.
+    async fn data(&self, method: &str, path: &str, body: Option<&Value>, status: u16) -> Value {
+        let answer = self.ask(method, path, body).await;
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        let body = answer.json();
+        assert_eq!(body["meta"]["requestId"], answer.header("x-request-id"));
+        body["data"].clone()
+    }
+}
+
+fn key(name: &str) -> Value {
+    json!({ "name": name, "environment": "sandbox", "allowedCountries": ["EC"] })
+}
+
+const WEBHOOK: &str = "webhooks/sandbox";
+
+#[tokio::test]
+async fn a_first_start_prints_a_token_whose_curl_line_works() {
+    let house = House::new();
+    let _running = house.start(&[]);
+    let output = house.output();
+    let line = output.lines().rfind(|line| line.contains("/admin/v1/keys")).unwrap();
+    let answer = std::process::Command::new("sh").args(["-c", line]).output().unwrap();
+    let body: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert_eq!(body["data"][0]["name"], "First key", "{body}");
+}
+
+#[tokio::test]
+async fn a_key_is_shown_once_works_at_once_and_is_refused_within_a_second_of_its_revocation() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
+    let secret = made["key"].as_str().unwrap().to_owned();
+    let api = running.api(&ApiKey::parse(&secret).unwrap());
+    assert_eq!(api.get("/api/v1/health").await.json()["keyName"], "Warehouse");
+    let listed = admin.get("keys").await;
+    assert!(!listed.to_string().contains(&secret));
+    let ours = listed.as_array().unwrap().iter().find(|key| key["keyId"] == made["keyId"]).unwrap();
+    assert_eq!(ours["allowedCountries"], json!(["EC"]));
+    let path = format!("keys/{}", made["keyId"].as_str().unwrap());
+    let revoked = admin.data("DELETE", &path, None, 200).await;
+    assert!(revoked["revokedAt"].is_string());
+    let refused = api.get("/api/v1/health").await.refusal();
+    assert_eq!(refused, (401, "AUTH_INVALID_API_KEY".to_owned()), "at once");
+    let again = admin.data("DELETE", &path, None, 200).await;
+    assert_eq!(again["revokedAt"], revoked["revokedAt"], "a second time changes nothing");
+    assert!(!house.output().contains(&secret));
+}
+
+#[tokio::test]
+async fn without_a_token_in_force_nothing_is_done_and_nothing_is_told() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let (_, api_key) = house.new_key("sandbox");
+    let url = format!("{}/admin/v1/keys", running.url("admin"));
+    let wrong = ["", "adm_", "Basic x", api_key.secret(), "pk_live_x"];
+    for token in wrong {
+        let request =
+            reqwest::Client::new().post(&url).bearer_auth(token).body(key("x").to_string());
+        let refused = send(request).await.refusal();
+        assert_eq!(refused, (401, "ADMIN_AUTH_FAILED".to_owned()), "{token}");
+    }
+    assert_eq!(house.keys(&["list"]).as_array().unwrap().len(), 2);
+    let tokens = house.tokens(&["list"]);
+    let id = tokens[1]["tokenId"].as_str().unwrap();
+    assert!(!tokens.to_string().contains(&admin.token));
+    house.tokens(&["revoke", id]);
+    assert_eq!(admin.ask("GET", "keys", None).await.refusal().0, 401, "revoked by a command");
+    for listener in ["production", "sandbox"] {
+        let answer = Api::new(running.url(listener)).get("/admin/v1/keys").await;
+        assert_eq!(answer.refusal(), (404, "NOT_FOUND".to_owned()), "{listener}");
+    }
+}
+
+#[tokio::test]
+async fn guesses_at_a_token_are_counted_by_address() {
+    let house = House::new();
+    let running = house.start(&["--unauthenticated-rate-limit", "3"]);
+    let (http, url) = (reqwest::Client::new(), format!("{}/admin/v1/keys", running.url("admin")));
+    let guess = || async { send(http.get(&url).bearer_auth("adm_x")).await.status };
+    let mut seen = BTreeSet::new();
+    for _ in 0..50 {
+        seen.insert(guess().await);
+    }
+    assert_eq!(seen, BTreeSet::from([401, 429]));
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_all_at_once() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let wrong = json!({ "name": "", "environment": "live", "allowedCountries": ["EC", "*"],
+        "ipWhitelist": ["10.0.0.0/8", "nowhere"] });
+    let answer = admin.ask("POST", "keys", Some(&wrong)).await;
+    let all = [
+        "name REQUIRED",
+        "environment UNKNOWN_VALUE",
+        "allowedCountries MISMATCH",
+        "ipWhitelist[1] INVALID_FORMAT",
+    ];
+    assert_eq!(answer.faults(), all);
+    let table = [
+        ("POST", "keys", json!([]), "body MALFORMED_JSON"),
+        ("POST", "carriers", json!({ "name": "Andes" }), "environment REQUIRED"),
+        ("POST", "accounts", json!({ "name": "x".repeat(101) }), "name TOO_LONG"),
+        (
+            "PUT",
+            "webhooks/production",
+            json!({ "url": "http://shop.example/" }),
+            "url INVALID_FORMAT",
+        ),
+        ("PUT", "webhooks/production", json!({ "url": "https://10.0.0.1/" }), "url INVALID_FORMAT"),
+        (
+            "PUT",
+            WEBHOOK,
+            json!({ "url": format!("https://shop.example/{}", "x".repeat(500)) }),
+            "url TOO_LONG",
+        ),
+        ("PUT", WEBHOOK, json!({ "url": "https://u:p@shop.example/" }), "url INVALID_FORMAT"),
+        (
+            "PUT",
+            WEBHOOK,
+            json!({ "url": "https://shop.example/", "events": ["x"] }),
+            "events[0] UNKNOWN_VALUE",
+        ),
+    ];
+    for (method, path, body, fault) in table {
+        let answer = admin.ask(method, path, Some(&body)).await;
+        assert_eq!(answer.faults(), [fault], "{path} {body}");
+    }
+    let limit = admin.ask("GET", "webhooks/sandbox/deliveries?limit=0", None).await;
+    assert_eq!(limit.faults(), ["limit OUT_OF_RANGE"]);
+    for path in ["webhooks/staging", "nothing", "keys/x/y"] {
+        assert_eq!(admin.ask("GET", path, None).await.refusal().1, "NOT_FOUND", "{path}");
+    }
+    assert_eq!(admin.ask("PUT", "keys", None).await.refusal().0, 405);
+}
+
+#[tokio::test]
+async fn a_webhook_is_set_tested_turned_off_and_removed() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
+    let wanted = json!({ "url": "http://127.0.0.1:9/parcelo", "events": ["parcel.created"] });
+    let set = admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    assert!(set["secret"].as_str().unwrap().starts_with("whsec_"));
+    assert_eq!(set["events"], json!(["parcel.status_changed", "parcel.created"]));
+    let again = admin.data("PUT", WEBHOOK, Some(&wanted), 200).await;
+    assert_eq!(again.get("secret"), None, "one that is there keeps its secret, unseen");
+    let rotated = admin.data("POST", "webhooks/sandbox/rotate-secret", None, 200).await;
+    assert_ne!(rotated["secret"], set["secret"]);
+    let tested = admin.data("POST", "webhooks/sandbox/test", None, 200).await;
+    let logged = admin.get("webhooks/sandbox/deliveries?limit=5").await;
+    assert_eq!(logged[0]["eventId"], tested["eventId"]);
+    let off = admin.data("POST", "webhooks/sandbox/disable", None, 200).await;
+    assert_eq!((&off["enabled"], &off["disabledBy"]), (&json!(false), &json!("OPERATOR")));
+    let refused = admin.ask("POST", "webhooks/sandbox/test", None).await.refusal();
+    assert_eq!(refused, (409, "WEBHOOK_DISABLED".to_owned()));
+    assert_eq!(admin.data("POST", "webhooks/sandbox/enable", None, 200).await["enabled"], true);
+    let one = json!({ "eventId": tested["eventId"] });
+    let replayed = admin.data("POST", "webhooks/sandbox/replay", Some(&one), 200).await;
+    assert_eq!(replayed["replayed"], 1, "it was held while the webhook was off");
+    admin.data("DELETE", WEBHOOK, None, 200).await;
+    assert_eq!(admin.ask("DELETE", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
+    assert_eq!(
+        admin.ask("GET", "webhooks/production", None).await.refusal().1,
+        "WEBHOOK_NOT_FOUND"
+    );
+}
+
+#[tokio::test]
+async fn what_a_removed_webhook_was_not_told_waits_for_the_next_one() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let (_, key) = house.new_key("sandbox");
+    let wanted = json!({ "url": "http://127.0.0.1:9/parcelo" });
+    admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    running.api(&key).created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    house.webhooks(&["remove", "--environment", "sandbox"]);
+    let logged = admin.get("webhooks/sandbox/deliveries").await;
+    assert_eq!(logged[0]["status"], "HELD", "{logged}");
+    let set = admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    assert!(set["secret"].is_string(), "a new webhook has a new secret");
+    let replayed = admin.data("POST", "webhooks/sandbox/replay", Some(&json!({})), 200).await;
+    assert_eq!(replayed["replayed"], 1);
+}
+
+#[tokio::test]
+async fn accounts_are_apart() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let made = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 201).await;
+    let again = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 200).await;
+    assert_eq!(made, again);
+    let mut theirs = key("Theirs");
+    theirs["account"] = json!("Acme");
+    let theirs = admin.data("POST", "keys", Some(&theirs), 201).await;
+    let listed = admin.get("keys?account=Acme").await;
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["keyId"], theirs["keyId"]);
+    let wanted = json!({ "url": "http://127.0.0.1:9/acme" });
+    admin.data("PUT", "webhooks/sandbox?account=Acme", Some(&wanted), 201).await;
+    assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
+    let nobody = admin.ask("GET", "webhooks/sandbox?account=Nobody", None).await;
+    assert_eq!(nobody.refusal(), (404, "ACCOUNT_NOT_FOUND".to_owned()));
+    let names: Vec<_> = house
+        .accounts(&["list"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|account| account["name"].clone())
+        .collect();
+    assert_eq!(names, ["default", "Acme"]);
+    assert_eq!(house.accounts(&["create", "Acme"]), made);
+}
+
+#[tokio::test]
+async fn carriers_get_keys_and_their_impossible_reports_are_shown() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let (_, api_key) = house.new_key("sandbox");
+    let number = running.api(&api_key).created(&order("order-0001")).await;
+    let wanted = json!({ "name": "Andes Cargo", "environment": "sandbox" });
+    let made = admin.data("POST", "carriers", Some(&wanted), 201).await;
+    let now = chrono::Utc::now().to_rfc3339();
+    let event = json!({ "events": [{ "eventId": "e-1", "trackingNumber": number,
+        "status": "DELIVERED", "occurredAt": now, "location": "Quito, EC" }] });
+    let report = || {
+        let path = Operation::PushCarrierEvents.path();
+        let request = Api::new(running.sandbox()).request("POST", path);
+        let request = request.header("X-Carrier-Key", made["key"].as_str().unwrap());
+        send(request.header("content-type", "application/json").body(event.to_string()))
+    };
+    assert_eq!(report().await.json()["data"]["summary"]["rejected"], 1);
+    let exceptions = admin.get("carrier-exceptions?environment=sandbox").await;
+    assert_eq!(exceptions[0]["trackingNumber"], number);
+    assert_eq!(
+        (&exceptions[0]["from"], &exceptions[0]["to"]),
+        (&json!("LABEL_GENERATED"), &json!("DELIVERED"))
+    );
+    assert_eq!(admin.get("carrier-exceptions").await, json!([]), "production's");
+    let listed = admin.get("carriers").await;
+    assert!(!listed.to_string().contains(made["key"].as_str().unwrap()));
+    let path = format!("carriers/{}", made["keyId"].as_str().unwrap());
+    assert!(admin.data("DELETE", &path, None, 200).await["revokedAt"].is_string());
+    assert_eq!(report().await.refusal().1, "CARRIER_AUTH_FAILED");
+    assert_eq!(admin.ask("DELETE", "carriers/car_1", None).await.refusal().1, "KEY_NOT_FOUND");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_under_load_holds_every_order_acknowledged_before_it_began() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let (_, key) = house.new_key("sandbox");
+    let api = running.api(&key);
+    let acknowledged = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let writer = tokio::spawn({
+        let acknowledged = acknowledged.clone();
+        async move {
+            for i in 0.. {
+                let number = api.created(&order(&format!("order-{i:05}"))).await;
+                acknowledged.lock().unwrap().push(number);
+            }
+        }
+    });
+    while acknowledged.lock().unwrap().len() < 30 {
+        tokio::task::yield_now().await;
+    }
+    let before = acknowledged.lock().unwrap().clone();
+    let copy = house.path("copy.db");
+    let said = house.backup(&copy);
+    writer.abort();
+    assert_eq!(said["bytes"], std::fs::metadata(&copy).unwrap().len());
+    drop(running);
+    let restored = House::at(copy.clone());
+    let running = restored.start(&[]);
+    let api = running.api(&key);
+    for number in &before {
+        assert_eq!(api.track(number).await.status, 200, "{number}");
+    }
+    let refused = house.refused_backup(&copy);
+    assert!(refused.contains("exists already and is left as it is"), "{refused}");
+}

@@ -1,0 +1,171 @@
+//! A real browser, driven as `WebDriver` has it: chromium by its own chromedriver, both Debian's.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// How long a page may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How `WebDriver` names an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// A headless browser with one window; dropping it ends it.
+pub(crate) struct Browser {
+    driver: Child,
+    http: reqwest::Client,
+    session: String,
+}
+
+/// How wide a window is, and what its user likes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) dark: bool,
+}
+
+impl Browser {
+    pub(crate) async fn start() -> Self {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("Debian's chromium-driver is installed");
+        let said = BufReader::new(driver.stdout.take().unwrap()).lines();
+        let port = said.map_while(Result::ok).find_map(|line| {
+            let (_, port) = line.split_once("started successfully on port ")?;
+            Some(port.trim_end_matches('.').to_owned())
+        });
+        let url = format!("http://127.0.0.1:{}/session", port.expect("chromedriver says its port"));
+        let arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+        ];
+        let capabilities = json!({ "capabilities": { "alwaysMatch": {
+            "browserName": "chrome",
+            "goog:chromeOptions": { "args": arguments },
+        } } });
+        let http = reqwest::Client::new();
+        let mut browser = Self { driver, http, session: url.clone() };
+        let made = browser.ask(Method::POST, "", &capabilities).await;
+        browser.session = format!("{url}/{}", made["sessionId"].as_str().unwrap());
+        browser
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
+        let said = self.try_ask(method, path, body).await;
+        said.unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    async fn try_ask(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
+        let request = self.http.request(method.clone(), format!("{}{path}", self.session));
+        let request = if method == Method::POST { request.body(body.to_string()) } else { request };
+        let answer = request.send().await.unwrap();
+        let is_done = answer.status().is_success();
+        let said: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        if is_done { Ok(said["value"].clone()) } else { Err(said["value"]["message"].clone()) }
+    }
+
+    async fn tell(&self, path: &str, body: &Value) -> Value {
+        self.ask(Method::POST, path, body).await
+    }
+
+    /// A command of the browser's own, for what `WebDriver` has none.
+    async fn own(&self, command: &str, values: &Value) -> Value {
+        self.tell("/goog/cdp/execute", &json!({ "cmd": command, "params": values })).await
+    }
+
+    pub(crate) async fn shape(&self, window: Window) {
+        let size = json!({ "width": window.width, "height": window.height,
+            "deviceScaleFactor": 1, "mobile": window.width < 600 });
+        self.own("Emulation.setDeviceMetricsOverride", &size).await;
+        let likes = if window.dark { "dark" } else { "light" };
+        let likes = json!([{ "name": "prefers-color-scheme", "value": likes }]);
+        self.own("Emulation.setEmulatedMedia", &json!({ "features": likes })).await;
+    }
+
+    pub(crate) async fn go(&self, url: &str) {
+        self.tell("/url", &json!({ "url": url })).await;
+    }
+
+    pub(crate) async fn address(&self) -> String {
+        self.ask(Method::GET, "/url", &json!({})).await.as_str().unwrap().to_owned()
+    }
+
+    async fn find(&self, selector: &str) -> String {
+        let by = json!({ "using": "css selector", "value": selector });
+        self.tell("/element", &by).await[ELEMENT].as_str().unwrap().to_owned()
+    }
+
+    /// Clicks somewhere.
+    pub(crate) async fn click(&self, selector: &str) {
+        let element = self.find(selector).await;
+        self.tell(&format!("/element/{element}/click"), &json!({})).await;
+    }
+
+    /// Presses a button or a link, and waits for the page behind it.
+    pub(crate) async fn press(&self, selector: &str) {
+        self.look("document.old = true").await;
+        self.click(selector).await;
+        let script = "return document.old !== true && document.readyState === 'complete'";
+        let is_new = json!({ "script": script, "args": [] });
+        // A page that is being left answers nothing, or with an error.
+        let is_there =
+            async || self.try_ask(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true));
+        let there = async { while !is_there().await {} };
+        tokio::time::timeout(PATIENCE, there).await.expect("the page behind it comes");
+    }
+
+    /// Fills a field in, in the place of what it holds.
+    pub(crate) async fn fill(&self, selector: &str, text: &str) {
+        let element = self.find(selector).await;
+        self.tell(&format!("/element/{element}/clear"), &json!({})).await;
+        self.tell(&format!("/element/{element}/value"), &json!({ "text": text })).await;
+    }
+
+    /// What people read there.
+    pub(crate) async fn text(&self, selector: &str) -> String {
+        let element = self.find(selector).await;
+        let text = self.ask(Method::GET, &format!("/element/{element}/text"), &json!({})).await;
+        text.as_str().unwrap().to_owned()
+    }
+
+    /// What a script finds out: a function's body.
+    pub(crate) async fn look(&self, script: &str) -> Value {
+        self.tell("/execute/sync", &json!({ "script": script, "args": [] })).await
+    }
+
+    /// The cookies that belong to the page, as the browser keeps them.
+    pub(crate) async fn cookies(&self) -> Vec<Value> {
+        let cookies = self.ask(Method::GET, "/cookie", &json!({})).await;
+        cookies.as_array().unwrap().clone()
+    }
+
+    /// A picture of the window, as PNG.
+    pub(crate) async fn picture(&self) -> Vec<u8> {
+        let picture = self.ask(Method::GET, "/screenshot", &json!({})).await;
+        STANDARD.decode(picture.as_str().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // chromedriver ends its browser when it is asked to stop, and not when it is killed.
+        let _ = Command::new("kill").args(["-TERM", &self.driver.id().to_string()]).status();
+        let _ = self.driver.wait();
+    }
+}

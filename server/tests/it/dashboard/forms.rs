@@ -1,0 +1,315 @@
+//! What each form does, and that it does nothing for whoever was not shown it.
+
+use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
+use parcelo_server::{clock::Millis, core::Countries, service::Visitor as Caller};
+
+use super::house::{House, Visitor};
+use crate::api::{Answer, send};
+
+const HOOK: &str = "https://shop.example/hook";
+
+/// Every form that changes something, as its page sends it.
+async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
+    let key = house.key("default", Environment::Sandbox).await;
+    let mut forms = vec![
+        (
+            "/dashboard/keys".to_owned(),
+            vec![("name", "Shop"), ("environment", "sandbox"), ("countries", "all")],
+        ),
+        (format!("/dashboard/keys/{}/revoke", key.key.id), vec![]),
+        ("/dashboard/webhooks/sandbox".to_owned(), vec![("url", HOOK)]),
+        ("/dashboard/parcels".to_owned(), vec![("number", "")]),
+    ];
+    for action in ["test", "disable", "enable", "rotate", "replay", "remove"] {
+        forms.push((format!("/dashboard/webhooks/sandbox/{action}"), vec![]));
+    }
+    forms.push(("/dashboard/sign-out".to_owned(), vec![]));
+    forms
+}
+
+/// What could have changed.
+fn state(house: &House) -> String {
+    let store = house.service.store();
+    let key = &store.keys().unwrap();
+    let tenant = key[0].tenant;
+    format!(
+        "{key:?} {:?} {:?}",
+        store.endpoint(tenant).unwrap(),
+        store.deliveries(tenant, 9).unwrap()
+    )
+}
+
+#[tokio::test]
+async fn a_form_without_its_token_or_with_another_sessions_changes_nothing() {
+    let house = House::new().await;
+    let (member, other) = (house.member("default").await, house.member("default").await);
+    let foreign = other.token().await;
+    assert_ne!(foreign, member.token().await);
+    for (path, fields) in forms(&house).await {
+        let before = state(&house);
+        for token in [None, Some(""), Some("guess"), Some(foreign.as_str())] {
+            let token = token.map(|token| ("form", token));
+            let fields: Vec<_> = fields.iter().copied().chain(token).collect();
+            let answer = member.post_raw(&path, &fields).await;
+            assert_eq!(answer.status, 403, "{path} {token:?}");
+            assert!(answer.text().contains("The form was not accepted"), "{path}");
+        }
+        assert_eq!(state(&house), before, "{path}");
+        assert_eq!(member.get("/dashboard").await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let token = member.token().await;
+    let own = house.url.as_str();
+    let foreign: [&[(&str, &str)]; 6] = [
+        &[("sec-fetch-site", "cross-site")],
+        &[("sec-fetch-site", "same-site")],
+        &[("sec-fetch-site", "none")],
+        &[("origin", "https://evil.example")],
+        &[("origin", "null")],
+        &[("sec-fetch-site", "cross-site"), ("origin", own)],
+    ];
+    for (path, fields) in forms(&house).await {
+        let fields = [fields.as_slice(), &[("form", token.as_str())]].concat();
+        let before = state(&house);
+        for headers in foreign {
+            let mut request = member.form(&path, &fields);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            assert_eq!(send(request).await.status, 403, "{path} {headers:?}");
+        }
+        let json = member.request("POST", &path).header("content-type", "text/plain");
+        assert_eq!(send(json.body(format!("form={token}"))).await.status, 403, "{path}");
+        assert_eq!(state(&house), before, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_is_too_long_is_refused_with_a_page() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let long = "a".repeat(20 * 1024);
+    let answer = member.post("/dashboard/keys", &[("name", &long)]).await;
+    assert_eq!((answer.status, answer.header("content-type")), (413, "text/html; charset=utf-8"));
+}
+
+fn shown(html: &str) -> Option<&str> {
+    let (_, rest) = html.split_once("id=\"secret\"")?;
+    rest.split_once('>')?.1.split_once('<').map(|(secret, _)| secret)
+}
+
+#[tokio::test]
+async fn a_key_is_shown_exactly_once_and_works() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let fields = [
+        ("name", "Shop & <b>Sons</b>"),
+        ("environment", "sandbox"),
+        ("countries", "some"),
+        ("codes", "ec, MX"),
+        ("addresses", "10.0.0.0/8\r\n203.0.113.7"),
+    ];
+    let made = member.post("/dashboard/keys", &fields).await;
+    assert_eq!((made.status, made.header("location")), (303, "/dashboard/keys"));
+    assert!(!made.text().contains("pk_test_"));
+    let html = member.page("/dashboard/keys").await;
+    let key = ApiKey::parse(shown(&html).unwrap()).unwrap();
+    assert!(html.contains("Shop &#38; &#60;b&#62;Sons"), "{html}");
+    let visit = Caller { environment: Environment::Sandbox, key: Some(key.secret()) };
+    let caller = house.service.authenticate(visit).unwrap();
+    assert_eq!(caller.key.countries.to_wire(), ["EC", "MX"]);
+    assert_eq!(caller.key.ip_list.len(), 2);
+    for _ in 0..2 {
+        let again = member.page("/dashboard/keys").await;
+        assert!(shown(&again).is_none() && !again.contains(key.secret()));
+        assert!(again.contains(&caller.key.last4));
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_nobody_came_to_see_is_not_shown_later_nor_elsewhere() {
+    let house = House::new().await;
+    let (member, other) = (house.member("default").await, house.member("default").await);
+    let fields = [("name", "Shop"), ("environment", "production"), ("countries", "all")];
+    member.post("/dashboard/keys", &fields).await;
+    assert!(shown(&other.page("/dashboard/keys").await).is_none(), "another session");
+    for page in ["/dashboard", "/dashboard/webhooks/sandbox", "/dashboard/parcels"] {
+        assert!(!member.page(page).await.contains("pk_live_"), "{page}");
+    }
+    house.pass(5 * Millis::MINUTE);
+    assert!(shown(&member.page("/dashboard/keys").await).is_none());
+}
+
+#[tokio::test]
+async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let wrong = [("name", ""), ("countries", "some"), ("codes", "Ecuador"), ("addresses", "here")];
+    for (language, words) in [
+        ("en", ["a name of 1 to 100", "by their codes", "at most 50 addresses"]),
+        ("es", ["un nombre de 1 a 100", "por sus códigos", "como máximo 50 direcciones"]),
+    ] {
+        member.language = language;
+        let answer = member.post("/dashboard/keys", &wrong).await;
+        assert_eq!(answer.status, 400);
+        for word in words.iter().chain(&["value=\"Ecuador\"", ">here</textarea>"]) {
+            assert!(answer.text().contains(word), "{language}: {word}");
+        }
+    }
+    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    let path = format!("/dashboard/keys/{}/revoke", caller.key.id);
+    let question = member.page(&path).await;
+    assert!(question.contains("Revoke this key?") && question.contains(&caller.key.last4));
+    assert!(house.keys_of(&caller)[0].revoked_at.is_none(), "a question changes nothing");
+    let answer = member.post(&path, &[]).await;
+    assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
+    assert!(house.keys_of(&caller)[0].revoked_at.is_some());
+    let html = member.page("/dashboard/keys").await;
+    assert!(html.contains("The key is revoked.") && html.contains(">Revoked<"), "{html}");
+    assert!(!member.page("/dashboard/keys").await.contains("The key is revoked."), "said once");
+    assert!(member.page(&path).await.contains("It is revoked already."));
+    assert!(matches!(caller.key.countries, Countries::All));
+}
+
+async fn set(member: &Visitor, environment: &str, url: &str) -> Answer {
+    let path = format!("/dashboard/webhooks/{environment}");
+    member.post(&path, &[("url", url), ("events", "parcel.created")]).await
+}
+
+#[tokio::test]
+async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let tenant = house.key("default", Environment::Sandbox).await.key.tenant;
+    let page = "/dashboard/webhooks/sandbox";
+    let act = async |action: &str| {
+        let answer = member.post(&format!("{page}/{action}"), &[]).await;
+        assert_eq!((answer.status, answer.header("location")), (303, page), "{action}");
+        member.page(page).await
+    };
+    assert_eq!(set(&member, "sandbox", HOOK).await.status, 303);
+    let html = member.page(page).await;
+    let secret: Secret = shown(&html).unwrap().parse().unwrap();
+    let endpoint = || house.service.store().endpoint(tenant).unwrap().unwrap();
+    assert_eq!(endpoint().secret.expose(), secret.expose());
+    assert!(html.contains(HOOK) && html.contains("value=\"parcel.created\" checked"));
+    assert!(shown(&member.page(page).await).is_none());
+
+    assert_eq!(set(&member, "sandbox", "https://shop.example/other").await.status, 303);
+    let html = member.page(page).await;
+    assert!(shown(&html).is_none() && html.contains("The webhook is saved"), "the secret stays");
+    assert!(act("test").await.contains("webhook.test"));
+    let rotated = act("rotate").await;
+    assert_ne!(shown(&rotated).unwrap(), secret.expose());
+    assert!(rotated.contains("The secret before signs until"));
+    let off = act("disable").await;
+    assert!(off.contains("Somebody turned it off.") && off.contains(">Held<"), "{off}");
+    assert!(!off.contains("/sandbox/test\""), "what is off cannot be tested");
+    assert_eq!(member.post(&format!("{page}/test"), &[]).await.status, 404);
+    let on = act("enable").await;
+    assert!(on.contains("Send all failed and held again"));
+    assert!(act("replay").await.contains("One event is sent again."));
+    assert!(act("replay").await.contains("There was nothing to send again."));
+    assert!(act("remove").await.contains("The webhook is removed."));
+    assert!(house.service.store().endpoint(tenant).unwrap().is_none());
+    assert_eq!(member.post(&format!("{page}/remove"), &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn one_event_is_sent_again_by_its_id() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    set(&member, "sandbox", HOOK).await;
+    house.order(&caller, "SB-NORMAL-0001").await;
+    let page = "/dashboard/webhooks/sandbox";
+    for action in ["disable", "enable"] {
+        member.post(&format!("{page}/{action}"), &[]).await;
+    }
+    let html = member.page(page).await;
+    let (_, rest) = html.split_once("name=\"event\" value=\"").unwrap();
+    let event = rest.split('"').next().unwrap();
+    let again = member.post(&format!("{page}/replay"), &[("event", event)]).await;
+    assert_eq!(again.status, 303);
+    assert!(member.page(page).await.contains("One event is sent again."));
+    for unknown in ["evt_7", "7", "evt_01ARZ3NDEKTSV4RRFFQ69G5FA"] {
+        let answer = member.post(&format!("{page}/replay"), &[("event", unknown)]).await;
+        assert_eq!(answer.status, 404, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_called_is_refused_with_the_reason_in_both_languages() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let long = format!("https://shop.example/{}", "a".repeat(500));
+    let table = [
+        ("production", "http://shop.example/hook", "begins with https", "empieza con https"),
+        ("production", "https://10.0.0.7/hook", "is private", "es privada"),
+        ("sandbox", "http://169.254.169.254/", "is private", "es privada"),
+        ("sandbox", "shop", "whole address", "dirección completa"),
+        (
+            "sandbox",
+            "https://me:secret@shop.example/",
+            "Leave user and password",
+            "No ponga usuario",
+        ),
+        ("sandbox", &long, "at most 500", "como máximo 500"),
+    ];
+    for (environment, url, english, spanish) in table {
+        for (language, word) in [("en", english), ("es", spanish)] {
+            member.language = language;
+            let answer = set(&member, environment, url).await;
+            assert_eq!(answer.status, 400, "{url}");
+            assert!(answer.text().contains(word), "{url}: {}", answer.text());
+        }
+    }
+    let answer =
+        member.post("/dashboard/webhooks/sandbox", &[("url", HOOK), ("events", "x")]).await;
+    assert_eq!(answer.status, 404);
+    assert!(member.page("/dashboard/webhooks/sandbox").await.contains("Configurar webhook"));
+}
+
+#[tokio::test]
+async fn a_search_goes_to_an_address_that_holds_nothing_that_was_typed() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    house.order(&caller, "SB-SUCCESS-0001").await;
+    let search = async |fields: &[(&str, &str)]| {
+        let answer = member.post("/dashboard/parcels", fields).await;
+        (answer.status, answer.header("location").to_owned(), answer.text())
+    };
+    let found = search(&[("number", " sb-success-0001 ")]).await;
+    assert_eq!(found.1, "/dashboard/parcels/sandbox/SB-SUCCESS-0001");
+    let filtered =
+        search(&[("environment", "sandbox"), ("status", "DELIVERED"), ("from", "2026-01-01")])
+            .await;
+    assert_eq!(
+        filtered.1,
+        "/dashboard/parcels?environment=sandbox&status=DELIVERED&from=2026-01-01"
+    );
+    for (name, typed) in [("number", "María Pérez"), ("from", "María"), ("to", "1714307103")] {
+        let (status, location, html) = search(&[(name, typed)]).await;
+        assert_eq!((status, location.as_str()), (400, ""), "{typed}");
+        assert!(html.contains("role=\"alert\""), "{typed}");
+    }
+    let strange = search(&[("status", "María"), ("environment", "María"), ("page", "María")]).await;
+    assert_eq!(strange.1, "/dashboard/parcels?environment=production");
+    let lost = search(&[("number", "SB-SUCCESS-0009")]).await;
+    assert_eq!(lost.0, 400);
+    assert!(lost.2.contains("None of your parcels has this number"));
+    assert_eq!(ErrorCode::ValidationFailed.status(), lost.0);
+}

@@ -1,0 +1,239 @@
+//! A service in this test, with the operators' listener on a free port and a clock to move.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use parcelo::{Environment, rules::Destinations};
+use parcelo_server::{
+    clock::{ManualClock, Millis},
+    core::{Countries, KeyRecord, Secrets, Site, legacy::Era},
+    http::{Api, Listener, Stop, admin_router},
+    ids::Ids,
+    service::{Caller, Limits, NewKeyRequest, Service, Settings, hash_password},
+    store::Store,
+};
+use reqwest::{RequestBuilder, redirect::Policy};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use url::form_urlencoded;
+
+use crate::api::{Answer, numbered, order, send, with};
+
+/// 2026-01-30 15:20 UTC.
+pub(super) const NOW: Millis = Millis(1_769_786_400_000);
+pub(super) const PASSWORD: &str = "ñandú, twelve or more";
+
+pub(super) struct House {
+    pub(super) service: Arc<Service>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) url: String,
+    stop: Stop,
+}
+
+impl House {
+    pub(super) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(super) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let site = |environment: Environment| Site {
+            environment,
+            base_url: format!("https://{}.parcelo.example", environment.code()),
+            labels_host: format!("https://{}.parcelo.example/files", environment.code()),
+        };
+        let mut settings = Settings {
+            production: site(Environment::Production),
+            sandbox: site(Environment::Sandbox),
+            destinations: Destinations::All,
+            limits: Limits { enforced: false, ..Limits::default() },
+            secrets: Secrets::derive(&[1; 32]),
+            trusted_proxies: Vec::new(),
+            webhooks_allow_private: false,
+            legacy: Era::default(),
+        };
+        change(&mut settings);
+        let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(7)));
+        let store = Store::memory([1; 32]).unwrap();
+        let service = Arc::new(Service::new(store, clock.clone(), ids, settings));
+        let (environment, ready) = (Environment::Production, Arc::new(AtomicBool::new(true)));
+        let api = Api { service: Arc::clone(&service), environment, ready };
+        let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}", socket.local_addr().unwrap());
+        let stop = Stop::default();
+        drop(Listener::start(socket, admin_router(api), stop.clone()));
+        let house = Self { service, clock, url, stop };
+        house.open("default").await;
+        house
+    }
+
+    /// Gives an account a password.
+    pub(super) async fn open(&self, account: &str) {
+        let store = self.service.store();
+        let key = store.account(account, format!("acc_{account}"), NOW).await.unwrap();
+        let hash = hash_password(PASSWORD, [7; 16]).unwrap();
+        store.set_password(key, hash, NOW).await.unwrap();
+    }
+
+    pub(super) fn pass(&self, millis: i64) {
+        self.clock.set(self.service.now().plus(millis));
+    }
+
+    /// A key of an account.
+    pub(super) async fn key(&self, account: &str, environment: Environment) -> Caller {
+        self.key_named(account, environment, "Shop").await
+    }
+
+    pub(super) async fn key_named(
+        &self,
+        account: &str,
+        environment: Environment,
+        name: &str,
+    ) -> Caller {
+        let request = NewKeyRequest {
+            account: account.to_owned(),
+            environment,
+            name: name.to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
+        let now = self.service.now();
+        let (_, record) = self.service.issuer().issue(request, now).await.unwrap();
+        Caller { key: Arc::new(record) }
+    }
+
+    /// An order of a caller, under a number.
+    pub(super) async fn order(&self, caller: &Caller, number: &str) {
+        let order = numbered(&format!("order-{number}"), number);
+        self.create(caller, &order).await;
+    }
+
+    pub(super) async fn create(&self, caller: &Caller, order: &Value) {
+        self.service.create_order(caller, order, None).await.unwrap();
+    }
+
+    pub(super) fn keys_of(&self, caller: &Caller) -> Vec<KeyRecord> {
+        self.service.store().keys_of(caller.key.tenant.account).unwrap()
+    }
+
+    pub(super) fn visitor(&self) -> Visitor {
+        Visitor::at(&self.url, "en")
+    }
+
+    /// Somebody who has signed in to an account.
+    pub(super) async fn member(&self, account: &str) -> Visitor {
+        let mut visitor = self.visitor();
+        let answer = visitor.sign_in(account, PASSWORD).await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        visitor
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.stop.now();
+    }
+}
+
+/// A browser without a window: it keeps cookies and fills in forms.
+#[derive(Clone)]
+pub(super) struct Visitor {
+    pub(super) http: reqwest::Client,
+    pub(super) url: String,
+    pub(super) session: Option<String>,
+    pub(super) guest: Option<String>,
+    pub(super) language: &'static str,
+}
+
+impl Visitor {
+    pub(super) fn at(url: &str, language: &'static str) -> Self {
+        let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
+        Self { http, url: url.to_owned(), session: None, guest: None, language }
+    }
+
+    pub(super) fn request(&self, method: &str, path: &str) -> RequestBuilder {
+        let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        let cookies = [("parcelo_session", &self.session), ("parcelo_guest", &self.guest)];
+        let cookies = cookies.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let cookies: Vec<_> = cookies.map(|(name, value)| format!("{name}={value}")).collect();
+        let request = request.header("accept-language", self.language);
+        if cookies.is_empty() { request } else { request.header("cookie", cookies.join("; ")) }
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        send(self.request("GET", path)).await
+    }
+
+    /// A page that must be there.
+    pub(super) async fn page(&self, path: &str) -> String {
+        let answer = self.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.text()
+    }
+
+    /// The token of this visitor's forms.
+    pub(super) async fn token(&self) -> String {
+        token_in(&self.page("/dashboard/keys/new").await)
+    }
+
+    /// Sends a form as a page of this visitor holds it.
+    pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let token = self.token().await;
+        self.post_raw(path, &[fields, &[("form", &token)]].concat()).await
+    }
+
+    /// Sends these fields and no others.
+    pub(super) async fn post_raw(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        send(self.form(path, fields)).await
+    }
+
+    pub(super) fn form(&self, path: &str, fields: &[(&str, &str)]) -> RequestBuilder {
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        body.extend_pairs(fields);
+        let request = self.request("POST", path);
+        request.header("content-type", "application/x-www-form-urlencoded").body(body.finish())
+    }
+
+    /// Signs in as a browser does: the form first.
+    pub(super) async fn sign_in(&mut self, account: &str, password: &str) -> Answer {
+        let form = self.get("/dashboard/sign-in").await;
+        self.guest = cookie(&form, "parcelo_guest").or(self.guest.take());
+        let token = token_in(&form.text());
+        let fields = [("form", token.as_str()), ("account", account), ("password", password)];
+        let answer = self.post_raw("/dashboard/sign-in", &fields).await;
+        self.session = cookie(&answer, "parcelo_session").or(self.session.take());
+        answer
+    }
+}
+
+/// The token of the first form on a page.
+pub(super) fn token_in(html: &str) -> String {
+    let (_, rest) = html.split_once("name=\"form\" value=\"").expect("a form has its token");
+    rest.split('"').next().unwrap().to_owned()
+}
+
+/// The value of a cookie that an answer sets, if it is not taken back.
+pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
+    let lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
+    let value = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).next_back()?;
+    let value = value.split(';').next().unwrap();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// An order whose every personal text can be told apart, and those texts.
+pub(super) fn marked(number: &str) -> (Value, [&'static str; 6]) {
+    let order = with(order("order-marked"), "/trackingNumber", Value::from(number));
+    let order = with(order, "/sender/fullName", Value::from("CanarySender"));
+    let order = with(order, "/receiver/fullName", Value::from("CanaryReceiver"));
+    let order = with(order, "/receiver/address/line1", Value::from("CanaryStreet 1"));
+    let order = with(order, "/externalOrderId", Value::from("CanaryOrder"));
+    let marks = [
+        "CanarySender",
+        "CanaryReceiver",
+        "CanaryStreet",
+        "CanaryOrder",
+        "1714307103",
+        "593991234567",
+    ];
+    (order, marks)
+}

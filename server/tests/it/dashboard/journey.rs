@@ -1,0 +1,124 @@
+//! A shop's first day in a real browser, with the real server: sign in, make a key, use it, see the
+//! parcel and its label, set a webhook up, test it, change its secret, revoke the key.
+
+use parcelo::{ApiKey, Client, ErrorKind, EventData, OrderRequest};
+
+use crate::{
+    api::order,
+    browser::{Browser, Window},
+    deliveries::Receiver,
+    running::House,
+};
+
+const PHONE: Window = Window { width: 390, height: 844, dark: false };
+
+/// The password that the server printed.
+fn password(house: &House) -> String {
+    let said = house.output();
+    said.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned()
+}
+
+fn client(key: &ApiKey, url: &str) -> Client {
+    Client::builder(key.clone()).base_url(url).unwrap().build().unwrap()
+}
+
+fn an_order(key: &str) -> OrderRequest {
+    serde_json::from_value(order(key)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Debian's chromium and chromium-driver; `.ci/run` installs them"]
+async fn a_shops_first_day_in_a_browser() {
+    let (house, receiver, browser) =
+        (House::new(), Receiver::start().await, Browser::start().await);
+    let running = house.start(&[]);
+    let dashboard = format!("{}/dashboard", running.url("admin"));
+    browser.shape(PHONE).await;
+
+    // Sign in, from whichever page one comes to.
+    browser.go(&format!("{dashboard}/keys?lang=en")).await;
+    assert_eq!(browser.address().await, format!("{dashboard}/sign-in"));
+    browser.fill("[name=password]", "not the password").await;
+    browser.press("main button").await;
+    assert!(browser.text("main").await.contains("No account has this name and password"));
+    browser.fill("[name=password]", &password(&house)).await;
+    browser.press("main button").await;
+    assert_eq!(browser.text("h1").await, "Overview");
+    let cookies = browser.cookies().await;
+    let session = cookies.iter().find(|cookie| cookie["name"] == "parcelo_session").unwrap();
+    assert!(session["httpOnly"] == true && session["secure"] == true, "{session}");
+    assert_eq!(session["sameSite"], "Strict");
+    assert_eq!(browser.look("return document.cookie").await, "", "no script sees it");
+
+    // Make a key: it is shown once, and one click selects it all.
+    browser.go(&format!("{dashboard}/keys")).await;
+    browser.press("a[href$='/keys/new']").await;
+    browser.fill("[name=name]", "First shop").await;
+    browser.press("main button").await;
+    let key = ApiKey::parse(&browser.text("#secret").await).unwrap();
+    browser.click("#secret").await;
+    let select = "return getSelection().toString()";
+    assert_eq!(browser.look(select).await, key.secret());
+    browser.go(&format!("{dashboard}/keys")).await;
+    assert!(
+        !browser
+            .look("return document.documentElement.outerHTML")
+            .await
+            .to_string()
+            .contains(key.secret())
+    );
+
+    // A webhook, tested, whose delivery is seen.
+    browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+    browser.fill("[name=url]", &receiver.url).await;
+    browser.press("main form button").await;
+    let secret = browser.text("#secret").await;
+    browser.press("form[action$='/test'] button").await;
+    receiver.wait_for(|came| came.len() == 1).await;
+    assert_eq!(receiver.events(&secret)[0].data, EventData::Test);
+    while !browser.text(".log").await.contains("Delivered") {
+        browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+    }
+    assert!(browser.text(".log").await.contains("webhook.test"));
+
+    // An order through the SDK; its parcel and its label are there.
+    let client = client(&key, running.sandbox());
+    let created = client.orders().create(&an_order("browser-0001")).await.unwrap();
+    let number = created.parcel.tracking_number.to_string();
+    receiver.wait_for(|came| came.len() == 2).await;
+    browser.go(&format!("{dashboard}/parcels")).await;
+    browser.fill("[name=number]", &number).await;
+    browser.press("main button").await;
+    assert_eq!(browser.address().await, format!("{dashboard}/parcels/sandbox/{number}"));
+    assert!(browser.text("main").await.contains("Label generated"));
+    let drawn = "const i=document.querySelector('img.label');return i.complete&&i.naturalWidth";
+    assert_eq!(browser.look(drawn).await, 812);
+
+    // A new secret: what comes next is signed with both.
+    browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+    browser.press("form[action$='/rotate'] button").await;
+    let rotated = browser.text("#secret").await;
+    assert_ne!(rotated, secret);
+    client.orders().create(&an_order("browser-0002")).await.unwrap();
+    receiver.wait_for(|came| came.len() == 3).await;
+    assert_eq!(receiver.events(&secret).len(), 3);
+    assert!(receiver.is_signed(2, &rotated), "both secrets sign");
+
+    // Revoke the key, after a question: it is refused within a second.
+    browser.go(&format!("{dashboard}/keys")).await;
+    browser.press("[aria-label='Revoke: First shop']").await;
+    assert_eq!(browser.text("h1").await, "Revoke this key?");
+    browser.press("main button.danger").await;
+    assert!(browser.text("main").await.contains("The key is revoked."));
+    let refused = async {
+        while client.health().await.is_ok() {}
+        client.orders().create(&an_order("browser-0003")).await.unwrap_err()
+    };
+    let refused = tokio::time::timeout(std::time::Duration::from_secs(1), refused).await;
+    assert_eq!(refused.expect("within a second").kind(), ErrorKind::Authentication);
+
+    // Sign out: nothing is left.
+    browser.press("form[action$='/sign-out'] button").await;
+    browser.go(&dashboard).await;
+    assert_eq!(browser.address().await, format!("{dashboard}/sign-in"));
+}

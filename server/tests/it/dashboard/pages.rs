@@ -1,0 +1,356 @@
+//! What the pages are made of: both languages, no script, safe headers, and refusals as pages.
+
+use parcelo::Environment;
+use parcelo_server::clock::Millis;
+
+use super::house::{House, NOW, Visitor, marked};
+use crate::{
+    api::{Answer, send},
+    public::contrast,
+    running::House as Ground,
+};
+
+/// Every page that has an address of its own, with its heading.
+const PAGES: [(&str, &str, &str); 8] = [
+    ("/dashboard", "Overview", "Resumen"),
+    ("/dashboard/parcels", "Parcels", "Paquetes"),
+    ("/dashboard/parcels/sandbox/SB-SUCCESS-0001", "History", "Historial"),
+    ("/dashboard/keys", "API keys", "Claves de API"),
+    ("/dashboard/keys/new", "New key", "Nueva clave"),
+    ("/dashboard/webhooks/production", "Where events are sent", "A dónde se envían los eventos"),
+    ("/dashboard/exceptions", "Carrier exceptions", "Avisos de transportistas rechazados"),
+    ("/dashboard/legacy", "Which keys still call it", "Qué claves aún la llaman"),
+];
+
+async fn furnished() -> (House, Visitor) {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    house.order(&caller, "SB-SUCCESS-0001").await;
+    let member = house.member("default").await;
+    (house, member)
+}
+
+fn assert_safe(answer: &Answer) {
+    let table = [
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+        ("x-robots-tag", "noindex, nofollow"),
+        (
+            "content-security-policy",
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'",
+        ),
+    ];
+    for (name, value) in table {
+        assert_eq!(answer.header(name), value);
+    }
+}
+
+#[tokio::test]
+async fn every_page_is_there_in_both_languages_without_script_or_style_of_its_own() {
+    let (_house, mut member) = furnished().await;
+    for (path, english, spanish) in PAGES {
+        for (language, heading) in [("en", english), ("es", spanish)] {
+            member.language = language;
+            let answer = member.get(path).await;
+            assert_eq!(
+                (answer.status, answer.header("content-language")),
+                (200, language),
+                "{path}"
+            );
+            assert_safe(&answer);
+            let html = answer.text();
+            assert!(html.contains(&format!("<html lang=\"{language}\">")), "{path}");
+            assert!(html.contains(&format!(">{heading}</h")), "{path}: {heading}");
+            for part in
+                ["<header", "<nav class=\"tabs\"", "<main", "<footer", "<h1", "name=\"viewport\""]
+            {
+                assert_eq!(html.matches(part).count(), 1, "{path}: {part}");
+            }
+            for foreign in ["<script", " style=", "<style", " onclick", "@import", "javascript:"] {
+                assert!(!html.contains(foreign), "{path}: {foreign}");
+            }
+            assert_eq!(html.matches("aria-current=\"page\"").count(), 1, "{path}");
+            assert_eq!(
+                html.matches("<form").count(),
+                html.matches("name=\"form\"").count(),
+                "{path}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
+    let (_house, member) = furnished().await;
+    let english = member.page("/dashboard/parcels?environment=sandbox&page=1").await;
+    assert!(
+        english.contains("href=\"/dashboard/parcels?environment=sandbox&#38;page=1&#38;lang=es\"")
+    );
+    let answer = member.get("/dashboard?lang=es").await;
+    assert_eq!(answer.header("content-language"), "es");
+    let cookie = answer.header("set-cookie").to_owned();
+    assert!(cookie.starts_with("parcelo_language=es; Path=/dashboard;"), "{cookie}");
+    let cookies =
+        format!("parcelo_language=es; parcelo_session={}", member.session.clone().unwrap());
+    let later = Visitor { session: None, ..member }.request("GET", "/dashboard/keys");
+    assert_eq!(send(later.header("cookie", cookies)).await.header("content-language"), "es");
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_a_page_that_says_what_to_do() {
+    let (house, mut member) = furnished().await;
+    let table = [
+        ("GET", "/dashboard/nowhere", 404, "There is no such page", "Esta página no existe"),
+        (
+            "GET",
+            "/dashboard/keys/key_1/revoke",
+            404,
+            "There is no such page",
+            "Esta página no existe",
+        ),
+        ("GET", "/dashboard/webhooks/mars", 404, "There is no such page", "Esta página no existe"),
+        (
+            "GET",
+            "/dashboard/parcels?from=never",
+            404,
+            "There is no such page",
+            "Esta página no existe",
+        ),
+        (
+            "GET",
+            "/dashboard/keys/%ff/revoke",
+            404,
+            "There is no such page",
+            "Esta página no existe",
+        ),
+        ("DELETE", "/dashboard/keys", 405, "That did not work", "Eso no funcionó"),
+        ("POST", "/dashboard/legacy", 405, "That did not work", "Eso no funcionó"),
+        (
+            "POST",
+            "/dashboard/keys",
+            403,
+            "The form was not accepted",
+            "El formulario no fue aceptado",
+        ),
+    ];
+    for (method, path, status, english, spanish) in table {
+        for (language, words) in [("en", english), ("es", spanish)] {
+            member.language = language;
+            let answer = send(member.request(method, path)).await;
+            assert_eq!(answer.status, status, "{method} {path}");
+            assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+            assert_safe(&answer);
+            assert!(answer.text().contains(words), "{method} {path}: {}", answer.text());
+            assert!(answer.text().contains("href=\"/dashboard\""), "{path}");
+            assert_eq!(answer.headers.contains_key("allow"), status == 405, "{path}");
+        }
+    }
+    // Only the operators' listener has it.
+    let api = parcelo_server::mock::MockServer::start().await;
+    assert_eq!(crate::api::Api::new(api.url()).get("/dashboard").await.refusal().0, 404);
+    drop(house);
+}
+
+#[tokio::test]
+async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    house.pass(-40 * Millis::DAY);
+    house.order(&caller, "SB-NORMAL-0000").await;
+    house.pass(15 * Millis::DAY);
+    for number in ["SB-SUCCESS-0001", "SB-FAIL-0001", "SB-NORMAL-0001"] {
+        house.order(&caller, number).await;
+    }
+    house.clock.set(NOW);
+    house.order(&caller, "SB-NORMAL-0002").await;
+    let html = house.member("default").await.page("/dashboard").await;
+    let (production, sandbox) = html.split_once("id=\"in-sandbox\"").unwrap();
+    assert!(production.contains("No parcels yet.") && !production.contains("<rect"));
+    assert!(sandbox.contains("<b>4</b> parcels"), "{sandbox}");
+    for (status, count) in [("Delivered", 1), ("Delivery failed", 1), ("Label generated", 2)] {
+        let line = format!("{status}</span> <b>{count}</b>");
+        assert!(sandbox.contains(&line), "{line}: {sandbox}");
+    }
+    assert!(sandbox.contains("<title>2026-01-05: 3</title>"), "{sandbox}");
+    assert!(
+        sandbox.contains("<title>2026-01-30: 1</title>") && sandbox.contains("most in a day: 3")
+    );
+    assert_eq!(sandbox.matches("<rect").count(), 4);
+}
+
+#[tokio::test]
+async fn a_parcels_page_has_its_way_its_order_and_its_label() {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    let (order, _) = marked("SB-SUCCESS-0001");
+    house.create(&caller, &order).await;
+    house.pass(12 * Millis::MINUTE);
+    let member = house.member("default").await;
+    let path = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
+    let html = member.page(path).await;
+    for word in [
+        "In transit",
+        "Quito, EC",
+        "Ecuador",
+        "CanaryOrder",
+        "2026-01-30 15:20",
+        "https://sandbox.parcelo.example/track/SB-SUCCESS-0001",
+    ] {
+        assert!(html.contains(word), "{word}: {html}");
+    }
+    for (file, begin, kind) in [
+        ("png", &b"\x89PNG"[..], "image/png"),
+        ("pdf", b"%PDF", "application/pdf"),
+        ("zpl", b"^XA", "text/plain"),
+    ] {
+        let answer = member.get(&format!("{path}/label.{file}")).await;
+        assert!(answer.bytes.starts_with(begin), "{file}");
+        assert!(
+            answer.header("content-type").starts_with(kind),
+            "{}",
+            answer.header("content-type")
+        );
+        let place = if file == "png" { "inline" } else { "attachment" };
+        assert!(answer.header("content-disposition").starts_with(place));
+        assert_safe(&answer);
+    }
+    let void =
+        serde_json::json!({ "idempotencyKey": "void-0002", "trackingNumbers": ["SB-NORMAL-0002"] });
+    house.order(&caller, "SB-NORMAL-0002").await;
+    let keyed =
+        parcelo_server::service::Keyed { body: &void, header_key: None, request_id: "req_1" };
+    house.service.void_orders(&caller, keyed).await.unwrap();
+    let html = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
+    assert!(html.contains("and its label with it") && !html.contains("<img"));
+}
+
+#[tokio::test]
+async fn a_long_list_has_pages() {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    for count in 0..30 {
+        house.pass(1_000);
+        house.order(&caller, &format!("SB-NORMAL-00{count:02}")).await;
+    }
+    let member = house.member("default").await;
+    let first = member.page("/dashboard/parcels?environment=sandbox").await;
+    assert!(first.contains("SB-NORMAL-0029") && !first.contains("SB-NORMAL-0004"));
+    assert!(first.contains("rel=\"next\"") && !first.contains("rel=\"prev\""));
+    let second = member.page("/dashboard/parcels?environment=sandbox&page=2").await;
+    assert!(second.contains("SB-NORMAL-0004") && !second.contains("SB-NORMAL-0005"));
+    assert!(second.contains("rel=\"prev\"") && !second.contains("rel=\"next\""));
+    let past = member.page("/dashboard/parcels?environment=sandbox&page=999999").await;
+    assert!(past.contains("No parcel is like that."));
+}
+
+#[tokio::test]
+async fn legacy_calls_are_counted_up_to_this_moment() {
+    let (house, member) = furnished().await;
+    let caller = house.key_named("default", Environment::Sandbox, "Old shop").await;
+    house.service.count_legacy_use(&caller, NOW);
+    house.service.count_legacy_use(&caller, NOW);
+    let html = member.page("/dashboard/legacy").await;
+    assert!(
+        html.contains("<td>2026-01-30</td><td>Old shop</td><td class=\"amount\">2</td>"),
+        "{html}"
+    );
+}
+
+#[tokio::test]
+async fn every_text_has_a_contrast_of_at_least_four_and_a_half_by_day_and_by_night() {
+    let house = House::new().await;
+    let answer = house.visitor().get("/dashboard/style.css").await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, "text/css; charset=utf-8"));
+    let style = answer.text();
+    for night in [false, true] {
+        // Each sheet says its day first, then its night.
+        let colour = |name: &str| {
+            let name = format!("--{name}: ");
+            let mut values = style.split(&name).skip(1);
+            let value = values.nth(usize::from(night)).unwrap_or_else(|| panic!("{name}"));
+            value.split(';').next().unwrap().to_owned()
+        };
+        let mut pairs = vec![
+            ("ink", "card"),
+            ("soft", "card"),
+            ("soft", "paper"),
+            ("ink", "paper"),
+            ("soft", "over-wash"),
+            ("strong-ink", "strong"),
+            ("danger", "card"),
+            ("danger", "failed-wash"),
+            ("live-ink", "live"),
+            ("test-ink", "test"),
+            ("done", "done-wash"),
+            ("failed", "failed-wash"),
+            ("moving", "card"),
+            ("moving", "moving-wash"),
+            ("ink", "done-wash"),
+            ("ink", "over-wash"),
+            ("moving", "paper"),
+        ];
+        pairs.extend([("waiting", "waiting-wash"), ("over", "over-wash")]);
+        for (text, ground) in pairs {
+            let ratio = contrast(&colour(text), &colour(ground));
+            assert!(ratio >= 4.5, "{text} on {ground}: {ratio:.2}");
+        }
+        // The edge of a field, and the bars of the chart (WCAG 2.2, 1.4.11).
+        for part in ["field", "moving", "waiting", "done", "failed", "over"] {
+            assert!(contrast(&colour(part), &colour("card")) >= 3.0, "{part}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_personal_and_no_secret_is_logged() {
+    let ground = Ground::new();
+    let running = ground.start_with(&[("PARCELO_LOG", "debug")], &[]);
+    let said = ground.output();
+    let password =
+        said.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned();
+    let key = said.split("pk_test_").nth(1).unwrap().split_whitespace().next().unwrap();
+    let key = parcelo::ApiKey::parse(&format!("pk_test_{key}")).unwrap();
+    let (order, marks) = marked("SB-SUCCESS-0001");
+    assert_eq!(running.api(&key).create(&order).await.status, 201);
+    let printed = ground.output().lines().count();
+    let mut member = Visitor::at(running.url("admin"), "en");
+    assert_eq!(member.sign_in("default", &password).await.status, 303);
+    Visitor::at(&member.url, "en").sign_in("CanaryAccount", "CanaryPassword").await;
+    member
+        .post(
+            "/dashboard/keys",
+            &[("name", "CanaryName"), ("environment", "sandbox"), ("countries", "all")],
+        )
+        .await;
+    let html = member.page("/dashboard/keys").await;
+    let secret =
+        html.split("id=\"secret\"").nth(1).unwrap().split(['>', '<']).nth(1).unwrap().to_owned();
+    member
+        .post("/dashboard/webhooks/production", &[("url", "https://canary.example/CanaryUrl")])
+        .await;
+    let html = member.page("/dashboard/webhooks/production").await;
+    let hook =
+        html.split("id=\"secret\"").nth(1).unwrap().split(['>', '<']).nth(1).unwrap().to_owned();
+    assert!(secret.starts_with("pk_test_") && hook.starts_with("whsec_"));
+    for path in [
+        "/dashboard/parcels/sandbox/SB-SUCCESS-0001",
+        "/dashboard/parcels/sandbox/SB-SUCCESS-0001/label.png",
+        "/dashboard?CanaryQuery=1",
+        "/dashboard/CanaryPath",
+    ] {
+        member.get(path).await;
+    }
+    member.post("/dashboard/parcels", &[("number", "CanarySearch")]).await;
+    let logs: String = ground.output().lines().skip(printed).collect();
+    assert!(
+        logs.contains("/dashboard/parcels/{environment}/{number}/{file}"),
+        "visits are logged: {logs}"
+    );
+    let session = member.session.clone().unwrap();
+    let more = ["Canary", "SB-SUCCESS", &password, &secret, &hook, &session, "canary.example"];
+    for mark in marks.iter().chain(&more) {
+        assert!(!logs.contains(mark), "{mark}: {logs}");
+    }
+}

@@ -1,0 +1,244 @@
+//! The dashboard in a real browser: every page at both widths, in both languages, by day and by night;
+//! a few pictures are kept in docs/.
+
+use std::{fs, path::PathBuf};
+
+use parcelo::{CarrierKey, Environment};
+use parcelo_server::{
+    clock::Millis,
+    core::{
+        Tenant,
+        webhooks::{Outcome, Reach, Said, Undelivered},
+    },
+    service::EndpointRequest,
+};
+use serde_json::json;
+
+use super::house::{House, NOW, PASSWORD};
+use crate::{
+    browser::{Browser, Window},
+    pictures::{DOCS, Picture},
+};
+
+const PHONE: Window = Window { width: 390, height: 844, dark: false };
+const DESK: Window = Window { width: 1200, height: 860, dark: false };
+
+const TALL: Window = Window { height: 1040, ..DESK };
+
+/// Every page of somebody who is signed in.
+const PAGES: [(&str, &str); 11] = [
+    ("overview", "/dashboard"),
+    ("parcels", "/dashboard/parcels?environment=sandbox"),
+    ("parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001"),
+    ("keys", "/dashboard/keys"),
+    ("new-key", "/dashboard/keys/new"),
+    ("revoke", "KEY"),
+    ("webhook", "/dashboard/webhooks/sandbox"),
+    ("webhook-none", "/dashboard/webhooks/production"),
+    ("exceptions", "/dashboard/exceptions"),
+    ("legacy", "/dashboard/legacy"),
+    ("lost", "/dashboard/nowhere"),
+];
+
+/// The pictures that documents show.
+const KEPT: [(&str, &str, Window, &str); 5] = [
+    ("dashboard-overview", "/dashboard", DESK, "en"),
+    ("dashboard-parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001", DESK, "en"),
+    ("dashboard-webhook", "/dashboard/webhooks/sandbox", TALL, "es"),
+    ("dashboard-phone", "/dashboard", PHONE, "es"),
+    ("dashboard-dark", "/dashboard/keys", Window { dark: true, ..PHONE }, "en"),
+];
+
+/// A month of a shop's life.
+async fn furnished() -> House {
+    let house = House::with(|settings| {
+        settings.legacy.sunset = Some(NOW.plus(200 * Millis::DAY));
+    })
+    .await;
+    house.clock.set(NOW.plus(-30 * Millis::DAY));
+    let sandbox = house.key_named("default", Environment::Sandbox, "Tests of the shop").await;
+    let live = house.key_named("default", Environment::Production, "Warehouse Quito").await;
+    let old = house.key_named("default", Environment::Production, "Shop before 2026").await;
+    let carrier = house
+        .service
+        .issuer()
+        .issue_for_carrier(Environment::Production, "Andes Cargo".to_owned(), NOW)
+        .await
+        .unwrap();
+    for day in 0..30_u32 {
+        house.pass(Millis::DAY);
+        let parcels = 2 + (day * 7) % 5 + if day % 7 < 5 { day / 4 } else { 0 };
+        for count in 0..parcels {
+            let journey = ["SUCCESS", "SUCCESS", "SUCCESS", "CUSTOMS", "RTS", "FAIL"]
+                [usize::try_from((day + count) % 6).unwrap()];
+            house.order(&sandbox, &format!("SB-{journey}-{day}0{count:02}")).await;
+            if count % 2 == 0 {
+                let number = format!("EC{day:02}{count:02}WAREHOUSE");
+                house.order(&live, &number).await;
+                report(&house, &carrier.0, &number, day, count).await;
+            }
+        }
+        house
+            .service
+            .count_legacy_use(&old, house.service.now().plus(-i64::from(day % 3) * Millis::DAY));
+    }
+    house.clock.set(NOW.plus(-Millis::HOUR));
+    house.order(&sandbox, "SB-CUSTOMS-3001").await;
+    house.service.store().revoke_key(&old.key.id, NOW.plus(-Millis::DAY)).await.unwrap();
+    deliveries(&house, sandbox.key.tenant).await;
+    house.clock.set(NOW);
+    house.service.take_due_steps().await.unwrap();
+    deliver(&house, sandbox.key.tenant).await;
+    house
+}
+
+async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: u32) {
+    let carrier =
+        house.service.authenticate_carrier(Environment::Production, Some(key.secret())).unwrap();
+    let now = house.service.now();
+    let way: &[&str] = match (29 - day, count % 8) {
+        (_, 6) => &["DELIVERED"],
+        (0..2, _) => &[],
+        (2..5, _) => &["PICKED_UP", "IN_TRANSIT"],
+        (5..8, 4) => &["PICKED_UP", "CUSTOMS_HOLD"],
+        (5..8, _) => &["PICKED_UP", "IN_TRANSIT", "OUT_FOR_DELIVERY"],
+        (_, 4) => &["PICKED_UP", "IN_TRANSIT", "DELIVERY_FAILED"],
+        _ => &["PICKED_UP", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED"],
+    };
+    let event = |(place, status): (usize, &&str)| {
+        let at = now.plus(i64::try_from(place).unwrap() * Millis::MINUTE).to_utc();
+        json!({ "eventId": format!("{number}-{place}"), "trackingNumber": number, "status": status,
+            "occurredAt": parcelo::model::time::to_text(at), "location": "Quito, EC", "carrierCode": "SC-40" })
+    };
+    let events: Vec<_> = way.iter().enumerate().map(event).collect();
+    if !events.is_empty() {
+        house.pass(10 * Millis::MINUTE);
+        let told = house.service.push_carrier_events(&carrier, &json!({ "events": events })).await;
+        told.unwrap();
+        house.pass(-10 * Millis::MINUTE);
+    }
+}
+
+/// A webhook with a few deliveries: taken, refused once, and one that waits.
+async fn deliveries(house: &House, tenant: Tenant) {
+    let reach = Reach::of(Environment::Sandbox, false);
+    let url = "https://shop.example/hooks/parcelo".to_owned();
+    let kinds = parcelo_server::core::webhooks::Kinds::named(["parcel.created"]).unwrap();
+    let request = EndpointRequest { tenant, url, kinds, reach };
+    house.service.endpoints().set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
+    house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
+    let caller = house.key("default", Environment::Sandbox).await;
+    for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
+        house.order(&caller, number).await;
+    }
+    deliver(house, tenant).await;
+}
+
+/// Each event that is taken lets the next one of its parcel go.
+async fn deliver(house: &House, tenant: Tenant) {
+    for round in 0.. {
+        let due = house.service.take_deliveries(tenant, 100).await.unwrap();
+        if due.is_empty() {
+            return;
+        }
+        for (place, delivery) in (0..).zip(due) {
+            let said = match (round, place) {
+                (0, 1) => Err(Undelivered::TimedOut),
+                _ => Ok(Said { status: 204, retry_after: None, beginning: b"taken".to_vec() }),
+            };
+            let outcome = Outcome { at: house.service.now(), millis: 84 + place * 7, said };
+            house.service.settle_delivery(delivery, outcome).await.unwrap();
+        }
+    }
+}
+
+async fn sign_in(browser: &Browser, house: &House) {
+    browser.go(&format!("{}/dashboard/sign-in", house.url)).await;
+    browser.fill("[name=password]", PASSWORD).await;
+    browser.press("main button").await;
+    assert_eq!(browser.address().await, format!("{}/dashboard", house.url));
+}
+
+/// Nothing on the page is wider than its window, by the browser's own layout.
+async fn assert_fits(browser: &Browser, what: &str) {
+    let script = "const e=document.documentElement;return e.scrollWidth>e.clientWidth?\
+        [...document.querySelectorAll('main *')].filter(x=>x.getBoundingClientRect().right>e.clientWidth)\
+        .map(x=>x.outerHTML.slice(0,80)).join('\\n')||'wide':''";
+    let wide = browser.look(script).await;
+    assert_eq!(wide, "", "{what} is too wide");
+}
+
+/// Every field has a label, every button and link a name, every page one first heading.
+async fn assert_named(browser: &Browser, what: &str) {
+    let script = "const bare=[...document.querySelectorAll('input:not([type=hidden]),select,textarea')]\
+        .filter(x=>!x.labels.length).concat([...document.querySelectorAll('a,button')]\
+        .filter(x=>!(x.textContent.trim()||x.getAttribute('aria-label'))));\
+        return bare.map(x=>x.outerHTML).join('\\n')+(document.querySelectorAll('h1').length==1?'':'h1')";
+    assert_eq!(browser.look(script).await, "", "{what} has something without a name");
+}
+
+/// `PARCELO_PICTURES` names a folder that takes a picture of everything; `PARCELO_BLESS=1` keeps
+/// those of the documents.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Debian's chromium and chromium-driver; `.ci/run` installs them"]
+async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() {
+    let house = furnished().await;
+    let browser = Browser::start().await;
+    let folder = std::env::var_os("PARCELO_PICTURES").map(PathBuf::from);
+    for language in ["en", "es"] {
+        browser.go(&format!("{}/dashboard/sign-in?lang={language}", house.url)).await;
+        for window in [PHONE, DESK] {
+            browser.shape(window).await;
+            assert_fits(&browser, "sign-in").await;
+            assert_named(&browser, "sign-in").await;
+            keep(folder.as_ref(), &format!("sign-in-{language}-{}", window.width), &browser).await;
+        }
+    }
+    sign_in(&browser, &house).await;
+    let key = house.service.store().keys().unwrap()[0].id.clone();
+    for (name, path) in PAGES {
+        let path =
+            if path == "KEY" { format!("/dashboard/keys/{key}/revoke") } else { path.to_owned() };
+        let join = if path.contains('?') { '&' } else { '?' };
+        for language in ["en", "es"] {
+            for window in
+                [PHONE, Window { dark: true, ..PHONE }, DESK, Window { dark: true, ..DESK }]
+            {
+                browser.shape(window).await;
+                browser.go(&format!("{}{path}{join}lang={language}", house.url)).await;
+                let what = format!(
+                    "{name}-{language}-{}{}",
+                    window.width,
+                    if window.dark { "-dark" } else { "" }
+                );
+                assert_fits(&browser, &what).await;
+                assert_named(&browser, &what).await;
+                keep(folder.as_ref(), &what, &browser).await;
+            }
+        }
+    }
+    for (name, path, window, language) in KEPT {
+        browser.shape(window).await;
+        let join = if path.contains('?') { '&' } else { '?' };
+        browser.go(&format!("{}{path}{join}lang={language}", house.url)).await;
+        let picture = Picture::of(&browser.picture().await);
+        assert!(picture.colours() > 40, "{name} is drawn with its style sheet");
+        if std::env::var_os("PARCELO_BLESS").is_some() {
+            picture.keep(&format!("{DOCS}/{name}.png"));
+        }
+    }
+}
+
+async fn keep(folder: Option<&PathBuf>, name: &str, browser: &Browser) {
+    if let Some(folder) = folder {
+        fs::write(folder.join(format!("{name}.png")), browser.picture().await).unwrap();
+    }
+}
+
+#[test]
+fn the_kept_pictures_of_the_dashboard_are_small() {
+    for (name, ..) in KEPT {
+        let bytes = fs::metadata(format!("{DOCS}/{name}.png")).unwrap().len();
+        assert!(bytes <= 60 * 1024, "{name} has {bytes} bytes");
+    }
+}

@@ -1,0 +1,262 @@
+//! Signing in and out: what is needed for it, how long it lasts, and what does not help an attacker.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use parcelo_server::{clock::Millis, core::session::LASTS};
+
+use super::house::{House, PASSWORD, Visitor, cookie, token_in};
+use crate::{
+    api::Answer,
+    running::{BINARY, House as Ground},
+};
+
+fn location(answer: &Answer) -> (u16, &str) {
+    (answer.status, answer.header("location"))
+}
+
+#[tokio::test]
+async fn whoever_knows_the_password_comes_in_and_nobody_else() {
+    let house = House::new().await;
+    let table = [
+        ("default", PASSWORD, 303),
+        (" default ", PASSWORD, 303),
+        ("default", "", 401),
+        ("default", "ñandú, twelve or mor", 401),
+        ("nobody", PASSWORD, 401),
+        ("", PASSWORD, 401),
+    ];
+    for (account, password, status) in table {
+        let mut visitor = house.visitor();
+        let answer = visitor.sign_in(account, password).await;
+        assert_eq!(answer.status, status, "{account:?} {password:?}");
+        assert_eq!(visitor.session.is_some(), status == 303);
+        let overview = visitor.get("/dashboard").await;
+        assert_eq!(overview.status, if status == 303 { 200 } else { 303 }, "{account:?}");
+        house.pass(Millis::MINUTE);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
+    let house = House::new().await;
+    let wrong = |account: &'static str| {
+        let mut visitor = house.visitor();
+        async move { (visitor.sign_in(account, "wrong").await, visitor) }
+    };
+    let ((known, one), (unknown, other)) = (wrong("default").await, wrong("nobody").await);
+    assert_eq!((known.status, unknown.status), (401, 401));
+    let plain = |answer: &Answer, visitor: &Visitor, account: &str| {
+        let token = token_in(&answer.text());
+        assert!(visitor.guest.is_some());
+        answer.text().replace(&token, "").replace(account, "")
+    };
+    assert_eq!(plain(&known, &one, "default"), plain(&unknown, &other, "nobody"));
+    assert!(known.text().contains("No account has this name and password"));
+}
+
+#[tokio::test]
+async fn its_cookie_is_kept_from_scripts_other_sites_and_plain_connections() {
+    let house = House::new().await;
+    let answer = house.visitor().sign_in("default", PASSWORD).await;
+    let mut lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
+    let line = lines.rfind(|line| line.starts_with("parcelo_session=")).unwrap();
+    for flag in ["Path=/dashboard", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
+        assert!(line.split("; ").any(|part| part == flag), "{line}: {flag}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_somebody_else_chose_is_never_the_one_that_begins() {
+    let house = House::new().await;
+    // The attacker's own cookies, which the victim's browser is made to send.
+    let mut attacker = house.visitor();
+    let form = attacker.get("/dashboard/sign-in").await;
+    attacker.guest = cookie(&form, "parcelo_guest");
+    attacker.session = Some("a-session-that-the-attacker-knows".to_owned());
+    let mut victim = attacker.clone();
+    assert_eq!(victim.sign_in("default", PASSWORD).await.status, 303);
+    assert_ne!(victim.session, attacker.session);
+    assert_ne!(victim.session, victim.guest);
+    assert_eq!(location(&attacker.get("/dashboard").await), (303, "/dashboard/sign-in"));
+    let mut with_guest = attacker.clone();
+    with_guest.session.clone_from(&attacker.guest);
+    assert_eq!(with_guest.get("/dashboard").await.status, 303);
+    assert_eq!(victim.get("/dashboard").await.status, 200);
+}
+
+#[tokio::test]
+async fn signing_in_again_ends_the_session_before() {
+    let house = House::new().await;
+    let first = house.member("default").await;
+    let mut again = house.visitor();
+    let form = again.get("/dashboard/sign-in").await;
+    let token = token_in(&form.text());
+    again.guest = cookie(&form, "parcelo_guest");
+    again.session.clone_from(&first.session);
+    let fields = [("form", token.as_str()), ("account", "default"), ("password", PASSWORD)];
+    let answer = again.post_raw("/dashboard/sign-in", &fields).await;
+    let second = cookie(&answer, "parcelo_session");
+    assert!(second.is_some() && second != first.session);
+    assert_eq!(first.get("/dashboard").await.status, 303);
+}
+
+#[tokio::test]
+async fn a_session_ends_after_twelve_hours_to_the_millisecond_and_is_forgotten() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    house.pass(LASTS - 1);
+    assert_eq!(member.get("/dashboard").await.status, 200);
+    house.pass(1);
+    assert_eq!(location(&member.get("/dashboard").await), (303, "/dashboard/sign-in"));
+    let posted = member.post_raw("/dashboard/keys", &[("name", "Late")]).await;
+    assert_eq!(location(&posted), (303, "/dashboard/sign-in"));
+    house.service.purge_sessions().await.unwrap();
+    house.pass(-Millis::HOUR);
+    assert_eq!(member.get("/dashboard").await.status, 303, "it is not there any more");
+}
+
+#[tokio::test]
+async fn whoever_signs_out_is_out_everywhere() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let copy = member.clone();
+    let answer = member.post("/dashboard/sign-out", &[]).await;
+    assert_eq!(location(&answer), (303, "/dashboard/sign-in"));
+    assert_eq!(cookie(&answer, "parcelo_session"), None);
+    assert!(answer.headers.get_all("set-cookie").iter().any(|line| {
+        line.to_str().unwrap().starts_with("parcelo_session=; ")
+            && line.to_str().unwrap().contains("Max-Age=0")
+    }));
+    assert_eq!(copy.get("/dashboard").await.status, 303);
+}
+
+#[tokio::test]
+async fn a_new_password_ends_every_session_of_its_account_and_of_no_other() {
+    let house = House::new().await;
+    house.open("other").await;
+    let (one, two, other) =
+        (house.member("default").await, house.member("default").await, house.member("other").await);
+    house.open("default").await;
+    assert_eq!(
+        (one.get("/dashboard").await.status, two.get("/dashboard").await.status),
+        (303, 303)
+    );
+    assert_eq!(other.get("/dashboard").await.status, 200);
+}
+
+#[tokio::test]
+async fn the_sixth_try_of_an_address_within_a_minute_is_refused_right_or_wrong() {
+    let house = House::with(|settings| {
+        settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
+    })
+    .await;
+    let guest = house.visitor();
+    let form = guest.get("/dashboard/sign-in").await;
+    let (token, mut guest) = (token_in(&form.text()), guest);
+    guest.guest = cookie(&form, "parcelo_guest");
+    let try_from = async |client: &str, password: &str| {
+        let fields = [("form", token.as_str()), ("account", "default"), ("password", password)];
+        let request = guest.form("/dashboard/sign-in", &fields).header("x-forwarded-for", client);
+        crate::api::send(request).await
+    };
+    for _ in 0..5 {
+        assert_eq!(try_from("203.0.113.7", "wrong").await.status, 401);
+    }
+    for password in ["wrong", PASSWORD] {
+        let refused = try_from("203.0.113.7", password).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (429, "60"));
+        assert!(refused.text().contains("Too many tries") && refused.text().contains("60 s"));
+    }
+    assert_eq!(try_from("203.0.113.8", PASSWORD).await.status, 303, "another address may");
+    house.pass(Millis::MINUTE);
+    assert_eq!(try_from("203.0.113.7", PASSWORD).await.status, 303);
+    // An IPv6 network of one household counts as one address.
+    for last in 0..5 {
+        assert_eq!(try_from(&format!("2001:db8::{last}"), "wrong").await.status, 401);
+    }
+    assert_eq!(try_from("2001:db8::ffff", PASSWORD).await.status, 429);
+}
+
+#[tokio::test]
+async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
+    let house = House::new().await;
+    let (mut one, mut other) = (house.visitor(), house.visitor());
+    let (first, second) =
+        (one.get("/dashboard/sign-in").await, other.get("/dashboard/sign-in").await);
+    one.guest = cookie(&first, "parcelo_guest");
+    other.guest = cookie(&second, "parcelo_guest");
+    let (own, foreign) = (token_in(&first.text()), token_in(&second.text()));
+    assert_ne!(own, foreign);
+    let fields = |token| [("form", token), ("account", "default"), ("password", PASSWORD)];
+    for token in ["", "guess", &foreign] {
+        assert_eq!(one.post_raw("/dashboard/sign-in", &fields(token)).await.status, 403, "{token}");
+    }
+    let cross =
+        one.form("/dashboard/sign-in", &fields(&own)).header("sec-fetch-site", "cross-site");
+    assert_eq!(crate::api::send(cross).await.status, 403);
+    let without = Visitor { guest: None, ..one.clone() };
+    let answer = without.post_raw("/dashboard/sign-in", &fields(&own)).await;
+    assert_eq!(answer.status, 403);
+    assert!(answer.text().contains("keeps no cookies"), "it says what to do: {}", answer.text());
+    assert_eq!(one.post_raw("/dashboard/sign-in", &fields(&own)).await.status, 303);
+}
+
+#[tokio::test]
+async fn whoever_is_signed_in_needs_no_form_for_it() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    assert_eq!(location(&member.get("/dashboard/sign-in").await), (303, "/dashboard"));
+    for path in ["/", "/dashboard/"] {
+        assert_eq!(location(&member.get(path).await), (303, "/dashboard"));
+    }
+}
+
+fn set_password(ground: &Ground, account: &str, password: &str) -> (bool, String) {
+    let mut command = Command::new(BINARY);
+    command.env_clear().args(["accounts", "password", account, "--database", &ground.database()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(password.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+#[tokio::test]
+async fn a_new_database_says_its_password_once_and_a_command_sets_another() {
+    let ground = Ground::new();
+    let running = ground.start_with(&[("PARCELO_LOG", "debug")], &[]);
+    let visitor = |language| Visitor::at(running.url("admin"), language);
+    let said = ground.output();
+    let (_, rest) = said.rsplit_once("shown this once only:\n\n  ").unwrap();
+    let first = rest.lines().next().unwrap();
+    assert_eq!(said.matches(first).count(), 1);
+    let mut member = visitor("en");
+    assert_eq!(member.sign_in("default", first).await.status, 303);
+
+    let (done, told) = set_password(&ground, "default", "another one, twelve\n");
+    assert!(done && !told.contains("twelve"), "{told}");
+    assert_eq!(member.get("/dashboard").await.status, 303, "its sessions have ended");
+    assert_eq!(visitor("en").sign_in("default", first).await.status, 401);
+    assert_eq!(visitor("en").sign_in("default", "another one, twelve").await.status, 303);
+    let (done, _) = set_password(&ground, "Second shop", "another one, twelve\r\n");
+    assert!(done);
+    assert_eq!(visitor("es").sign_in("Second shop", "another one, twelve").await.status, 303);
+    for bad in ["", "short\n", "twelve chars\nand more\n", &"a".repeat(201)] {
+        let (done, told) = set_password(&ground, "default", bad);
+        assert!(!done && told.contains("12 to 200 characters"), "{bad:?}: {told}");
+    }
+    let logs = ground.output();
+    let after = logs.replacen(first, "", 1);
+    let session = member.session.as_deref().unwrap();
+    for secret in [first, "another one, twelve", session, "Second shop"] {
+        assert!(!after.contains(secret), "{secret} is in the logs");
+    }
+    drop(running);
+    let again = ground.start(&[]);
+    assert!(again.url("admin").starts_with("http"));
+    assert_eq!(ground.output().matches("account default, with this password").count(), 1);
+}

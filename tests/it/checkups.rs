@@ -1,0 +1,82 @@
+//! `doctor`: what is wrong, what to do about it, and an exit code that tells it to scripts.
+
+use serde_json::{Value, json};
+
+use crate::{
+    peer,
+    shop::{Desk, Ran, Shop},
+};
+
+const CHECKS: [&str; 8] =
+    ["profile", "address", "key", "environment", "dns", "service", "clock", "limits"];
+
+fn states(ran: &Ran) -> Vec<String> {
+    let checks = ran.json();
+    let checks = checks.as_array().unwrap();
+    let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();
+    assert_eq!(checks.iter().map(|check| text(check, "check")).collect::<Vec<_>>(), CHECKS);
+    checks.iter().map(|check| text(check, "state")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_is_well_but_for_a_clock_that_is_months_ahead() {
+    let shop = Shop::open().await;
+    let ran = shop.run("doctor -o json");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
+    let expected = ["ok", "ok", "ok", "ok", "ok", "ok", "warning", "ok"];
+    assert_eq!(states(&ran), expected);
+    assert!(ran.json()[6]["hint"].as_str().unwrap().contains("clock"), "{ran:?}");
+    assert!(ran.json()[7]["detail"].as_str().unwrap().starts_with("100 requests a second, "));
+    assert_eq!(shop.run("doctor -o ndjson").lines().len(), CHECKS.len());
+    let csv = shop.run("doctor -o csv");
+    assert!(csv.text().starts_with("check,state,detail,hint\nprofile,ok,"), "{csv:?}");
+    let people = ["en", "es"].map(|language| {
+        let text = shop.run(&format!("doctor --lang {language}")).text().to_owned();
+        let text = text.replace(shop.server.url(), "http://127.0.0.1:8081");
+        let mut lines: Vec<_> = text.lines().map(str::trim_end).collect();
+        // The machine's clock and the window of the limit are not the test's.
+        lines.retain(|line| {
+            !["Clock  ", "Reloj  ", "Limits  ", "Límites  "]
+                .iter()
+                .any(|name| line.starts_with(name))
+        });
+        lines.join("\n") + "\n"
+    });
+    insta::assert_snapshot!("doctor", people.join("---\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
+    let shop = Shop::open().await;
+    let (url, secret) = (shop.server.url(), shop.key.secret());
+    let foreign = Shop::open().await.server.key().name("Other").issue();
+    let nobody = peer::nobody().await;
+    let table = [
+        (secret, "", 2, "ok failed ok skipped skipped skipped skipped skipped"),
+        (secret, "ftp://h", 2, "ok ok ok failed skipped skipped skipped skipped"),
+        ("", url, 4, "ok ok failed skipped skipped skipped skipped skipped"),
+        ("nonsense", url, 4, "ok ok failed skipped skipped skipped skipped skipped"),
+        (secret, "https://live.example", 2, "ok ok ok failed skipped skipped skipped skipped"),
+        (secret, "http://nowhere.invalid", 8, "ok ok ok ok failed skipped skipped skipped"),
+        (secret, &*nobody, 8, "ok ok ok ok ok failed skipped skipped"),
+        (foreign.secret(), url, 4, "ok ok ok ok ok failed skipped skipped"),
+        (secret, &*url.replace("http:", "https:"), 8, "ok ok ok ok ok failed skipped skipped"),
+    ];
+    for (key, address, code, expected) in table {
+        let desk = Desk::new(key, address);
+        let ran = desk.run("doctor -o json");
+        assert_eq!((ran.code, &*states(&ran).join(" ")), (code, expected), "{address}: {ran:?}");
+        assert_eq!(ran.error()["code"], json!("DOCTOR"), "{address}");
+        let people = desk.run("doctor --lang es");
+        assert_eq!(people.code, code, "{address}");
+        assert!(people.text().contains("falló"), "{people:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signs_in_by_the_address_is_not_told() {
+    let desk = Desk::new(Shop::open().await.key.secret(), "http://ana:geheim@127.0.0.1:1");
+    let ran = desk.run("doctor -o json");
+    assert_eq!(ran.code, 2);
+    assert!(!format!("{ran:?}").contains("geheim"), "{ran:?}");
+}

@@ -1,0 +1,134 @@
+//! `--dry-run`, `-v` and raw calls: what is sent, and what would be.
+
+use serde_json::json;
+
+use crate::{
+    peer,
+    shop::{Desk, Shop},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
+    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody().await);
+    let table = [
+        ("order create order.json --label label.pdf", "POST", "/api/v1/orders/create"),
+        ("order void SB-SUCCESS-0001 --reason Torn", "POST", "/api/v1/orders/void"),
+        ("manifest submit SB-SUCCESS-0001 --awb 176-12345675", "POST", "/api/v1/manifests/submit"),
+        ("manifest show man_1", "GET", "/api/v1/manifests/man_1"),
+        (
+            "track SB-SUCCESS-0001 --history",
+            "GET",
+            "/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true",
+        ),
+        ("track SB-SUCCESS-0001 --watch", "GET", "/api/v1/tracking/SB-SUCCESS-0001"),
+        ("track SB-SUCCESS-0001 SB-SUCCESS-0002", "POST", "/api/v1/tracking/batch"),
+        ("parcel list --all", "GET", "/api/v1/parcels?page=1&limit=100"),
+        (
+            "label get SB-SUCCESS-0001 -f zpl -d out",
+            "GET",
+            "/api/v1/labels/SB-SUCCESS-0001/download?format=ZPL",
+        ),
+        ("label show SB-SUCCESS-0001", "GET", "/api/v1/labels/SB-SUCCESS-0001"),
+        ("label reprint SB-SUCCESS-0001", "POST", "/api/v1/labels/SB-SUCCESS-0001/reprint"),
+        ("sandbox reset", "POST", "/api/v1/sandbox/reset"),
+        ("health", "GET", "/api/v1/health"),
+        ("api DELETE /api/v1/health", "DELETE", "/api/v1/health"),
+    ];
+    for (line, method, path) in table {
+        let people = desk.run(&format!("{line} --dry-run"));
+        assert_eq!((people.code, &*people.stderr), (0, ""), "{line}");
+        let curl = people.text();
+        assert!(curl.starts_with(&format!("curl -X {method} 'http://127.0.0.1:")), "{curl}");
+        assert!(curl.contains(&format!("{path}'")), "{line}: {curl}");
+        assert!(curl.contains("'x-api-key: pk_test_***'"), "{curl}");
+        let request = desk.run(&format!("{line} --dry-run -o ndjson")).lines()[0].clone();
+        assert_eq!(request["method"], method);
+        assert_eq!(request["headers"]["x-api-key"], "pk_test_***");
+        let csv = desk.run(&format!("{line} --dry-run -o csv"));
+        assert!(csv.text().starts_with("method,url,body,curl\n"), "{csv:?}");
+    }
+    assert!(!desk.path("out").exists() && !desk.path("label.pdf").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_shows_each_label_and_the_body_as_it_would_be_sent() {
+    let shop = Shop::open().await;
+    let both = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dry-run -o json").json();
+    assert_eq!(both.as_array().unwrap().len(), 2);
+    let body = shop.run("order create order.json --dry-run -o json").json()[0]["body"].clone();
+    assert_eq!(body["idempotencyKey"], "order-SB-SUCCESS-0001");
+    assert_eq!(shop.run("track SB-SUCCESS-0001").code, 5, "nothing was created");
+    shop.desk.write("bad.json", &json!({}));
+    assert_eq!(
+        shop.run("order create bad.json --dry-run").code,
+        3,
+        "what breaks the rules is told"
+    );
+    assert_eq!(shop.run("order validate order.json --dry-run").code, 0);
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shell_runs_the_shown_line() {
+    let shop = Shop::open().await;
+    let mut order = crate::shop::order("SB-SUCCESS-0001");
+    order["receiver"]["fullName"] = json!("Luis O'Higgins $HOME `id` \\");
+    shop.desk.write("order.json", &order);
+    let curl = shop.run("order create order.json --dry-run");
+    // The shell reads the line as it would for curl; the words come back one a line.
+    let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\n{}", curl.text());
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let words = String::from_utf8(output.stdout).unwrap();
+    let body: serde_json::Value = serde_json::from_str(words.lines().last().unwrap()).unwrap();
+    assert_eq!(body["receiver"]["fullName"], order["receiver"]["fullName"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raw_call_has_the_key_and_brings_back_the_answer_as_it_came() {
+    let shop = Shop::open().await;
+    let health = shop.run("api GET /api/v1/health");
+    assert_eq!((health.code, &health.json()["status"]), (0, &json!("ok")), "{health:?}");
+    let created = shop.run("api post /api/v1/orders/create --data order.json");
+    assert_eq!(created.json()["parcel"]["trackingNumber"], "SB-SUCCESS-0001", "{created:?}");
+    let body = r#"{"trackingNumbers":["SB-SUCCESS-0001"]}"#;
+    let batch = shop.desk.run_with("api POST /api/v1/tracking/batch --data - -o json", &[], body);
+    assert_eq!(batch.json()["data"]["summary"]["found"], 1, "{batch:?}");
+    let list = shop.run("api GET /api/v1/parcels?limit=1&status=LABEL_GENERATED");
+    assert_eq!(list.json()["meta"]["total"], 1, "{}", list.text());
+    let page = shop.run("api GET /docs/migration");
+    assert!(page.text().contains("<html"), "{page:?}");
+    let label = shop.run("api GET /api/v1/labels/SB-SUCCESS-0001/download?format=PNG");
+    assert!(label.stdout.starts_with(b"\x89PNG"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raw_call_fails_as_every_call_does() {
+    let shop = Shop::open().await;
+    shop.desk.write("empty.json", &json!({}));
+    let table = [
+        ("api GET /api/v1/nothing", 5, "NOT_FOUND"),
+        ("api GET /api/v1/tracking/SB-UNKNOWN-01", 5, "PARCEL_NOT_FOUND"),
+        ("api POST /api/v1/orders/create --data empty.json", 3, "VALIDATION_FAILED"),
+        ("api DELETE /api/v1/health", 8, "METHOD_NOT_ALLOWED"),
+    ];
+    for (line, exit, code) in table {
+        let ran = shop.run(&format!("{line} -o json"));
+        assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raw_call_is_tried_again_where_that_is_safe() {
+    let shop = Shop::open().await;
+    let desk = Desk::new(shop.key.secret(), &peer::cutting().await);
+    let attempts = |line: &str| {
+        let ran = desk.run(&format!("{line} -v"));
+        let said = ran.stderr.lines().find(|line| line.contains("no answer")).unwrap().to_owned();
+        (ran.code, said.split(' ').rev().nth(1).unwrap().to_owned())
+    };
+    assert_eq!(attempts("api GET /api/v1/health"), (8, "4".to_owned()));
+    assert_eq!(attempts("api GET /anything"), (8, "4".to_owned()));
+    assert_eq!(attempts("api POST /api/v1/orders/create --data order.json"), (9, "4".to_owned()));
+    assert_eq!(attempts("api POST /api/v1/sandbox/reset"), (9, "1".to_owned()));
+    assert_eq!(attempts("api POST /anything"), (9, "1".to_owned()));
+}

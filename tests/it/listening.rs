@@ -1,0 +1,217 @@
+//! `webhook listen`: what is signed is shown, passed on and answered; everything else is refused.
+
+use std::{
+    io::{BufRead, BufReader, Lines},
+    process::{Child, ChildStderr, ChildStdout, Stdio},
+};
+
+use parcelo::webhook::{ID, SIGNATURE, Secret, TIMESTAMP};
+use parcelo_server::clock::{Clock, SystemClock};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{
+    peer,
+    shop::{Desk, interrupt},
+};
+
+const CHANGE: &str = r#"{"id":"evt_1","event":"parcel.status_changed","environment":"sandbox",
+    "timestamp":"2026-01-10T15:05:00.000Z","data":{"trackingNumber":"SB-SUCCESS-0001",
+    "previousStatus":"IN_TRANSIT","newStatus":"DELIVERED","location":"Quito, EC"}}"#;
+const TEST: &str = r#"{"event":"webhook.test","environment":"sandbox",
+    "timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
+
+/// The command as it listens.
+struct Listening {
+    child: Child,
+    url: String,
+    stdout: Lines<BufReader<ChildStdout>>,
+    stderr: Lines<BufReader<ChildStderr>>,
+}
+
+fn secret() -> Secret {
+    Secret::from_random(&[7; 32])
+}
+
+fn listen(desk: &Desk, options: &str) -> Listening {
+    listen_with(desk, options, &secret().expose())
+}
+
+fn listen_with(desk: &Desk, options: &str, secret: &str) -> Listening {
+    let line = format!("webhook listen --port 0 {options}");
+    let secret = [("PARCELO_WEBHOOK_SECRET", secret)];
+    let mut child = desk.start_with(&line, &secret, Stdio::piped());
+    let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = stderr.next().unwrap().unwrap();
+    let url = first.split("http://").nth(1).unwrap_or_else(|| panic!("{first}"));
+    let url = url.split(['/', '"', ' ']).next().unwrap();
+    Listening { child, url: format!("http://{url}/hook"), stdout, stderr }
+}
+
+impl Listening {
+    fn shown(&mut self) -> String {
+        self.stdout.next().unwrap().unwrap()
+    }
+
+    fn told(&mut self) -> String {
+        self.stderr.next().unwrap().unwrap()
+    }
+
+    /// Ctrl-C; the exit code, and what else was said.
+    fn end(mut self) -> (Option<i32>, Vec<String>) {
+        interrupt(&self.child);
+        let rest = self.stdout.chain(self.stderr).map(Result::unwrap).collect();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+/// Sends a body as the service would, signed with a secret.
+async fn send(url: &str, secret: &Secret, body: &str) -> StatusCode {
+    let now = SystemClock.now().second();
+    let request = reqwest::Client::new()
+        .post(url)
+        .header(ID, "evt_1")
+        .header(TIMESTAMP, now.to_string())
+        .header(SIGNATURE, secret.sign("evt_1", now, body.as_bytes()))
+        .header("content-type", "application/json")
+        .body(body.to_owned());
+    request.send().await.unwrap().status()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() {
+    let desk = Desk::new("", "");
+    let mut people = listen(&desk, "");
+    assert_eq!(send(&people.url, &secret(), CHANGE).await, StatusCode::OK);
+    let expected = "2026-01-10 15:05:00 UTC  parcel.status_changed  SB-SUCCESS-0001  \
+        In transit → Delivered  Quito, EC";
+    assert_eq!(people.shown(), expected);
+    assert_eq!(send(&people.url, &secret(), TEST).await, StatusCode::OK);
+    assert_eq!(people.shown(), "2026-01-10 15:05:00 UTC  webhook.test");
+    assert_eq!(people.end(), (Some(0), vec![]));
+
+    let mut spanish = listen(&desk, "--lang es");
+    send(&spanish.url, &secret(), CHANGE).await;
+    assert!(spanish.shown().contains("En tránsito → Entregado"));
+    spanish.end();
+
+    for format in ["json", "ndjson"] {
+        let mut program = listen(&desk, &format!("-o {format}"));
+        send(&program.url, &secret(), CHANGE).await;
+        let event: Value = serde_json::from_str(&program.shown()).unwrap();
+        let expected: Value = serde_json::from_str(CHANGE).unwrap();
+        assert_eq!(event, json!({"id": "evt_1", "event": expected, "forwardedStatus": null}));
+        assert_eq!(program.end(), (Some(0), vec![]));
+    }
+
+    let mut sheet = listen(&desk, "-o csv");
+    assert_eq!(sheet.shown(), "id,event,timestamp,trackingNumber,forwarded");
+    send(&sheet.url, &secret(), CHANGE).await;
+    let row = "evt_1,parcel.status_changed,2026-01-10T15:05:00.000Z,SB-SUCCESS-0001,";
+    assert_eq!(sheet.shown(), row);
+    sheet.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_signed_is_refused_with_its_reason_and_not_shown() {
+    let desk = Desk::new("", "");
+    let other = Secret::from_random(&[8; 32]);
+    let mut people = listen(&desk, "");
+    assert_eq!(send(&people.url, &other, CHANGE).await, StatusCode::UNAUTHORIZED);
+    assert!(people.told().contains("refused: no signature fits"));
+    let bare = reqwest::Client::new().post(&people.url).body(CHANGE).send().await.unwrap();
+    assert_eq!(bare.status(), StatusCode::BAD_REQUEST);
+    assert!(people.told().contains("refused: the header webhook-id is missing"));
+    assert_eq!(send(&people.url, &secret(), "{}").await, StatusCode::BAD_REQUEST);
+    assert!(people.told().contains("refused: the body is not the JSON of an event"));
+    let get = reqwest::get(&people.url).await.unwrap().status();
+    assert_eq!(get, StatusCode::METHOD_NOT_ALLOWED);
+    let large = "x".repeat((1 << 20) + 1);
+    assert_eq!(send(&people.url, &secret(), &large).await, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(people.end(), (Some(0), vec![]));
+
+    let mut program = listen(&desk, "-o ndjson --lang es");
+    send(&program.url, &other, CHANGE).await;
+    let told: Value = serde_json::from_str(&program.told()).unwrap();
+    assert!(told["refused_es"].as_str().unwrap().contains("ninguna firma"), "{told}");
+    program.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_of_several_secrets_counts_while_one_is_replaced() {
+    let desk = Desk::new("", "");
+    let (old, new) = (Secret::from_random(&[1; 32]), Secret::from_random(&[2; 32]));
+    let both = format!("{},{}", old.expose(), new.expose());
+    let mut listening = listen_with(&desk, "", &both);
+    for secret in [&old, &new] {
+        assert_eq!(send(&listening.url, secret, TEST).await, StatusCode::OK);
+        listening.shown();
+    }
+    listening.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_is_passed_on_as_it_came_and_answered_as_the_program_answers() {
+    let desk = Desk::new("", "");
+    for (status, code) in [("204 No Content", 204), ("500 Internal Server Error", 500)] {
+        let (target, mut received) = peer::recording(status).await;
+        let mut listening = listen(&desk, &format!("-o ndjson --forward-to {target}/hooks?a=b"));
+        assert_eq!(send(&listening.url, &secret(), CHANGE).await.as_u16(), code);
+        let event: Value = serde_json::from_str(&listening.shown()).unwrap();
+        assert_eq!(event["forwardedStatus"], code);
+        let request = String::from_utf8(received.recv().await.unwrap()).unwrap();
+        assert!(request.starts_with("POST /hooks?a=b HTTP/1.1\r\n"), "{request}");
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        assert_eq!(body, CHANGE, "byte for byte");
+        for header in
+            ["webhook-id: evt_1", "webhook-signature: v1,", "content-type: application/json"]
+        {
+            assert!(head.contains(header), "{header}: {head}");
+        }
+        assert!(head.contains(target.strip_prefix("http://").unwrap()), "its own host: {head}");
+        listening.end();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_cannot_be_passed_on_is_to_be_sent_again() {
+    let desk = Desk::new("", "");
+    let target = peer::nobody().await;
+    let mut listening = listen(&desk, &format!("--forward-to {target}"));
+    let answer = send(&listening.url, &secret(), CHANGE).await;
+    assert_eq!(answer, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(listening.shown().contains("parcel.status_changed"));
+    assert!(listening.told().contains("could not be passed on"));
+    listening.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_is_taken_is_2_and_the_secret_is_never_shown() {
+    let desk = Desk::new("", "");
+    let taken = listen(&desk, "");
+    let port = taken.url.rsplit(':').next().unwrap().split('/').next().unwrap().to_owned();
+    let exposed = secret().expose();
+    let ran = desk.run(&format!("webhook listen --port {port} --secret {exposed} -v"));
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains(&port) && ran.stderr.contains("--port"), "{ran:?}");
+    assert!(!format!("{ran:?}").contains(&exposed));
+    let ran = desk.run_with(&format!("webhook listen --port {port} --secret -"), &[], &exposed);
+    assert!(ran.stderr.contains("--port"), "the secret was read: {ran:?}");
+    for bad in ["nonsense", "whsec_", "whsec_%%%"] {
+        let ran = desk.run(&format!("webhook listen --secret {bad}"));
+        assert_eq!((ran.code, ran.stderr.contains(&format!("{bad}."))), (2, false), "{ran:?}");
+    }
+    taken.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_closes_the_pipe_has_seen_enough() {
+    let desk = Desk::new("", "");
+    let mut listening = listen(&desk, "");
+    send(&listening.url, &secret(), TEST).await;
+    listening.shown();
+    drop(listening.stdout);
+    send(&listening.url, &secret(), TEST).await;
+    assert_eq!(listening.child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,121 @@
+//! Completions and manual pages, read by those whom they are for.
+
+use std::{fs, process::Command};
+
+use crate::shop::Desk;
+
+/// Runs a program over a text; what it says of it.
+fn read_by(program: &str, arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|why| panic!("{program}: {why}"));
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+fn completions(shell: &str) -> (Desk, String) {
+    let desk = Desk::new("", "");
+    let ran = desk.run(&format!("completions {shell}"));
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    fs::write(desk.path("script"), ran.text()).unwrap();
+    let path = desk.path("script").to_str().unwrap().to_owned();
+    (desk, path)
+}
+
+#[test]
+fn every_shell_has_completions_that_know_every_command() {
+    let desk = Desk::new("", "");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = desk.run(&format!("completions {shell}"));
+        for word in ["reprint", "listen", "doctor", "dry-run", "forward-to"] {
+            assert!(ran.text().contains(word), "{shell}: {word}");
+        }
+    }
+    let spanish = desk.run("completions fish --lang es");
+    assert!(spanish.text().contains("Mostrar dónde están los paquetes"));
+}
+
+#[cfg(unix)]
+#[test]
+fn bash_loads_its_completions_and_completes() {
+    let (_desk, script) = completions("bash");
+    let ask = format!(
+        "source {script}; COMP_WORDS=(parcelo la); COMP_CWORD=1; _parcelo parcelo la parcelo; \
+         echo \"${{COMPREPLY[@]}}\""
+    );
+    assert_eq!(read_by("bash", &["--norc", "-c", &ask]), (true, "label\n".to_owned()));
+}
+
+#[test]
+#[ignore = "needs zsh: .ci/run installs it and runs this"]
+fn zsh_loads_its_completions() {
+    let (_desk, script) = completions("zsh");
+    let ask = format!(
+        "autoload -U compinit && compinit -u -D && source {script} && echo ${{_comps[parcelo]}}"
+    );
+    assert_eq!(read_by("zsh", &["-f", "-c", &ask]), (true, "_parcelo\n".to_owned()));
+}
+
+#[test]
+#[ignore = "needs fish: .ci/run installs it and runs this"]
+fn fish_loads_its_completions_and_completes() {
+    let (_desk, script) = completions("fish");
+    let ask = format!("source {script}; complete -C 'parcelo lab'");
+    let (done, said) = read_by("fish", &["--no-config", "-c", &ask]);
+    assert!(done && said.starts_with("label\t"), "{said}");
+}
+
+#[test]
+fn a_page_has_all_that_a_reader_looks_for_in_both_languages() {
+    let desk = Desk::new("", "");
+    let page = |line: &str| {
+        let ran = desk.run(line);
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{line}");
+        ran.text().to_owned()
+    };
+    let english = page("man");
+    for part in
+        ["NAME", "SYNOPSIS", "OPTIONS", "COMMANDS", "\"EXIT STATUS\"", "ENVIRONMENT", "FILES"]
+    {
+        assert!(english.contains(&format!(".SH {part}\n")), "{part}: {english}");
+    }
+    for code in ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "130"] {
+        assert!(english.contains(&format!(".TP\n\\fB{code}\\fR\n")), "{code}");
+    }
+    assert!(english.contains("parcelo\\-label(1)"), "{english}");
+    let spanish = page("man order create --lang es");
+    for part in ["NOMBRE", "SINOPSIS", "OPCIONES", "ARGUMENTOS", "ENTORNO", "ARCHIVOS"] {
+        assert!(spanish.contains(&format!(".SH {part}\n")), "{part}: {spanish}");
+    }
+    assert!(spanish.contains("parcelo\\-order\\-create"), "{spanish}");
+    for word in ["OPTIONS", "SYNOPSIS", "Possible", "default:"] {
+        assert!(!spanish.contains(word), "{word}: {spanish}");
+    }
+}
+
+#[test]
+fn every_command_has_a_page_in_the_directory() {
+    let desk = Desk::new("", "");
+    let ran = desk.run("man --dir pages");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert!(ran.text().lines().any(|line| line == "pages/parcelo-label-get.1"), "{ran:?}");
+    for file in ran.text().lines() {
+        let page = String::from_utf8(desk.read(file)).unwrap();
+        assert!(page.contains(".TH PARCELO") && page.contains("EXIT STATUS"), "{file}");
+    }
+    assert_eq!(desk.run("man --dir pages -o json").json()[0]["file"], "pages/parcelo.1");
+    assert_eq!(desk.run("man --dir order.json").code, 2);
+}
+
+#[test]
+#[ignore = "needs groff: .ci/run installs it and runs this"]
+fn groff_reads_every_page_without_a_warning() {
+    let desk = Desk::new("", "");
+    for language in ["en", "es"] {
+        let ran = desk.run(&format!("man --dir {language} --lang {language}"));
+        for file in ran.text().lines() {
+            let path = desk.path(file);
+            let said = read_by("groff", &["-man", "-Kutf8", "-ww", "-z", path.to_str().unwrap()]);
+            assert_eq!(said, (true, String::new()), "{file}");
+        }
+    }
+}

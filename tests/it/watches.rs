@@ -1,0 +1,124 @@
+//! `track --watch`: a line for each change, or a table that is drawn anew; it ends by itself.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{ChildStdout, Stdio},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, interrupt};
+
+async fn shop_with_two() -> Shop {
+    let shop = Shop::open().await;
+    shop.create("SB-SUCCESS-0001");
+    shop.create("SB-RTS-000001");
+    shop
+}
+
+/// A long journey, in the virtual hours of the shop.
+const JOURNEY: Duration = Duration::from_secs(60 * 60);
+
+fn next(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> String {
+    lines.next().unwrap().unwrap()
+}
+
+fn lines_of(stdout: ChildStdout) -> impl Iterator<Item = std::io::Result<String>> {
+    BufReader::new(stdout).lines()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_tells_each_change_once_and_ends_when_all_have_arrived() {
+    let shop = shop_with_two().await;
+    let line = "track SB-SUCCESS-0001 SB-RTS-000001 --watch --every 1";
+    let mut child = shop.desk.start(line, Stdio::piped());
+    let mut lines = lines_of(child.stdout.take().unwrap());
+    assert_eq!(next(&mut lines), "SB-SUCCESS-0001  Label generated (LABEL_GENERATED)");
+    assert_eq!(next(&mut lines), "SB-RTS-000001  Label generated (LABEL_GENERATED)");
+    shop.server.clock().advance(JOURNEY).await;
+    assert_eq!(next(&mut lines), "SB-SUCCESS-0001  Delivered (DELIVERED)");
+    assert_eq!(next(&mut lines), "SB-RTS-000001  Returning to sender (RETURN_TO_SENDER)");
+    assert!(lines.next().is_none());
+    let ran = shop.desk.ended(child.wait_with_output().unwrap(), line);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_get_a_document_or_a_row_for_each_change() {
+    let shop = shop_with_two().await;
+    let mut started = Vec::new();
+    for format in ["json", "ndjson", "csv"] {
+        let line = format!("track SB-SUCCESS-0001 --watch --every 1 --lang es -o {format}");
+        let mut child = shop.desk.start(&line, Stdio::piped());
+        let mut lines = lines_of(child.stdout.take().unwrap());
+        let first = next(&mut lines);
+        started.push((format, child, lines, first));
+    }
+    shop.server.clock().advance(JOURNEY).await;
+    for (format, child, lines, first) in started {
+        let told: Vec<_> = std::iter::once(first).chain(lines.map(Result::unwrap)).collect();
+        if format == "csv" {
+            let heading = "trackingNumber,status,statusName,estimatedDelivery";
+            assert_eq!((told.len(), &*told[0]), (3, heading), "{told:?}");
+            assert!(told[2].starts_with("SB-SUCCESS-0001,DELIVERED,Entregado,"), "{told:?}");
+        } else {
+            let told: Vec<Value> =
+                told.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let statuses: Vec<_> = told.iter().map(|record| record["status"].clone()).collect();
+            assert_eq!(json!(statuses), json!(["LABEL_GENERATED", "DELIVERED"]), "{format}");
+        }
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0), "{format}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_or_unknown_is_not_waited_for() {
+    let shop = shop_with_two().await;
+    assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
+    let over = shop.run("track SB-SUCCESS-0001 --watch");
+    assert_eq!((over.code, over.text()), (0, "SB-SUCCESS-0001  Voided (VOIDED)\n"));
+    let partly = shop.run("track SB-SUCCESS-0001 SB-UNKNOWN-01 --watch -o json");
+    assert_eq!(
+        (partly.code, &partly.error()["items"][0]["code"]),
+        (10, &json!("PARCEL_NOT_FOUND"))
+    );
+    assert_eq!(shop.run("track SB-UNKNOWN-01 --watch").code, 5);
+    assert_eq!(shop.run("track short --watch").code, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_can_be_interrupted() {
+    let shop = shop_with_two().await;
+    let line = "track SB-SUCCESS-0001 --watch --every 3600 -o json";
+    let mut child = shop.desk.start(line, Stdio::piped());
+    let mut lines = lines_of(child.stdout.take().unwrap());
+    assert!(next(&mut lines).contains("LABEL_GENERATED"));
+    interrupt(&child);
+    let ran = shop.desk.ended(child.wait_with_output().unwrap(), line);
+    assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")));
+    assert_eq!(ran.error()["mayHaveExecuted"], false);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_terminal_the_table_is_drawn_anew() {
+    let shop = shop_with_two().await;
+    let line = "track SB-SUCCESS-0001 --watch --every 1";
+    let ran = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| shop.desk.on_terminal(line, ""));
+        tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                let asked = shop.server.requests().of(parcelo::Operation::GetTracking);
+                asked.wait_for(1, Duration::from_secs(20)).await;
+                shop.server.clock().advance(JOURNEY).await;
+            });
+        });
+        watching.join().unwrap()
+    });
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let text = ran.text();
+    let again = text.find("\r\u{1b}[2A").unwrap_or_else(|| panic!("{text:?}"));
+    assert!(text[..again].contains("LABEL_GENERATED"), "{text:?}");
+    assert!(text[again..].contains("Delivered (DELIVERED)"), "{text:?}");
+}
