@@ -21,10 +21,12 @@ doc:
 # Durable orders a second over HTTP, the mock server, a call of the SDK, each beside its peers.
 bench:
     cargo bench --workspace
+    cargo run --release --manifest-path server/benches/labels/Cargo.toml --target-dir target/labels-bench
 
-# The tests that take long or need Debian packages (.ci/run installs them).
+# The tests that take long, and labels through readers that are not ours (.ci/run installs them).
 oracles:
-    cargo test --workspace --lib --bins --tests -- --ignored
+    PARCELO_LABELS=$PWD/target/labels cargo test --workspace --lib --bins --tests -- --ignored
+    python3 tests/oracles/labels.py target/labels
 
 # Licences, banned crates and sources of the whole tree.
 deny:

@@ -19,7 +19,7 @@ pub const PRINTABLE: &[(char, char)] = &[
 /// Characters without a shape: they are accepted and not drawn.
 #[rustfmt::skip]
 const INVISIBLE: &[(char, char)] = &[
-    ('\u{AD}', '\u{AD}'), ('\u{61C}', '\u{61C}'), ('\u{180B}', '\u{180F}'),
+    ('\u{AD}', '\u{AD}'), ('\u{34F}', '\u{34F}'), ('\u{61C}', '\u{61C}'), ('\u{180B}', '\u{180F}'),
     ('\u{200B}', '\u{200F}'), ('\u{202A}', '\u{202E}'), ('\u{2060}', '\u{206F}'),
     ('\u{FE00}', '\u{FE0F}'), ('\u{FEFF}', '\u{FEFF}'), ('\u{FFF9}', '\u{FFFB}'),
     ('\u{E0000}', '\u{E007F}'), ('\u{E0100}', '\u{E01EF}'),
@@ -29,10 +29,40 @@ const INVISIBLE: &[(char, char)] = &[
 ///
 /// ```
 /// use parcelo::rules::is_printable;
-/// assert!(is_printable('Ñ') && is_printable('ж') && !is_printable('王'));
+/// assert!(is_printable('Ñ') && is_printable('ж') && !is_printable('ก'));
 /// ```
 pub fn is_printable(c: char) -> bool {
-    within(PRINTABLE, c)
+    within(PRINTABLE, c) || chinese::is_printable(c)
+}
+
+/// What labels with a Chinese font draw besides.
+#[cfg(feature = "cjk")]
+mod chinese {
+    use std::sync::LazyLock;
+
+    /// Punctuation, and ASCII as wide as an ideograph, without the tilde.
+    const SIGNS: &[(char, char)] = &[('\u{3000}', '\u{301F}'), ('\u{FF01}', '\u{FF5D}')];
+
+    /// The ideographs of GB 2312, sorted.
+    static HAN: LazyLock<Vec<char>> =
+        LazyLock::new(|| include_str!("../../data/han.txt").chars().collect());
+
+    pub(super) fn is_printable(c: char) -> bool {
+        super::within(SIGNS, c) || HAN.binary_search(&c).is_ok()
+    }
+
+    #[test]
+    fn the_ideographs_are_sorted() {
+        assert_eq!(HAN.len(), 6763);
+        assert!(HAN.is_sorted());
+    }
+}
+
+#[cfg(not(feature = "cjk"))]
+mod chinese {
+    pub(super) fn is_printable(_: char) -> bool {
+        false
+    }
 }
 
 /// True for format characters without a shape, such as bidirectional marks and zero-width spaces:
@@ -78,7 +108,8 @@ mod tests {
         {
             assert!(is_printable(c), "{c}");
         }
-        for c in "王あ한אب😀\u{200B}\u{AD}\u{7F}\n".chars() {
+        assert_eq!(is_printable('王'), cfg!(feature = "cjk"));
+        for c in "あ한אب😀\u{200B}\u{AD}\u{7F}\n".chars() {
             assert!(!is_printable(c), "{c:?}");
         }
         for c in "\u{200E}\u{200D}\u{202E}\u{2066}\u{FE0F}\u{FEFF}\u{AD}".chars() {

@@ -23,16 +23,23 @@ impl Canvas {
         Self { width, words_per_row, words: vec![0; words_per_row * height as usize] }
     }
 
-    /// Bytes in one row of [`Canvas::rows`].
+    /// Bytes in one row of [`Canvas::into_bytes`].
     pub(super) fn bytes_per_row(&self) -> usize {
         self.width.div_ceil(8) as usize
     }
 
-    /// The rows as bytes, the leftmost dot in the top bit, black as 1.
-    pub(super) fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = u8>> {
-        let bytes = self.bytes_per_row();
-        let rows = self.words.chunks_exact(self.words_per_row.max(1));
-        rows.map(move |row| row.iter().flat_map(|word| word.to_be_bytes()).take(bytes))
+    /// Row after row, the leftmost dot in the top bit, black as 1.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        let per_row = self.bytes_per_row();
+        let mut bytes = Vec::with_capacity(8 * self.words.len());
+        for row in self.words.chunks_exact(self.words_per_row.max(1)) {
+            let end = bytes.len() + per_row;
+            for word in row {
+                bytes.extend_from_slice(&word.to_be_bytes());
+            }
+            bytes.truncate(end);
+        }
+        bytes
     }
 
     pub(super) fn rect(&mut self, rect: Rect) {
@@ -56,11 +63,10 @@ impl Canvas {
     /// Draws a line as it was laid out. Each glyph starts on the dot nearest to its place, so
     /// that the same letter looks the same everywhere.
     pub(super) fn text(&mut self, text: &Text) {
-        let face = font::face(text.weight);
         let mut pen = 0;
         for character in text.line.chars() {
-            let glyph = face.glyph(character);
-            let picture = font::picture(text.weight, text.size, glyph.id);
+            let glyph = font::glyph(text.weight, character);
+            let picture = font::picture(glyph, text.size);
             let dots = (pen * text.size + font::UNITS_PER_EM / 2) / font::UNITS_PER_EM;
             let x = (text.x + dots) as i32 + picture.left;
             let top = text.baseline as i32 + picture.top;
@@ -100,11 +106,13 @@ impl Canvas {
 mod tests {
     use super::*;
 
-    fn shown(canvas: &Canvas) -> Vec<String> {
-        let bits = |byte: u8| {
+    fn shown(canvas: Canvas) -> Vec<String> {
+        let per_row = canvas.bytes_per_row();
+        let bits = |byte: &u8| {
+            let byte = *byte;
             (0..8).rev().map(move |place| if byte >> place & 1 == 1 { '1' } else { '0' })
         };
-        canvas.rows().map(|row| row.flat_map(bits).collect()).collect()
+        canvas.into_bytes().chunks(per_row).map(|row| row.iter().flat_map(bits).collect()).collect()
     }
 
     #[test]
@@ -112,7 +120,7 @@ mod tests {
         let mut canvas = Canvas::new(72, 3);
         canvas.rect(Rect { x: 62, y: 1, w: 4, h: 9 });
         let row = format!("{}1111{}", "0".repeat(62), "0".repeat(6));
-        assert_eq!(shown(&canvas), ["0".repeat(72), row.clone(), row]);
+        assert_eq!(shown(canvas), ["0".repeat(72), row.clone(), row]);
     }
 
     #[test]
@@ -120,7 +128,7 @@ mod tests {
         for x in 0..140 {
             let mut canvas = Canvas::new(320, 1);
             canvas.bits(x as i32, 0, 1 << 127 | 1, Colour::Black);
-            let row = shown(&canvas).concat();
+            let row = shown(canvas).concat();
             let dots: Vec<usize> = row.match_indices('1').map(|(at, _)| at).collect();
             assert_eq!(dots, [x, x + 127]);
         }
@@ -131,6 +139,6 @@ mod tests {
         let mut canvas = Canvas::new(64, 1);
         canvas.bits(-1, 0, u128::MAX, Colour::Black);
         canvas.bits(0, -1, u128::MAX, Colour::Black);
-        assert_eq!(shown(&canvas), ["0".repeat(64)]);
+        assert_eq!(shown(canvas), ["0".repeat(64)]);
     }
 }

@@ -20,6 +20,7 @@ pub(super) const HS_CODE: &str = "HS / SA";
 pub(super) const ORIGIN: &str = "ORIG.";
 pub(super) const VALUE: &str = "VALUE / VALOR";
 pub(super) const TOTAL: &str = "TOTAL";
+pub(super) const ITEM: &str = "item / artículo";
 pub(super) const ITEMS: &str = "items / artículos";
 pub(super) const MORE: &str = "more / más";
 

@@ -99,7 +99,8 @@ fn total(order: &OrderRequest) -> String {
     let pieces: u64 = order.products.iter().map(|product| u64::from(product.quantity)).sum();
     let declared = money(order, order.parcel_details.declared_value);
     let weight = weight(order);
-    let count = format!("{} {} {}", caption::TOTAL, pieces.max(1), caption::ITEMS);
+    let items = if pieces > 1 { caption::ITEMS } else { caption::ITEM };
+    let count = format!("{} {} {items}", caption::TOTAL, pieces.max(1));
     format!("{count}   {weight}   {declared}")
 }
 

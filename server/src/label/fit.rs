@@ -70,7 +70,7 @@ fn cut(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
 }
 
 fn with_ellipsis(text: &str, weight: Weight, limit: u32) -> String {
-    let dots = u32::from(font::face(weight).glyph('…').advance);
+    let dots = u32::from(font::glyph(weight, '…').advance);
     let end = end_within(text, weight, limit.saturating_sub(dots));
     let kept = text.get(..end).unwrap_or_default().trim_end();
     format!("{kept}…")
@@ -101,10 +101,9 @@ fn take_line(text: &str, weight: Weight, limit: u32) -> Line<'_> {
 
 /// Bytes of the longest start of `text` that keeps to `limit` font units.
 fn end_within(text: &str, weight: Weight, limit: u32) -> usize {
-    let face = font::face(weight);
     let mut used = 0;
     for (place, character) in text.char_indices() {
-        used += u32::from(face.glyph(character).advance);
+        used += u32::from(font::glyph(weight, character).advance);
         if used > limit {
             return place;
         }

@@ -1,4 +1,4 @@
-//! The two faces of the labels: widths of text, and glyphs as one-bit pictures.
+//! The faces of the labels: widths of text, and glyphs as one-bit pictures.
 //!
 //! Glyphs are drawn once in each size and kept for the life of the process. Sizes and characters
 //! are few and fixed, so what is kept has a bound.
@@ -16,13 +16,23 @@ pub(super) const UNITS_PER_EM: u32 = 2048;
 /// The number of the glyph that stands for a character the font lacks: a box.
 pub(super) const BOX: u16 = 0;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     Regular,
     Bold,
 }
 
-/// One of the two fonts.
+/// One of the fonts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Typeface {
+    Regular,
+    Bold,
+    /// Chinese, in one weight.
+    #[cfg(feature = "cjk")]
+    Han,
+}
+
+/// What a font holds.
 #[derive(Debug)]
 pub(super) struct Face {
     font: FontRef<'static>,
@@ -34,45 +44,90 @@ pub(super) struct Face {
     missing: Glyph,
 }
 
-/// Where a character stands in the font, and how far it moves the pen, in font units.
+/// Where a character stands in the font, how far it moves the pen and where its ink is, in font
+/// units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Glyph {
+    pub face: Typeface,
     pub id: u16,
     pub advance: u16,
+    pub ink: Area,
+}
+
+/// A box that ink keeps to: from the pen on the baseline, x to the right, y downward. Empty for
+/// spaces.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Area {
+    pub left: i32,
+    pub top: i32,
+    pub right: i32,
+    pub bottom: i32,
 }
 
 static REGULAR: LazyLock<Face> = LazyLock::new(|| {
-    Face::new("RobotoCondensed-Regular", include_bytes!("../../fonts/RobotoCondensed-Regular.ttf"))
+    let data = include_bytes!("../../fonts/RobotoCondensed-Regular.ttf");
+    Face::new(Typeface::Regular, "RobotoCondensed-Regular", data)
 });
 static BOLD: LazyLock<Face> = LazyLock::new(|| {
-    Face::new("RobotoCondensed-Bold", include_bytes!("../../fonts/RobotoCondensed-Bold.ttf"))
+    let data = include_bytes!("../../fonts/RobotoCondensed-Bold.ttf");
+    Face::new(Typeface::Bold, "RobotoCondensed-Bold", data)
+});
+#[cfg(feature = "cjk")]
+static HAN: LazyLock<Face> = LazyLock::new(|| {
+    let data = include_bytes!("../../fonts/NotoSansCJKsc-Regular.otf");
+    Face::new(Typeface::Han, "NotoSansCJKsc-Regular", data)
 });
 
-/// The face of a weight.
-pub(super) fn face(weight: Weight) -> &'static Face {
-    match weight {
+pub(super) fn face(typeface: Typeface) -> &'static Face {
+    match typeface {
+        Typeface::Regular => &REGULAR,
+        Typeface::Bold => &BOLD,
+        #[cfg(feature = "cjk")]
+        Typeface::Han => &HAN,
+    }
+}
+
+/// The glyph of a character, of whichever face has it; a box if none has.
+pub(super) fn glyph(weight: Weight, character: char) -> Glyph {
+    let face = match weight {
         Weight::Regular => &REGULAR,
         Weight::Bold => &BOLD,
-    }
+    };
+    let own = face.glyph(character);
+    if own.id == BOX { beyond(character).unwrap_or(own) } else { own }
+}
+
+#[cfg(feature = "cjk")]
+fn beyond(character: char) -> Option<Glyph> {
+    let glyph = HAN.glyph(character);
+    (glyph.id != BOX).then_some(glyph)
+}
+
+#[cfg(not(feature = "cjk"))]
+fn beyond(_: char) -> Option<Glyph> {
+    None
 }
 
 /// Whether a label shows this character as itself; any other becomes a box.
 pub fn is_drawable(character: char) -> bool {
-    face(Weight::Regular).glyph(character).id != BOX
+    glyph(Weight::Regular, character).id != BOX
 }
 
 /// Width of `text` in dots, rounded up.
 pub(super) fn width(text: &str, weight: Weight, size: u32) -> u32 {
-    let face = face(weight);
-    let units: u32 = text.chars().map(|c| u32::from(face.glyph(c).advance)).sum();
+    let units: u32 = text.chars().map(|c| u32::from(glyph(weight, c).advance)).sum();
     (units * size).div_ceil(UNITS_PER_EM)
 }
 
 impl Face {
     #[expect(clippy::expect_used, reason = "the fonts are part of the program; tests read both")]
-    fn new(name: &'static str, data: &'static [u8]) -> Self {
+    fn new(face: Typeface, name: &'static str, data: &'static [u8]) -> Self {
         let font = FontRef::try_from_slice(data).expect("a font of the program");
-        let measure = |id: GlyphId| Glyph { id: id.0, advance: font.h_advance_unscaled(id) as u16 };
+        let scale = UNITS_PER_EM as f32 / own_units(&font);
+        let measure = |id: GlyphId| {
+            let advance = (font.h_advance_unscaled(id) * scale).round() as u16;
+            Glyph { face, id: id.0, advance, ink: ink(&font, id, scale) }
+        };
         let missing = measure(GlyphId(BOX));
         let mut glyphs = Vec::new();
         for (id, character) in font.codepoint_ids() {
@@ -92,8 +147,19 @@ impl Face {
         self.missing
     }
 
-    pub(super) fn glyph(&self, character: char) -> Glyph {
+    fn glyph(&self, character: char) -> Glyph {
         self.glyphs.get(character as usize).copied().unwrap_or(self.missing)
+    }
+}
+
+/// The box of a glyph. (`ab_glyph` has the upper edge below the lower one.)
+fn ink(font: &FontRef<'_>, id: GlyphId, scale: f32) -> Area {
+    let bounds = font.outline(id).map(|outline| outline.bounds).unwrap_or_default();
+    Area {
+        left: (bounds.min.x * scale).floor() as i32,
+        top: -(bounds.min.y.max(bounds.max.y) * scale).ceil() as i32,
+        right: (bounds.max.x * scale).ceil() as i32,
+        bottom: -(bounds.min.y.min(bounds.max.y) * scale).floor() as i32,
     }
 }
 
@@ -108,22 +174,28 @@ pub(super) struct Picture {
     pub rows: Vec<u128>,
 }
 
-type Key = (Weight, u32, u16);
+type Key = (Typeface, u32, u16);
 static PICTURES: LazyLock<Mutex<HashMap<Key, Arc<Picture>>>> = LazyLock::new(Mutex::default);
 
-/// The picture of glyph `id` with an em of `size` dots.
-pub(super) fn picture(weight: Weight, size: u32, id: u16) -> Arc<Picture> {
+/// The picture of a glyph with an em of `size` dots.
+pub(super) fn picture(glyph: Glyph, size: u32) -> Arc<Picture> {
     let mut pictures = PICTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    let drawn = pictures.entry((weight, size, id)).or_insert_with(|| {
-        let scale = ab_glyph::PxScale::from(size as f32 * line_height(weight));
-        Arc::new(draw(&face(weight).font, GlyphId(id).with_scale(scale)))
+    let drawn = pictures.entry((glyph.face, size, glyph.id)).or_insert_with(|| {
+        let font = &face(glyph.face).font;
+        let scale = ab_glyph::PxScale::from(size as f32 * line_height(font));
+        Arc::new(draw(font, GlyphId(glyph.id).with_scale(scale)))
     });
     Arc::clone(drawn)
 }
 
 /// `ab_glyph` scales by ascent and descent together, not by the em.
-fn line_height(weight: Weight) -> f32 {
-    face(weight).font.height_unscaled() / UNITS_PER_EM as f32
+fn line_height(font: &FontRef<'_>) -> f32 {
+    font.height_unscaled() / own_units(font)
+}
+
+/// A font's own units in one em.
+fn own_units(font: &FontRef<'_>) -> f32 {
+    font.units_per_em().unwrap_or(UNITS_PER_EM as f32)
 }
 
 fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
@@ -146,7 +218,7 @@ mod tests {
 
     #[test]
     fn both_faces_draw_the_same_characters_and_agree_on_the_em() {
-        let (regular, bold) = (face(Weight::Regular), face(Weight::Bold));
+        let (regular, bold) = (face(Typeface::Regular), face(Typeface::Bold));
         assert_eq!(regular.font.units_per_em(), Some(UNITS_PER_EM as f32));
         assert_eq!(bold.font.units_per_em(), Some(UNITS_PER_EM as f32));
         for character in '\0'..'\u{3000}' {
@@ -160,28 +232,38 @@ mod tests {
         for good in "Aa0~ñÑüÜéßøŁőẠếΩжЁў–—’…€₡№".chars() {
             assert!(is_drawable(good), "{good}");
         }
-        for bad in "深圳مרא😀\u{301}\n".chars() {
+        assert_eq!(is_drawable('深'), cfg!(feature = "cjk"));
+        for bad in "مרא😀\u{301}\n".chars() {
             assert!(!is_drawable(bad), "{bad:?}");
         }
     }
 
     #[test]
     fn a_missing_character_is_a_visible_box() {
-        let glyph = face(Weight::Regular).glyph('深');
+        let glyph = glyph(Weight::Regular, 'ก');
         assert_eq!(glyph.id, BOX);
-        let rows = &picture(Weight::Regular, 40, glyph.id).rows;
+        let rows = &picture(glyph, 40).rows;
         assert!(rows.iter().filter(|row| **row != 0).count() > 20);
     }
 
     #[test]
     fn no_glyph_of_any_size_is_wider_than_its_row() {
-        for weight in [Weight::Regular, Weight::Bold] {
-            let widest = face(weight).glyphs.iter().map(|glyph| glyph.id).collect::<Vec<_>>();
-            for id in widest {
-                let scale = 84.0 * line_height(weight);
-                let outline = face(weight).font.outline_glyph(GlyphId(id).with_scale(scale));
-                assert!(outline.is_none_or(|o| o.px_bounds().width() <= 128.0), "{id}");
+        for face in [&REGULAR, &BOLD] {
+            for glyph in &face.glyphs {
+                let scale = 84.0 * line_height(&face.font);
+                let outline = face.font.outline_glyph(GlyphId(glyph.id).with_scale(scale));
+                assert!(outline.is_none_or(|o| o.px_bounds().width() <= 128.0), "{glyph:?}");
             }
         }
+    }
+
+    #[test]
+    #[cfg(feature = "cjk")]
+    fn chinese_is_as_large_as_its_neighbours() {
+        let (han, latin) = (glyph(Weight::Bold, '国'), glyph(Weight::Bold, 'W'));
+        assert_eq!(u32::from(han.advance), UNITS_PER_EM);
+        let height = |ink: Area| ink.bottom - ink.top;
+        assert!((1..2).contains(&(height(han.ink) / height(latin.ink))), "{han:?} {latin:?}");
+        assert!((30..=40).contains(&picture(han, 40).rows.len()));
     }
 }

@@ -2,12 +2,10 @@
 //!
 //! A label is a pure function of the order, its number, its version and its tracking URL.
 
-use fast_qr::{ECL, QRBuilder, QRCode};
-
 use super::{
     LabelData, LabelError, address, caption, code128, customs,
-    mark::{Code128, Mark, Matrix, Qr, Room, Spot, WIDTH},
-    route,
+    mark::{Code128, Mark, Qr, Room, Spot, WIDTH},
+    qr, route,
     sheet::{Place, RULE, Sheet, bold, regular, room},
     text::{clean, join},
 };
@@ -27,7 +25,7 @@ pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Mark>, LabelError> {
     band(&mut sheet, data);
     address::from(&mut sheet, data.order);
     address::to(&mut sheet, data.order);
-    sheet.push(Mark::Qr(qr(data.tracking_url)?));
+    sheet.push(Mark::Qr(symbol(data.tracking_url)?));
     cells(&mut sheet, data);
     barcode(&mut sheet, data)?;
     customs::customs(&mut sheet, data.order);
@@ -36,11 +34,9 @@ pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Mark>, LabelError> {
 }
 
 fn frame(sheet: &mut Sheet) {
-    for (top, bottom) in [(TOP, BARE.0), (BARE.1, BOTTOM)] {
-        sheet.post(FRAME.left, (top, bottom));
-        sheet.post(FRAME.right - RULE, (top, bottom));
-    }
-    for y in [TOP, 124, 183, 660, 730, 980, 1154, BOTTOM - RULE] {
+    sheet.outline(FRAME, (TOP, BARE.0));
+    sheet.outline(FRAME, (BARE.1, BOTTOM));
+    for y in [124, 183, 660, 1154] {
         sheet.rule(y, FRAME);
     }
     sheet.rule(380, room(FRAME.left, QR_LEFT + RULE));
@@ -82,19 +78,12 @@ const QR_INSIDE: (u32, u32, u32, u32) = (505, 186, 288, 297);
 const QR_QUIET: u32 = 4;
 const QR_MODULES: std::ops::RangeInclusive<u32> = 3..=7;
 
-fn qr(url: &str) -> Result<Qr, LabelError> {
-    // Q is also what a printer is told in ZPL: both draw the same version.
-    let code = QRBuilder::new(url).ecl(ECL::Q).build().map_err(|_| LabelError::Qr)?;
-    let matrix = matrix(&code);
-    let own = qr_spot(matrix.size())?;
-    let native = qr_spot(matrix.size() + 4)?;
+fn symbol(url: &str) -> Result<Qr, LabelError> {
+    let modules = qr::modules(url).ok_or(LabelError::Qr)?;
+    let own = qr_spot(modules)?;
+    let native = qr_spot(modules + 4)?;
     let (x, y, module, data) = (own.x, own.y, own.module, url.to_owned());
-    Ok(Qr { x, y, module, matrix, data, native })
-}
-
-fn matrix(code: &QRCode) -> Matrix {
-    let dark = code.data.iter().take(code.size * code.size).map(|module| module.value());
-    Matrix::new(code.size as u32, dark.collect())
+    Ok(Qr { x, y, module, modules, data, native })
 }
 
 /// The largest symbol of `modules` on a side that leaves its quiet zone inside the box.

@@ -12,6 +12,7 @@ pub(super) const HEIGHT: u32 = 1218;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mark {
     Rect(Rect),
+    Outline(Outline),
     Text(Text),
     Code128(Code128),
     Qr(Qr),
@@ -24,6 +25,29 @@ pub(super) struct Rect {
     pub y: u32,
     pub w: u32,
     pub h: u32,
+}
+
+/// A box of black rules, white inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outline {
+    pub outer: Rect,
+    /// Of its rules.
+    pub thickness: u32,
+}
+
+impl Outline {
+    /// The rules: above, below, left, right.
+    pub(super) fn rects(&self) -> [Rect; 4] {
+        let Rect { x, y, w, h } = self.outer;
+        let t = self.thickness;
+        let (right, bottom) = (x + w - t, y + h - t);
+        [
+            Rect { x, y, w, h: t },
+            Rect { x, y: bottom, w, h: t },
+            Rect { x, y, w: t, h },
+            Rect { x: right, y, w: t, h },
+        ]
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +122,8 @@ pub(super) struct Qr {
     pub x: u32,
     pub y: u32,
     pub module: u32,
-    pub matrix: Matrix,
+    /// On each side.
+    pub modules: u32,
     pub data: String,
     /// Where a printer draws it with its own encoder, which may choose one version more.
     pub native: Spot,
@@ -110,66 +135,4 @@ pub(super) struct Spot {
     pub x: u32,
     pub y: u32,
     pub module: u32,
-}
-
-/// The dark modules of a QR symbol, row by row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Matrix {
-    size: u32,
-    dark: Vec<bool>,
-}
-
-impl Matrix {
-    /// `dark` holds `size` × `size` modules.
-    pub(super) fn new(size: u32, dark: Vec<bool>) -> Self {
-        Self { size, dark }
-    }
-
-    /// Modules on each side.
-    pub(super) fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn is_dark(&self, column: u32, row: u32) -> bool {
-        self.dark.get((row * self.size + column) as usize).copied().unwrap_or(false)
-    }
-}
-
-impl Qr {
-    /// Runs of dark modules along each row.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Rect> {
-        let run = move |row| runs(self.matrix.size, move |i| self.matrix.is_dark(i, row));
-        (0..self.matrix.size).flat_map(move |row| {
-            run(row).map(move |(start, length)| self.modules(start, row, (length, 1)))
-        })
-    }
-
-    /// Runs of two dark modules or more down each column.
-    pub(super) fn columns(&self) -> impl Iterator<Item = Rect> {
-        let run = move |column| runs(self.matrix.size, move |i| self.matrix.is_dark(column, i));
-        (0..self.matrix.size).flat_map(move |column| {
-            run(column)
-                .filter(|(_, length)| *length > 1)
-                .map(move |(start, length)| self.modules(column, start, (1, length)))
-        })
-    }
-
-    fn modules(&self, column: u32, row: u32, (w, h): (u32, u32)) -> Rect {
-        Rect {
-            x: self.x + column * self.module,
-            y: self.y + row * self.module,
-            w: w * self.module,
-            h: h * self.module,
-        }
-    }
-}
-
-/// Start and length of each run of dark modules on a line of `size`.
-fn runs(size: u32, is_dark: impl Fn(u32) -> bool) -> impl Iterator<Item = (u32, u32)> {
-    let mut next = 0;
-    std::iter::from_fn(move || {
-        let start = (next..size).find(|i| is_dark(*i))?;
-        next = (start..size).find(|i| !is_dark(*i)).unwrap_or(size);
-        Some((start, next - start))
-    })
 }

@@ -1,43 +1,58 @@
 //! The label as a picture: one bit for each dot, pure black and white.
 
-use png::{BitDepth, ColorType, Compression, Filter, PixelDimensions, Unit};
+use png::{BitDepth, ColorType, Compression, PixelDimensions, Unit};
 
 use super::{
     LabelError,
     canvas::Canvas,
     mark::{HEIGHT, Mark, WIDTH},
+    qr::Drawn,
 };
 
 /// 203 dots per inch in dots per metre.
 const DOTS_PER_METRE: u32 = 7992;
 
+/// A file above this is worth compressing in a way that takes six times as long.
+const LARGEST: usize = 24 * 1024;
+
 /// Writes a PNG file.
 pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
-    encode(&pixels(marks)).map_err(|_| LabelError::Png)
+    let pixels = pixels(marks)?;
+    let file = encode(&pixels, Compression::Fast).map_err(|_| LabelError::Png)?;
+    if file.len() <= LARGEST {
+        return Ok(file);
+    }
+    encode(&pixels, Compression::Balanced).map_err(|_| LabelError::Png)
 }
 
 /// Rows of the label, white as 1.
-fn pixels(marks: &[Mark]) -> Vec<u8> {
+fn pixels(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
     for mark in marks {
         match mark {
             Mark::Rect(rect) => canvas.rect(*rect),
+            Mark::Outline(outline) => {
+                outline.rects().into_iter().for_each(|rule| canvas.rect(rule));
+            }
             Mark::Text(text) => canvas.text(text),
             Mark::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
-            Mark::Qr(qr) => qr.rows().for_each(|run| canvas.rect(run)),
+            Mark::Qr(qr) => Drawn::new(qr)?.rows().for_each(|run| canvas.rect(run)),
         }
     }
-    canvas.rows().flatten().map(|byte| !byte).collect()
+    let mut bytes = canvas.into_bytes();
+    for byte in &mut bytes {
+        *byte = !*byte;
+    }
+    Ok(bytes)
 }
 
-fn encode(pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
+fn encode(pixels: &[u8], compression: Compression) -> Result<Vec<u8>, png::EncodingError> {
     let mut file = Vec::with_capacity(32 * 1024);
     let mut encoder = png::Encoder::new(&mut file, WIDTH, HEIGHT);
     encoder.set_color(ColorType::Grayscale);
     encoder.set_depth(BitDepth::One);
-    // Rows repeat downward: with this filter the file has a third of the bytes.
-    encoder.set_compression(Compression::Fast);
-    encoder.set_filter(Filter::Up);
+    // It also chooses each row's filter: without any, a file has four times the bytes.
+    encoder.set_compression(compression);
     let (xppu, yppu) = (DOTS_PER_METRE, DOTS_PER_METRE);
     encoder.set_pixel_dims(Some(PixelDimensions { xppu, yppu, unit: Unit::Meter }));
     let mut writer = encoder.write_header()?;

@@ -3,11 +3,15 @@
 use super::{
     fit::{Style, fit},
     font::{self, Weight},
-    mark::{Align, Colour, Mark, Rect, Room, Text},
+    ink::Ink,
+    mark::{Align, Colour, Mark, Outline, Rect, Room, Text},
 };
 
 /// Thickness of the frame and of the rules.
 pub(super) const RULE: u32 = 3;
+
+/// Sizes for a line between two others that leave it little height.
+const CRAMPED: &[u32] = &[18, 16, 14, 12, 10];
 
 /// Where one line of text stands and how it is set.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +40,18 @@ impl Place {
     pub(super) const fn white(self) -> Self {
         Self { colour: Colour::White, ..self }
     }
+
+    fn text(&self, line: String, size: u32) -> Text {
+        let Self { baseline, room, style: Style { weight, .. }, align, colour } = *self;
+        let width = font::width(&line, weight, size);
+        let spare = room.width().saturating_sub(width);
+        let x = match align {
+            Align::Left => room.left,
+            Align::Centre => room.left + spare / 2,
+            Align::Right => room.left + spare,
+        };
+        Text { x, baseline, size, weight, colour, line, width, room, align }
+    }
 }
 
 /// A weight and the sizes to try, largest first.
@@ -55,15 +71,19 @@ pub(super) const fn room(left: u32, right: u32) -> Room {
 
 /// The marks so far.
 #[derive(Debug, Default)]
-pub(super) struct Sheet(Vec<Mark>);
+pub(super) struct Sheet {
+    marks: Vec<Mark>,
+    /// Of the texts among them.
+    inks: Vec<Ink>,
+}
 
 impl Sheet {
     pub(super) fn into_marks(self) -> Vec<Mark> {
-        self.0
+        self.marks
     }
 
     pub(super) fn push(&mut self, mark: Mark) {
-        self.0.push(mark);
+        self.marks.push(mark);
     }
 
     pub(super) fn rect(&mut self, (x, y): (u32, u32), (w, h): (u32, u32)) {
@@ -78,6 +98,12 @@ impl Sheet {
     /// A vertical rule from `top` to `bottom`, right of `x`.
     pub(super) fn post(&mut self, x: u32, (top, bottom): (u32, u32)) {
         self.rect((x, top), (RULE, bottom - top));
+    }
+
+    /// A box of rules from `top` to `bottom`.
+    pub(super) fn outline(&mut self, across: Room, (top, bottom): (u32, u32)) {
+        let outer = Rect { x: across.left, y: top, w: across.width(), h: bottom - top };
+        self.push(Mark::Outline(Outline { outer, thickness: RULE }));
     }
 
     /// One line, shrunk and cut to its place.
@@ -96,29 +122,23 @@ impl Sheet {
         used
     }
 
+    /// In a smaller size when the line would touch another.
     fn set(&mut self, line: String, size: u32, place: &Place) {
-        let Place { baseline, room, style, align, colour } = *place;
-        let width = font::width(&line, style.weight, size);
-        let spare = room.width().saturating_sub(width);
-        let x = match align {
-            Align::Left => room.left,
-            Align::Centre => room.left + spare / 2,
-            Align::Right => room.left + spare,
-        };
-        if !line.is_empty() {
-            let weight = style.weight;
-            self.push(Mark::Text(Text {
-                x,
-                baseline,
-                size,
-                weight,
-                colour,
-                line,
-                width,
-                room,
-                align,
-            }));
+        if line.is_empty() {
+            return;
         }
+        let mut text = place.text(line, size);
+        let mut ink = Ink::of(&text);
+        let mut smaller =
+            place.style.sizes.iter().chain(CRAMPED).copied().filter(|other| *other < size);
+        while self.inks.iter().any(|other| ink.touches(other))
+            && let Some(size) = smaller.next()
+        {
+            text = place.text(text.line, size);
+            ink = Ink::of(&text);
+        }
+        self.inks.push(ink);
+        self.push(Mark::Text(text));
     }
 }
 

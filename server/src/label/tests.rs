@@ -1,9 +1,13 @@
 //! What every label keeps, in each format.
 
+mod corpus;
+mod golden;
+mod oracles;
+mod random;
+
 use std::collections::HashMap;
 
 use miniz_oxide::inflate::decompress_to_vec_zlib;
-use proptest::prelude::*;
 use rxing::BarcodeFormat;
 
 use super::{
@@ -124,8 +128,8 @@ fn quiet_zone_of_the_qr_symbol_and_the_edge_are_white() {
         let url = format!("https://x.example/{}", "a".repeat(length - 18));
         let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
         let marks = layout::layout(&data).unwrap();
-        let Qr { x, y, module, matrix, .. } = qr_of(&marks);
-        let (side, quiet) = (matrix.size() * module, 4 * module);
+        let Qr { x, y, module, modules, .. } = qr_of(&marks);
+        let (side, quiet) = (modules * module, 4 * module);
         let (left, right) = (x - quiet, x + side + quiet);
         let (top, bottom) = (y - quiet, y + side + quiet);
         let dots = Dots::read(&draw(&data, LabelFormat::Png).unwrap());
@@ -170,13 +174,16 @@ fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
 /// The lines of text that a PDF gives to whoever copies them.
 fn text_of(pdf: &[u8]) -> Vec<String> {
     let streams = streams(pdf);
-    let [regular, bold] = [1, 3].map(|place| unicode_of(&streams[place]));
-    let mut lines = Vec::new();
+    // Two streams for each font; a label without Chinese has two fonts.
+    let [regular, bold, han] =
+        [1, 3, 5].map(|place| streams.get(place).map(|map| unicode_of(map)).unwrap_or_default());
+    let mut lines: Vec<String> = Vec::new();
     let mut map = &regular;
     let mut rest = streams[0].as_slice();
     while let Some((first, tail)) = rest.split_first() {
         rest = tail;
         match first {
+            b'/' if tail[0] == b'H' => map = &han,
             b'/' => map = if tail[0] == b'R' { &regular } else { &bold },
             b'(' | b'<' => {
                 let (glyphs, after) = string(*first, tail);
@@ -262,35 +269,6 @@ fn accents_arrive() {
     assert_eq!(zpl.matches("^GFA").count(), 1, "the line with Cyrillic, and no other");
 }
 
-/// The commands of a ZPL file in order; `^FH` depends on what a field holds.
-fn commands(zpl: &str) -> Vec<&str> {
-    let starts = zpl.match_indices(['^', '~']);
-    starts.map(|(at, _)| &zpl[at..at + 3]).filter(|command| *command != "^FH").collect()
-}
-
-#[test]
-fn no_text_becomes_a_command() {
-    let number = sample::number("EC7K2M9QX4T8WD0");
-    let zpl_with = |text: &str| {
-        let mut order = sample::order();
-        order.external_order_id = Some(text.to_owned());
-        order.sender.full_name = text.to_owned();
-        order.sender.company_name = None;
-        order.receiver.full_name = text.to_owned();
-        order.receiver.address.city = text.to_owned();
-        order.receiver.address.delivery_instructions = Some(text.to_owned());
-        order.products[0].description = Some(text.to_owned());
-        let zpl = draw(&sample::data(&order, &number), LabelFormat::Zpl).unwrap();
-        String::from_utf8(zpl).unwrap()
-    };
-    let plain = zpl_with("plain");
-    for text in ["^XZ^XA", "~JA", "^FS^XZ", "_5EXZ", "a\r\n^XZ", "\u{1b}^JUS", "\\^FD", "{^}", "^"]
-    {
-        let zpl = zpl_with(text);
-        assert_eq!(commands(&zpl), commands(&plain), "{text:?}");
-    }
-}
-
 #[test]
 fn the_same_bytes_every_time() {
     for format in LabelFormat::ALL {
@@ -305,7 +283,13 @@ fn files_are_small() {
     latin.sender.full_name = "Juan Zhang".to_owned();
     let rows = [
         (LabelFormat::Png, sample::order(), 24 * 1024),
+        (LabelFormat::Png, sample::full_order(), 24 * 1024),
         (LabelFormat::Pdf, sample::order(), 18 * 1024),
+        (
+            LabelFormat::Pdf,
+            sample::full_order(),
+            if cfg!(feature = "cjk") { 24 } else { 18 } * 1024,
+        ),
         (LabelFormat::Zpl, sample::order(), 6_656),
         (LabelFormat::Zpl, latin, 3_072),
     ];
@@ -339,6 +323,65 @@ fn reprints_and_air_waybills_show() {
     assert!(flown.contains(&"045-12345675".to_owned()));
 }
 
+/// The lines of a usual label that show each of its parts, captions in both languages.
+const PARTS: [&str; 32] = [
+    "PARCELO",
+    "CROSS-BORDER / TRANSFRONTERIZO",
+    "UIO-170",
+    "EXPORT / EXPORTACIÓN",
+    "FROM / REMITENTE",
+    "Shenzhen Brillante Trading Co. Ltd. — Wei Chen",
+    "Rm 1203, Bldg 7, Nanshan Science Park, Keji South Rd 12",
+    "Shenzhen, Guangdong 518057",
+    "CHINA (CN)",
+    "+86 755 8888 1234",
+    "TO / DESTINATARIO",
+    "José Ángel Muñoz Güiñazú",
+    "Av. Amazonas N34-451 y",
+    "Atahualpa, Edificio Ñandú, Piso 7, Oficina 702",
+    "170150 Quito, Pichincha",
+    "ECUADOR (EC)   CÉDULA 1712345678",
+    "+593 99 123 4567",
+    "WEIGHT / PESO",
+    "1.25 kg",
+    "PCS / PZAS",
+    "DATE / FECHA",
+    "2026-11-21",
+    "AWB / GUÍA AÉREA",
+    "045-12345675",
+    "EC7K2M9QX4T8WD0",
+    "R2",
+    "CUSTOMS / ADUANA (CN23)",
+    "QTY / CANT",
+    "HS / SA",
+    "VALUE / VALOR",
+    "TOTAL 6 items / artículos   1.25 kg   USD 59.50",
+    "Entregar en portería; llamar antes. No dejar con vecinos.",
+];
+
+#[test]
+fn every_part_is_there_in_both_languages() {
+    let cases = corpus::kept();
+    let reprint = cases.iter().find(|case| case.name == "reprint").unwrap();
+    let shown = text_of(&draw(&reprint.data(), LabelFormat::Pdf).unwrap());
+    let missing: Vec<_> =
+        PARTS.into_iter().filter(|part| !shown.iter().any(|line| line == part)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {shown:?}");
+}
+
+#[test]
+#[cfg(feature = "cjk")]
+fn chinese_is_drawn_and_not_warned_of() {
+    let cases = corpus::kept();
+    let chinese = cases.iter().find(|case| case.name == "chinese").unwrap();
+    let pdf = draw(&chinese.data(), LabelFormat::Pdf).unwrap();
+    let (file, text) = (String::from_utf8_lossy(&pdf), text_of(&pdf).concat());
+    assert!(file.contains("/CIDFontType0C") && file.contains("NotoSansCJKsc"));
+    assert!(text.contains("深圳市光辉贸易有限公司 — 陈伟"), "{text}");
+    assert!(!text.contains(char::REPLACEMENT_CHARACTER), "{text}");
+    assert!("深圳市".chars().all(parcelo::rules::is_printable));
+}
+
 #[test]
 fn four_items_or_three_and_how_many_more() {
     for (count, more) in [(0, None), (1, None), (4, None), (5, Some(2)), (500, Some(497))] {
@@ -370,123 +413,4 @@ fn texts(marks: &[Mark]) -> Vec<&Text> {
         _ => None,
     });
     texts.collect()
-}
-
-/// Left, top, right, bottom.
-type Area = (u32, u32, u32, u32);
-
-fn area(text: &Text) -> Area {
-    let (above, below) = (text.size * 4 / 5, text.size / 5);
-    (text.x, text.baseline - above, text.x + text.width, text.baseline + below)
-}
-
-fn overlap(a: Area, b: Area) -> bool {
-    a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
-}
-
-/// Every text keeps to its room, and nothing lies on anything else.
-fn assert_tidy(marks: &[Mark]) {
-    let code = code_of(marks);
-    let qr = qr_of(marks);
-    let (side, quiet) = (qr.matrix.size() * qr.module, 4 * qr.module);
-    let symbols = [
-        (0, code.y, WIDTH, code.y + code.height),
-        (qr.x - quiet, qr.y - quiet, qr.x + side + quiet, qr.y + side + quiet),
-    ];
-    let texts = texts(marks);
-    for (place, text) in texts.iter().enumerate() {
-        let inside = text.x >= text.room.left && text.x + text.width <= text.room.right;
-        assert!(inside && text.room.left >= 19 && text.room.right <= 793, "{text:?}");
-        let others = texts[..place].iter().map(|other| area(other)).chain(symbols);
-        for other in others {
-            assert!(!overlap(area(text), other), "{text:?} on {other:?}");
-        }
-    }
-}
-
-fn words() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "\\PC{0,60}",
-        "[A-Za-zÁÉÑñüç0-9 .,#-]{0,260}",
-        "[W\u{301}\u{200b}深😀 ^~_\\\\]{0,600}",
-        proptest::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn whatever_the_text_a_label_is_tidy(
-        words in proptest::collection::vec(words(), 18),
-        number in "[A-Za-z0-9]([A-Za-z0-9-]{8,28})[A-Za-z0-9]",
-        quantity in any::<u32>(),
-        version in any::<u32>(),
-    ) {
-        let mut order = sample::order();
-        let mut words = words.into_iter();
-        let mut next = || words.next().unwrap_or_default();
-        order.customer_reference = Some(next());
-        order.sender.full_name = next();
-        order.sender.company_name = Some(next());
-        order.sender.phone = next();
-        order.sender.address.line1 = next();
-        order.sender.address.line2 = Some(next());
-        order.sender.address.city = next();
-        order.sender.address.zip_code = Some(next());
-        order.receiver.full_name = next();
-        order.receiver.phone = next();
-        order.receiver.national_id = Some(next());
-        order.receiver.address.line1 = next();
-        order.receiver.address.city = next();
-        order.receiver.address.province = Some(next());
-        order.receiver.address.zip_code = Some(next());
-        order.receiver.address.delivery_instructions = Some(next());
-        order.products[0].description = Some(next());
-        order.products[0].hs_code = Some(next());
-        order.products[0].quantity = quantity;
-        let number = sample::number(&number);
-        let data = LabelData { version, ..sample::data(&order, &number) };
-        assert_tidy(&layout::layout(&data).unwrap());
-        let zpl = draw(&data, LabelFormat::Zpl).unwrap();
-        prop_assert!(zpl.is_ascii());
-        draw(&data, LabelFormat::Png).unwrap();
-        draw(&data, LabelFormat::Pdf).unwrap();
-    }
-}
-
-#[test]
-fn whatever_the_rules_call_printable_can_be_drawn() {
-    let printable = parcelo::rules::PRINTABLE.iter().flat_map(|(first, last)| *first..=*last);
-    let missing: String = printable.filter(|c| !super::is_drawable(*c)).collect();
-    assert_eq!(missing, "", "the validator promises what the font lacks");
-}
-
-#[test]
-#[ignore = "writes files to look at, into LABEL_SAMPLES or parcelo-labels among temporary files"]
-fn write_samples() {
-    let among_temporary = || std::env::temp_dir().join("parcelo-labels");
-    let folder = std::env::var_os("LABEL_SAMPLES").map_or_else(among_temporary, Into::into);
-    std::fs::create_dir_all(&folder).unwrap();
-    let (plain, full) = (sample::order(), sample::full_order());
-    let number = sample::number("SB-SUCCESS-00010203");
-    let sandbox = sample::data(&plain, &number);
-    let mut usual = sample::order();
-    usual.external_order_id = Some("ORD-2026-000123".to_owned());
-    usual.sender.full_name = "Wei Chen".to_owned();
-    let url = "https://sandbox.parcelo.example/track/SB-SUCCESS-00010203";
-    let usual = LabelData { order: &usual, tracking_url: url, ..sandbox };
-    let live = LabelData {
-        order: &full,
-        sandbox: false,
-        version: 3,
-        awb: Some("045-12345675"),
-        ..sandbox
-    };
-    for (name, data) in [("label", sandbox), ("full", live), ("usual", usual)] {
-        for format in LabelFormat::ALL {
-            let path = folder.join(name).with_extension(format.extension());
-            std::fs::write(path, draw(&data, format).unwrap()).unwrap();
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! What a field's text becomes on paper: one line, composed, without characters that leave no mark.
 
+use parcelo::rules::is_invisible;
 use unicode_normalization::UnicodeNormalization;
 
 /// One line: white space and controls as single spaces, invisible characters left out.
@@ -21,30 +22,6 @@ pub(super) fn join<'a>(parts: impl IntoIterator<Item = &'a str>, separator: &str
     let parts: Vec<String> = parts.into_iter().map(clean).filter(|p| !p.is_empty()).collect();
     parts.join(separator)
 }
-
-/// Characters that only steer a screen: a label in dots has no use for them.
-fn is_invisible(character: char) -> bool {
-    INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&character))
-}
-
-/// Unicode's format characters and variation selectors.
-const INVISIBLE: [(char, char); 15] = [
-    ('\u{00AD}', '\u{00AD}'),
-    ('\u{034F}', '\u{034F}'),
-    ('\u{0600}', '\u{0605}'),
-    ('\u{061C}', '\u{061C}'),
-    ('\u{06DD}', '\u{06DD}'),
-    ('\u{070F}', '\u{070F}'),
-    ('\u{180B}', '\u{180F}'),
-    ('\u{200B}', '\u{200F}'),
-    ('\u{202A}', '\u{202E}'),
-    ('\u{2060}', '\u{206F}'),
-    ('\u{FE00}', '\u{FE0F}'),
-    ('\u{FEFF}', '\u{FEFF}'),
-    ('\u{FFF9}', '\u{FFFB}'),
-    ('\u{1D173}', '\u{1D17A}'),
-    ('\u{E0000}', '\u{E0FFF}'),
-];
 
 #[cfg(test)]
 mod tests {

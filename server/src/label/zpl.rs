@@ -22,8 +22,9 @@ pub(super) fn write(marks: &[Mark]) -> Vec<u8> {
     let mut file = format!("^XA\n^CI28\n^PW{WIDTH}\n^LL{HEIGHT}\n^LH0,0\n");
     for mark in marks {
         let command = match mark {
-            Mark::Rect(rect) => rectangle(rect),
-            Mark::Text(text) if text.line.chars().all(is_native) => native_text(text),
+            Mark::Rect(rect) => rectangle(rect, rect.w.min(rect.h)),
+            Mark::Outline(outline) => rectangle(&outline.outer, outline.thickness),
+            Mark::Text(text) if is_native_line(text) => native_text(text),
             Mark::Text(text) => drawn_text(text),
             Mark::Code128(code) => bars(code),
             Mark::Qr(qr) => qr_symbol(qr),
@@ -35,8 +36,8 @@ pub(super) fn write(marks: &[Mark]) -> Vec<u8> {
     file.into_bytes()
 }
 
-fn rectangle(Rect { x, y, w, h }: &Rect) -> String {
-    format!("^FO{x},{y}^GB{w},{h},{}^FS", w.min(h))
+fn rectangle(Rect { x, y, w, h }: &Rect, thickness: u32) -> String {
+    format!("^FO{x},{y}^GB{w},{h},{thickness}^FS")
 }
 
 fn bars(code: &Code128) -> String {
@@ -47,6 +48,11 @@ fn bars(code: &Code128) -> String {
 fn qr_symbol(qr: &Qr) -> String {
     let (x, y, module) = (qr.native.x, qr.native.y.saturating_sub(QR_DROP), qr.native.module);
     format!("^FO{x},{y}^BQN,2,{module}{}^FS", field(&format!("QA,{}", qr.data)))
+}
+
+/// Whether a printer's own font has all of a line.
+pub(super) fn is_native_line(text: &Text) -> bool {
+    text.line.chars().all(is_native)
 }
 
 /// What the scalable font of every printer draws: Latin. (`…` goes as three full stops.)
@@ -63,8 +69,8 @@ fn native_text(text: &Text) -> String {
     let reverse = if text.colour == Colour::White { "^FR" } else { "" };
     let (x, block) = match text.align {
         Align::Left => (text.x, String::new()),
-        Align::Centre => (room.left, format!("^FB{},1,0,C", room.width())),
-        Align::Right => (room.left, format!("^FB{},1,0,R", room.width())),
+        Align::Centre => (room.left, format!("^FB{},,,C", room.width())),
+        Align::Right => (room.left, format!("^FB{},,,R", room.width())),
     };
     let data = field(&text.line.replace('…', "..."));
     format!("^FT{x},{baseline}^A0N,{size},{glyph_width}{block}{reverse}{data}^FS")
@@ -97,19 +103,21 @@ fn drawn_text(text: &Text) -> String {
     let mut canvas = Canvas::new(text.width + 8, above + below);
     let left = text.x.saturating_sub(4);
     canvas.text(&Text { x: text.x - left, baseline: above, colour: Colour::Black, ..text.clone() });
-    let rows: Vec<Vec<u8>> = canvas.rows().map(Iterator::collect).collect();
-    let blank = |row: &&Vec<u8>| row.iter().all(|byte| *byte == 0);
+    let row_bytes = canvas.bytes_per_row();
+    let bytes = canvas.into_bytes();
+    let rows: Vec<&[u8]> = bytes.chunks_exact(row_bytes).collect();
+    let blank = |row: &&&[u8]| row.iter().all(|byte| *byte == 0);
     let skipped = rows.iter().take_while(blank).count();
     let bottom = rows.len() - rows.iter().rev().take_while(blank).count();
     let inked = rows.get(skipped..bottom).unwrap_or_default();
     let y = (text.baseline + skipped as u32).saturating_sub(above);
-    picture((left, y), inked, canvas.bytes_per_row())
+    picture((left, y), inked, row_bytes)
 }
 
-fn picture((x, y): (u32, u32), rows: &[Vec<u8>], row_bytes: usize) -> String {
+fn picture((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
     let bytes = rows.len() * row_bytes;
     let mut data = format!("^FO{x},{y}^GFA,{bytes},{bytes},{row_bytes},");
-    let mut above: Option<&Vec<u8>> = None;
+    let mut above: Option<&&[u8]> = None;
     for row in rows {
         if above == Some(row) {
             data.push(':');

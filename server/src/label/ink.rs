@@ -1,0 +1,62 @@
+//! Where the ink of a line is, glyph by glyph: lines stand so close that a letter with two accents
+//! would run into a `g` above it.
+
+use super::{
+    font::{self, Area, UNITS_PER_EM},
+    mark::Text,
+};
+
+/// The ink of one line of text, in dots of the label.
+#[derive(Debug, Default)]
+pub(super) struct Ink {
+    /// The box of each glyph.
+    pub(super) glyphs: Vec<Area>,
+    /// The box of them all.
+    whole: Area,
+}
+
+impl Ink {
+    pub(super) fn of(text: &Text) -> Self {
+        let glyphs: Vec<Area> = boxes(text).collect();
+        let whole = glyphs.iter().copied().reduce(around).unwrap_or_default();
+        Self { glyphs, whole }
+    }
+
+    /// Whether any glyph touches one of another line.
+    pub(super) fn touches(&self, other: &Self) -> bool {
+        let theirs = |glyph: &Area| other.glyphs.iter().any(|their| meet(*glyph, *their));
+        meet(self.whole, other.whole) && self.glyphs.iter().any(theirs)
+    }
+}
+
+fn boxes(text: &Text) -> impl Iterator<Item = Area> {
+    let (x, baseline, size) = (text.x as i32, text.baseline as i32, text.size as i32);
+    let em = UNITS_PER_EM as i32;
+    let mut pen = 0;
+    text.line.chars().filter_map(move |character| {
+        let glyph = font::glyph(text.weight, character);
+        let (at, ink) = (pen, glyph.ink);
+        pen += i32::from(glyph.advance);
+        (ink != Area::default()).then(|| Area {
+            left: x + ((at + ink.left) * size).div_euclid(em),
+            top: baseline + (ink.top * size).div_euclid(em),
+            right: x + ((at + ink.right) * size).div_euclid(em) + 1,
+            bottom: baseline + (ink.bottom * size).div_euclid(em) + 1,
+        })
+    })
+}
+
+/// The box of two boxes.
+fn around(one: Area, other: Area) -> Area {
+    Area {
+        left: one.left.min(other.left),
+        top: one.top.min(other.top),
+        right: one.right.max(other.right),
+        bottom: one.bottom.max(other.bottom),
+    }
+}
+
+/// Whether two boxes share a dot.
+pub(super) fn meet(a: Area, b: Area) -> bool {
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+}

@@ -1,0 +1,94 @@
+//! The QR symbol: how large it will be, for the layout; its modules, for who draws it. A printer
+//! draws its own.
+
+use fast_qr::{ECL, Mode, QRBuilder};
+
+use super::{
+    LabelError,
+    mark::{Qr, Rect},
+};
+
+/// Bytes that versions 1 to 16 hold at level Q (ISO/IEC 18004, table 7), which a printer is told
+/// too. No larger version fits the label.
+const CAPACITY: [usize; 16] =
+    [11, 20, 32, 46, 60, 74, 86, 108, 130, 151, 177, 203, 241, 258, 292, 322];
+
+/// Modules on each side of the symbol of `data`.
+pub(super) fn modules(data: &str) -> Option<u32> {
+    let version = CAPACITY.iter().position(|bytes| data.len() <= *bytes)? + 1;
+    Some(17 + 4 * version as u32)
+}
+
+/// The dark modules of a symbol and where they stand.
+#[derive(Debug)]
+pub(super) struct Drawn<'a> {
+    qr: &'a Qr,
+    /// Row by row.
+    dark: Vec<bool>,
+}
+
+impl<'a> Drawn<'a> {
+    pub(super) fn new(qr: &'a Qr) -> Result<Self, LabelError> {
+        let mut symbol = QRBuilder::new(qr.data.as_str());
+        let symbol = symbol.ecl(ECL::Q).mode(Mode::Byte).build().map_err(|_| LabelError::Qr)?;
+        if symbol.size != qr.modules as usize {
+            return Err(LabelError::Qr);
+        }
+        let dark = symbol.data.iter().take(symbol.size * symbol.size).map(|module| module.value());
+        Ok(Self { qr, dark: dark.collect() })
+    }
+
+    fn is_dark(&self, column: u32, row: u32) -> bool {
+        self.dark.get((row * self.qr.modules + column) as usize).copied().unwrap_or(false)
+    }
+
+    /// Runs of dark modules along each row.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Rect> {
+        let size = self.qr.modules;
+        let run = move |row| runs(size, move |i| self.is_dark(i, row));
+        (0..size).flat_map(move |row| {
+            run(row).map(move |(start, length)| self.modules(start, row, (length, 1)))
+        })
+    }
+
+    /// Runs of two dark modules or more down each column.
+    pub(super) fn columns(&self) -> impl Iterator<Item = Rect> {
+        let size = self.qr.modules;
+        let run = move |column| runs(size, move |i| self.is_dark(column, i));
+        (0..size).flat_map(move |column| {
+            run(column)
+                .filter(|(_, length)| *length > 1)
+                .map(move |(start, length)| self.modules(column, start, (1, length)))
+        })
+    }
+
+    fn modules(&self, column: u32, row: u32, (w, h): (u32, u32)) -> Rect {
+        let Qr { x, y, module, .. } = self.qr;
+        Rect { x: x + column * module, y: y + row * module, w: w * module, h: h * module }
+    }
+}
+
+/// Start and length of each run of dark modules on a line of `size`.
+fn runs(size: u32, is_dark: impl Fn(u32) -> bool) -> impl Iterator<Item = (u32, u32)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let start = (next..size).find(|i| is_dark(*i))?;
+        next = (start..size).find(|i| !is_dark(*i)).unwrap_or(size);
+        Some((start, next - start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_agrees_with_the_encoder() {
+        for length in 1..=322 {
+            let data = "a".repeat(length);
+            let symbol = QRBuilder::new(data.as_str()).ecl(ECL::Q).build().unwrap();
+            assert_eq!(modules(&data), u32::try_from(symbol.size).ok(), "{length}");
+        }
+        assert_eq!(modules(&"a".repeat(323)), None);
+    }
+}

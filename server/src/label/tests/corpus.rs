@@ -1,0 +1,222 @@
+//! The labels that are kept in `docs/labels` and shown to independent readers: each has what made
+//! some label fail once, or could.
+
+use chrono::NaiveDate;
+use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, TrackingNumber};
+
+use super::super::{LabelData, sample};
+
+/// One label of the corpus.
+pub(super) struct Case {
+    pub name: &'static str,
+    pub number: TrackingNumber,
+    pub order: OrderRequest,
+    pub sandbox: bool,
+    pub version: u32,
+    pub awb: Option<&'static str>,
+    url: String,
+}
+
+impl Case {
+    fn new(name: &'static str, number: &str, order: OrderRequest) -> Self {
+        let sandbox = number.starts_with("SB");
+        let host = if sandbox { "sandbox.parcelo.example" } else { "parcelo.example" };
+        let url = format!("https://{host}/track/{number}");
+        let number = sample::number(number);
+        Self { name, number, order, sandbox, version: 1, awb: None, url }
+    }
+
+    pub(super) fn data(&self) -> LabelData<'_> {
+        LabelData {
+            order: &self.order,
+            tracking_number: &self.number,
+            tracking_url: &self.url,
+            sandbox: self.sandbox,
+            created_on: NaiveDate::from_ymd_opt(2026, 11, 21).unwrap(),
+            version: self.version,
+            awb: self.awb,
+        }
+    }
+}
+
+/// The labels that are kept as files, byte for byte.
+pub(super) fn kept() -> Vec<Case> {
+    vec![
+        Case::new("sandbox", "SB-SUCCESS-00010203", usual()),
+        Case::new("live", "EC123456789CN", coast()),
+        Case::new("domestic", "EC9876543210", domestic()),
+        Case {
+            version: 3,
+            awb: Some("045-12345675"),
+            ..Case::new("reprint", "EC7K2M9QX4T8WD0", usual())
+        },
+        Case::new("colombia", "CO12345678", colombia()),
+        Case::new("mexico", "MX-2026-11-21-00042", mexico()),
+        Case::new("peru", "SB-PE-CUSTOMS-000102", peru()),
+        Case::new("cyrillic-greek", "EC0000012345CN", cyrillic_and_greek()),
+        Case::new("chinese", "SBEC7K2M9QX4T8WD0", chinese()),
+        Case {
+            version: 1000,
+            awb: Some("045-12345675"),
+            ..Case::new("full", "WWWW-WWWWWWWWWW-WWWWWWWWWWWWWW", sample::full_order())
+        },
+        Case::new("commands", "SB-RETURN-0001", commands()),
+        Case::new("odd-characters", "EC-ODD-0000001", odd_characters()),
+    ]
+}
+
+/// A label for each length that a tracking number may have.
+pub(super) fn of_every_length() -> Vec<Case> {
+    const CHARACTERS: &str = "SB0123456789ABCDEFGHIJKLMNOPQR";
+    const NAMES: [&str; 21] = [
+        "length-10",
+        "length-11",
+        "length-12",
+        "length-13",
+        "length-14",
+        "length-15",
+        "length-16",
+        "length-17",
+        "length-18",
+        "length-19",
+        "length-20",
+        "length-21",
+        "length-22",
+        "length-23",
+        "length-24",
+        "length-25",
+        "length-26",
+        "length-27",
+        "length-28",
+        "length-29",
+        "length-30",
+    ];
+    let lengths = NAMES.into_iter().zip(10..);
+    lengths.map(|(name, length)| Case::new(name, &CHARACTERS[..length], usual())).collect()
+}
+
+fn usual() -> OrderRequest {
+    let mut order = sample::order();
+    order.external_order_id = Some("ORD-2026-000123".to_owned());
+    order.sender.full_name = "Wei Chen".to_owned();
+    order
+}
+
+fn coast() -> OrderRequest {
+    let mut order = usual();
+    let to = &mut order.receiver;
+    to.full_name = "Ñusta Peñafiel Yánez".to_owned();
+    to.address.line1 = "Cdla. Kennedy Norte, Mz. 804, villa 12".to_owned();
+    to.address.city = "Guayaquil".to_owned();
+    to.address.province = Some("Guayas".to_owned());
+    to.address.zip_code = Some("090513".to_owned());
+    order
+}
+
+fn domestic() -> OrderRequest {
+    let mut order = usual();
+    order.sender.full_name = "Lucía Andrade".to_owned();
+    order.sender.company_name = None;
+    let from = &mut order.sender.address;
+    from.line1 = "Calle Larga 7-42".to_owned();
+    from.line2 = None;
+    from.city = "Cuenca".to_owned();
+    from.state = Some("Azuay".to_owned());
+    from.zip_code = Some("010101".to_owned());
+    from.country = country("EC");
+    order.customer_reference = Some("Pedido n.º 7".to_owned());
+    order.receiver.address.delivery_instructions = None;
+    order.products.clear();
+    let description = Some("Libros usados".to_owned());
+    order.customs_info = Some(CustomsInfo { description, ..CustomsInfo::default() });
+    order
+}
+
+fn colombia() -> OrderRequest {
+    let mut order = usual();
+    order.products.truncate(1);
+    let to = &mut order.receiver;
+    to.full_name = "Íngrid Bermúdez".to_owned();
+    to.id_type = Some(IdType::Cedula);
+    to.address.line1 = "Cra. 7 # 71-21, Torre B, Of. 1202".to_owned();
+    to.address.city = "Bogotá".to_owned();
+    to.address.province = Some("Bogotá D. C.".to_owned());
+    to.address.zip_code = Some("110231".to_owned());
+    to.address.country = country("CO");
+    order
+}
+
+fn mexico() -> OrderRequest {
+    let mut order = usual();
+    order.products = [&order.products[..], &order.products[..1]].concat();
+    let to = &mut order.receiver;
+    to.full_name = "Xóchitl Íñiguez Zúñiga".to_owned();
+    to.id_type = Some(IdType::Passport);
+    to.national_id = Some("G12345678".to_owned());
+    to.address.line1 = "Av. Paseo de la Reforma 222, Piso 3, Col. Juárez".to_owned();
+    to.address.city = "Cuauhtémoc".to_owned();
+    to.address.province = Some("Ciudad de México".to_owned());
+    to.address.zip_code = Some("06600".to_owned());
+    to.address.country = country("MX");
+    order
+}
+
+fn peru() -> OrderRequest {
+    let mut order = usual();
+    order.products = order.products.iter().cycle().take(20).cloned().collect();
+    let to = &mut order.receiver;
+    to.full_name = "Gümercindo Ñaupari Quispe".to_owned();
+    to.id_type = Some(IdType::Dni);
+    to.national_id = Some("41234567".to_owned());
+    to.address.line1 = "Jr. de la Unión 1095, Int. 4".to_owned();
+    to.address.city = "Lima".to_owned();
+    to.address.province = Some("Lima".to_owned());
+    to.address.zip_code = Some("15001".to_owned());
+    to.address.country = country("PE");
+    order
+}
+
+fn cyrillic_and_greek() -> OrderRequest {
+    let mut order = usual();
+    order.sender.full_name = "Иван Ёлкин".to_owned();
+    order.sender.company_name = Some("ООО «Сибирь»".to_owned());
+    order.sender.address.line1 = "ул. Щорса, д. 5, кв. 12".to_owned();
+    order.receiver.full_name = "Ελένη Παπαδοπούλου Ώρα".to_owned();
+    order
+}
+
+fn chinese() -> OrderRequest {
+    let mut order = usual();
+    order.sender.full_name = "陈伟".to_owned();
+    order.sender.company_name = Some("深圳市光辉贸易有限公司".to_owned());
+    order.sender.address.line1 = "南山区科技园 7 栋 1203 室".to_owned();
+    order.products[0].description = Some("手机壳 (phone case)".to_owned());
+    order
+}
+
+fn commands() -> OrderRequest {
+    let mut order = usual();
+    order.external_order_id = Some("^XZ^XA^JUS~JA".to_owned());
+    order.sender.full_name = "^FS^XZ".to_owned();
+    order.sender.company_name = Some("~DGR:A,1,1,".to_owned());
+    order.receiver.full_name = "José ^FD_5EXZ".to_owned();
+    order.receiver.address.city = "Quito\\&^FS".to_owned();
+    order.receiver.address.delivery_instructions = Some("a\r\n^XZ\u{1b}^JUS {^}".to_owned());
+    order.products[0].description = Some("^GB800,800,800^FS _ \\ ~".to_owned());
+    order
+}
+
+fn odd_characters() -> OrderRequest {
+    let mut order = usual();
+    order.sender.company_name = None;
+    order.sender.full_name = "\u{202E}Anna\u{200B}\u{FEFF} \u{200F}שלום".to_owned();
+    order.receiver.full_name = "Ẩn Ộ Ṩ Ǻ gjpqy".to_owned();
+    order.receiver.address.line1 = "Casa 🏠 azul, mun\u{303}oz, a\u{301}e\u{301}".to_owned();
+    order.receiver.address.city = "Ẩmbåto".to_owned();
+    order.products[0].description = Some("😀 Taza 👩‍👩‍👧".to_owned());
+    order
+}
+
+fn country(code: &str) -> CountryCode {
+    CountryCode::parse(code).unwrap()
+}

@@ -1,0 +1,54 @@
+//! The corpus as files with what is expected of each, for readers that are not ours
+//! (`tests/oracles/labels.py`).
+
+use std::{fs, path::Path};
+
+use parcelo::LabelFormat;
+use serde_json::{Value, json};
+
+use super::{
+    super::{draw, font::is_drawable, layout, mark::Mark},
+    code_of,
+    corpus::{self, Case},
+    qr_of, texts,
+};
+
+#[test]
+#[ignore = "just oracles: for readers that are not ours"]
+fn write_corpus() {
+    let Some(folder) = std::env::var_os("PARCELO_LABELS") else { return };
+    let folder = Path::new(&folder);
+    fs::create_dir_all(folder).unwrap();
+    let cases: Vec<Case> = corpus::kept().into_iter().chain(corpus::of_every_length()).collect();
+    for case in &cases {
+        for format in LabelFormat::ALL {
+            let path = folder.join(case.name).with_extension(format.extension());
+            fs::write(path, draw(&case.data(), format).unwrap()).unwrap();
+        }
+    }
+    let expected: Vec<Value> = cases.iter().map(expected).collect();
+    fs::write(folder.join("corpus.json"), serde_json::to_vec_pretty(&expected).unwrap()).unwrap();
+}
+
+/// What a reader of a label must find, and where the white must be.
+fn expected(case: &Case) -> Value {
+    let data = case.data();
+    let marks = layout::layout(&data).unwrap();
+    let (code, qr) = (code_of(&marks), qr_of(&marks));
+    json!({
+        "name": case.name,
+        "number": case.number.as_str(),
+        "url": data.tracking_url,
+        "sandbox": case.sandbox,
+        "bars": {"x": code.x, "y": code.y, "width": code.bars.modules() * code.module,
+                 "height": code.height, "module": code.module},
+        "qr": {"x": qr.x, "y": qr.y, "side": qr.modules * qr.module, "module": qr.module},
+        "lines": lines(&marks),
+    })
+}
+
+/// The lines of text whose every character has a glyph.
+fn lines(marks: &[Mark]) -> Vec<&str> {
+    let texts = texts(marks);
+    texts.iter().map(|text| &*text.line).filter(|line| line.chars().all(is_drawable)).collect()
+}

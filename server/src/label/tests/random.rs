@@ -1,0 +1,248 @@
+//! What holds for every text that anybody sends.
+
+use std::collections::BTreeSet;
+
+use parcelo::{
+    LabelFormat, OrderRequest,
+    rules::{is_invisible, is_printable},
+};
+use proptest::prelude::*;
+
+use super::{
+    super::{
+        LabelData, draw,
+        fit::{Style, fit},
+        font::{Area, Weight, is_drawable},
+        ink::{Ink, meet},
+        layout,
+        mark::{Align, Code128, Colour, HEIGHT, Mark, Rect, Text, WIDTH},
+        text::clean,
+    },
+    code_of, qr_of, sample, texts,
+};
+
+/// Text of every kind: scripts with and without glyphs, marks that steer a screen, commands of
+/// printers, up to 500 characters.
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,60}",
+        "[A-Za-zÁÉÑñüç0-9 .,#-]{0,260}",
+        "[ẨỘṨǺÅgjpqyQ]{1,20}",
+        "[А-яЁё ]{1,80}",
+        "[Α-ωάέή ]{1,80}",
+        "[一-龥 ]{1,60}",
+        "[א-ת\u{200F}\u{202B}\u{202E} ]{0,40}",
+        "[😀-😿👩\u{200D}\u{FE0F} ]{0,40}",
+        "[W\u{301}\u{200B}深😀 ^~_\\\\]{500}",
+        "(\\^XZ|\\^XA|~JA|\\^FS|_5E|\\\\&|\\^FD|>:|,|\r\n|\u{1B}){1,20}",
+        proptest::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter),
+    ]
+}
+
+/// An order with random words in every field that a label shows.
+fn orders() -> impl Strategy<Value = OrderRequest> {
+    let words = proptest::collection::vec(words(), 20);
+    (words, any::<u32>(), 0..6_usize).prop_map(|(words, quantity, products)| {
+        let mut order = sample::order();
+        let mut words = words.into_iter();
+        let mut next = || words.next().unwrap();
+        order.customer_reference = Some(next());
+        order.sender.full_name = next();
+        order.sender.company_name = Some(next());
+        order.sender.phone = next();
+        order.sender.address.line1 = next();
+        order.sender.address.line2 = Some(next());
+        order.sender.address.city = next();
+        order.sender.address.state = Some(next());
+        order.sender.address.zip_code = Some(next());
+        order.receiver.full_name = next();
+        order.receiver.phone = next();
+        order.receiver.national_id = Some(next());
+        order.receiver.address.line1 = next();
+        order.receiver.address.city = next();
+        order.receiver.address.province = Some(next());
+        order.receiver.address.zip_code = Some(next());
+        order.receiver.address.delivery_instructions = Some(next());
+        order.products[0].description = Some(next());
+        order.products[0].hs_code = Some(next());
+        order.products[0].quantity = quantity;
+        order.products = order.products.iter().cycle().take(products).cloned().collect();
+        order
+    })
+}
+
+fn area(Rect { x, y, w, h }: Rect) -> Area {
+    let [left, top, right, bottom] = [x, y, x + w, y + h].map(u32::cast_signed);
+    Area { left, top, right, bottom }
+}
+
+/// What no ink of a black text may touch: rules, and both symbols with their quiet zones.
+fn obstacles(marks: &[Mark]) -> Vec<Area> {
+    let rules = marks.iter().flat_map(|mark| match mark {
+        Mark::Rect(rect) => vec![*rect],
+        Mark::Outline(outline) => outline.rects().to_vec(),
+        _ => vec![],
+    });
+    let Code128 { y, height, .. } = code_of(marks);
+    let bars = Rect { x: 0, y: *y, w: WIDTH, h: *height };
+    let qr = qr_of(marks);
+    let (side, quiet) = (qr.modules * qr.module, 4 * qr.module);
+    let (x, y, w) = (qr.x - quiet, qr.y - quiet, side + 2 * quiet);
+    rules.chain([bars, Rect { x, y, w, h: w }]).map(area).collect()
+}
+
+/// By the boxes of every glyph: nothing beyond its room, nothing on anything else.
+fn assert_tidy(marks: &[Mark]) {
+    let obstacles = obstacles(marks);
+    let texts = texts(marks);
+    for (place, text) in texts.iter().enumerate() {
+        let inside = text.x >= text.room.left && text.x + text.width <= text.room.right;
+        assert!(inside, "out of its room: {text:?}");
+        for glyph in Ink::of(text).glyphs {
+            let on_sheet = glyph.left >= 16 && glyph.right <= 796 && glyph.bottom < 1202;
+            assert!(on_sheet, "out of the frame: {text:?}");
+            let hit = obstacles.iter().find(|obstacle| meet(glyph, **obstacle));
+            assert!(hit.is_none() || text.colour == Colour::White, "{text:?} on {hit:?}");
+        }
+        for other in &texts[..place] {
+            assert!(!Ink::of(text).touches(&Ink::of(other)), "{text:?} touches {other:?}");
+        }
+    }
+}
+
+/// Every character that a label was given to draw leaves ink, as itself or as a box.
+fn assert_nothing_vanishes(marks: &[Mark]) {
+    for text in texts(marks) {
+        let shown = text.line.chars().filter(|c| !c.is_whitespace()).count();
+        assert_eq!(Ink::of(text).glyphs.len(), shown, "{text:?}");
+    }
+}
+
+/// Each of the fields that have a line to themselves begins one.
+fn assert_all_are_there(order: &OrderRequest, marks: &[Mark]) {
+    let (from, to) = (&order.sender, &order.receiver);
+    let fields = [
+        order.customer_reference.as_deref(),
+        from.company_name.as_deref(),
+        Some(&from.address.line1),
+        Some(&from.address.city),
+        Some(&to.full_name),
+        Some(&to.address.line1),
+        to.address.zip_code.as_deref(),
+        to.address.delivery_instructions.as_deref(),
+    ];
+    let texts = texts(marks);
+    for field in fields.into_iter().flatten() {
+        let begins = |text: &&Text| text.line.chars().next() == clean(field).chars().next();
+        assert!(clean(field).is_empty() || texts.iter().any(begins), "{field:?}");
+    }
+}
+
+/// The commands that stand for a mark.
+fn commands_of(mark: &Mark) -> Vec<&'static str> {
+    match mark {
+        Mark::Rect(_) | Mark::Outline(_) => vec!["^FO", "^GB", "^FS"],
+        Mark::Code128(_) => vec!["^FO", "^BY", "^BC", "^FD", "^FS"],
+        Mark::Qr(_) => vec!["^FO", "^BQ", "^FD", "^FS"],
+        Mark::Text(text) if super::super::zpl::is_native_line(text) => {
+            let mut commands = vec!["^FT", "^A0"];
+            commands.extend((text.align != Align::Left).then_some("^FB"));
+            commands.extend((text.colour == Colour::White).then_some("^FR"));
+            commands.extend(["^FD", "^FS"]);
+            commands
+        }
+        Mark::Text(_) => vec!["^FO", "^GF", "^FS"],
+    }
+}
+
+/// The commands of a ZPL file in order; `^FH` depends on what a field holds.
+fn commands(zpl: &str) -> Vec<&str> {
+    let starts = zpl.match_indices(['^', '~']);
+    starts.map(|(at, _)| &zpl[at..at + 3]).filter(|command| *command != "^FH").collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_overlaps_overflows_or_vanishes(
+        order in orders(),
+        number in "[A-Za-z0-9]([A-Za-z0-9-]{8,28})[A-Za-z0-9]",
+        sandbox in any::<bool>(),
+        version in any::<u32>(),
+    ) {
+        let number = sample::number(&number);
+        let data = LabelData { sandbox, version, ..sample::data(&order, &number) };
+        let marks = layout::layout(&data).unwrap();
+        assert_tidy(&marks);
+        assert_nothing_vanishes(&marks);
+        assert_all_are_there(&order, &marks);
+        prop_assert!(draw(&data, LabelFormat::Png).unwrap().len() <= 24 * 1024);
+        draw(&data, LabelFormat::Pdf).unwrap();
+    }
+
+    #[test]
+    fn no_text_becomes_a_command(order in orders()) {
+        let number = sample::number("EC7K2M9QX4T8WD0");
+        let data = sample::data(&order, &number);
+        let zpl = String::from_utf8(draw(&data, LabelFormat::Zpl).unwrap()).unwrap();
+        prop_assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)));
+        let marks = layout::layout(&data).unwrap();
+        let drawn = marks.iter().flat_map(commands_of);
+        let expected: Vec<_> =
+            ["^XA", "^CI", "^PW", "^LL", "^LH"].into_iter().chain(drawn).chain(["^XZ"]).collect();
+        prop_assert_eq!(commands(&zpl), expected);
+        // A printer takes `\&` in a block as a new line.
+        let block = zpl.split("^FS").find(|field| field.contains("^FB") && field.contains("_5C"));
+        prop_assert_eq!(block, None);
+    }
+
+    #[test]
+    fn a_fitted_text_is_whole_or_ends_in_an_ellipsis(
+        text in words(),
+        widths in proptest::collection::vec(60..800_u32, 1..5),
+    ) {
+        let text = clean(&text);
+        let fitted = fit(&text, Style { weight: Weight::Bold, sizes: &[44, 30, 20] }, &widths);
+        let joined = |text: &str| text.replace(' ', "");
+        let (given, shown) = (joined(&text), joined(&fitted.lines.concat()));
+        match shown.strip_suffix('…') {
+            Some(start) if !fitted.whole => prop_assert!(given.starts_with(start)),
+            _ => prop_assert_eq!(given, shown),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_a_box_and_a_warning() {
+    let warned = |c: char| !is_printable(c) && !is_invisible(c) && !c.is_control();
+    let silent: BTreeSet<char> = ('\0'..=char::MAX)
+        .flat_map(|c| clean(&c.to_string()).chars().collect::<Vec<_>>())
+        .filter(|c| !is_drawable(*c) && !warned(*c))
+        .collect();
+    assert!(silent.is_empty(), "boxes without a warning: {silent:?}");
+}
+
+#[test]
+fn what_a_label_leaves_out_has_no_shape() {
+    let gone: Vec<char> = ('\0'..=char::MAX)
+        .filter(|c| clean(&c.to_string()).is_empty())
+        .filter(|c| !is_invisible(*c) && !c.is_control() && !c.is_whitespace())
+        .collect();
+    assert!(gone.is_empty(), "{gone:?}");
+}
+
+#[test]
+fn whatever_the_rules_call_printable_can_be_drawn() {
+    let printable = ('\0'..=char::MAX).filter(|c| is_printable(*c));
+    let missing: String = printable.filter(|c| !is_drawable(*c)).collect();
+    assert_eq!(missing, "", "the validator promises what the font lacks");
+}
+
+#[test]
+fn the_sheet_is_as_high_as_a_label() {
+    let order = sample::order();
+    let number = sample::number("EC7K2M9QX4T8WD0");
+    let marks = layout::layout(&sample::data(&order, &number)).unwrap();
+    assert!(obstacles(&marks).iter().all(|area| area.bottom < HEIGHT.cast_signed()));
+}
