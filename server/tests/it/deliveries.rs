@@ -160,6 +160,10 @@ fn a_command_says_what_is_wrong() {
     for (said, word) in table {
         assert!(said.contains(word), "{said}");
     }
+    webhooks(&house, "set", &["--url", "http://127.0.0.1:9/hook"]);
+    let nobodys = "evt_01JH8Z0000000000000000000A";
+    let said = run(&["replay", "--environment", "sandbox", "--event", nobodys]);
+    assert!(said.contains("no event with this id"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
