@@ -19,10 +19,10 @@ pub struct KeyRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub allowed_countries: AllowedCountries,
     /// The addresses and networks it works from, at most 50; from anywhere when there is none.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
+    #[cfg_attr(feature = "openapi", schema(required = false, value_type = Option<Vec<String>>))]
     pub ip_whitelist: Vec<String>,
     /// The account it belongs to; it is made when it does not exist. `default` when absent.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[cfg_attr(feature = "openapi", schema(required = false, value_type = Option<String>))]
     pub account: String,
 }
 
@@ -42,7 +42,7 @@ pub struct WebhookRequest {
     /// Where events are sent: at most 500 characters, https in production.
     pub url: String,
     /// Kinds that are sent besides `parcel.status_changed`, which always is.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventKind>>))]
+    #[cfg_attr(feature = "openapi", schema(required = false, value_type = Option<Vec<EventKind>>))]
     pub events: Vec<EventKind>,
 }
 

@@ -1,10 +1,10 @@
 //! How a call stands in an OpenAPI document: its parameters, its body, its answers, its refusals grouped by
 //! status. What there is to tell of each, the documents know.
 
-use parcelo::{ErrorCode, ErrorEnvelope, Language, header};
+use parcelo::{Environment, ErrorCode, ErrorEnvelope, Language, header};
 use serde_json::Value;
 use utoipa::{
-    ToSchema,
+    PartialSchema, ToSchema,
     openapi::{
         ContentBuilder, Deprecated, RefOr, Required, Response, ResponseBuilder, Responses,
         header::HeaderBuilder,
@@ -147,11 +147,13 @@ pub(crate) fn parameters(path: &str, query: &[Query]) -> Vec<Parameter> {
 
 fn in_path(name: &str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).min_length(Some(1));
+    let schema: RefOr<Schema> =
+        if name == "environment" { Environment::schema() } else { text.into() };
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)
         .required(Required::True)
-        .schema(Some(text))
+        .schema(Some(schema))
         .build()
 }
 
