@@ -10,14 +10,14 @@ use super::{
     Rejected,
     destinations::Destinations,
     fields::{Fields, Kind::Leaf},
-    kinds::Text,
+    kinds::{Text, is_blank},
     outcome,
     reader::Object,
     texts::{Wrong, faults},
 };
 use crate::model::{
     AccountRequest, AllowedCountries, CarrierKeyRequest, CountryCode, DEFAULT_ACCOUNT, Environment,
-    EventKind, KeyRequest, ReplayRequest, WebhookRequest,
+    EventKind, FieldFault, KeyRequest, ReplayRequest, WebhookRequest,
 };
 
 const NAME: Text = Text::DATA.most(100);
@@ -48,13 +48,13 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
         let environment = environment(key);
         let allowed = countries(key, destinations);
         let addresses = addresses(key);
-        let account = key.text("account", NAME).sound();
+        let account = account(key);
         Some(KeyRequest {
             name: name?.to_owned(),
             environment: environment?,
             allowed_countries: allowed?,
             ip_whitelist: addresses?,
-            account: account.ok()?.unwrap_or(DEFAULT_ACCOUNT).to_owned(),
+            account: account?,
         })
     });
     checked.map(|accepted| accepted.value)
@@ -99,6 +99,22 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
         Some(ReplayRequest { event_id: event.map(str::to_owned), since: since.optional() })
     });
     checked.map(|accepted| accepted.value)
+}
+
+/// Checks the name of an account, as it stands in a query.
+pub fn check_account_name(name: &str) -> Result<String, FieldFault> {
+    let read = NAME.read(name).and_then(|name| {
+        if is_blank(name) { Err(faults::required()) } else { Ok(name.to_owned()) }
+    });
+    read.map_err(|wrong| wrong.at("account"))
+}
+
+/// The default account only when none is named: a blank name is a mistake of the caller's.
+fn account(key: &Object<'_>) -> Option<String> {
+    match key.members().get("account") {
+        None | Some(Value::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
+        Some(_) => key.text("account", NAME).required().map(str::to_owned),
+    }
 }
 
 fn environment(request: &Object<'_>) -> Option<Environment> {
@@ -241,6 +257,7 @@ mod tests {
             ("ipWhitelist", json!(["here"]), "ipWhitelist[0] INVALID_FORMAT"),
             ("ipWhitelist", json!(many), "ipWhitelist TOO_LONG"),
             ("account", json!(7), "account INVALID_FORMAT"),
+            ("account", json!(" "), "account REQUIRED"),
         ];
         let served = Destinations::Only([CountryCode::EC, CountryCode::MX].into());
         for (field, value, fault) in table {

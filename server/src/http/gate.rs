@@ -12,7 +12,9 @@ use axum::{
 use futures_util::FutureExt;
 use parcelo::{ErrorCode, Operation, header as names};
 
-use super::{Api, Refused, answer, body::header_text, dashboard, health, legacy, public};
+use super::{
+    Api, Refused, admin, answer, body::header_text, dashboard, health, legacy, metrics, public,
+};
 use crate::{
     clock::{Millis, stopwatch},
     core::{
@@ -32,6 +34,10 @@ pub struct Peer(pub IpAddr);
 /// The id of the request at hand, for answers that hold it.
 #[derive(Debug, Clone)]
 pub(super) struct RequestId(pub(super) String);
+
+/// On every request of the operators' listener.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Operators;
 
 /// Somebody who was let in.
 enum Guest {
@@ -91,6 +97,7 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
     let request_id = api.service.request_id(now);
     let (method, path) = (request.method().clone(), route_of(&request));
     let dress = Dress::of(&api, &request);
+    let listener = listener_of(&api, &request);
     let (quota, entry) = admit(&api, &request, now);
     let response = match entry {
         Ok(guest) => {
@@ -114,19 +121,32 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
         HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
     response.headers_mut().insert(header::DATE, date);
     let status = response.status().as_u16();
-    let (took, environment) = (begun.elapsed(), api.environment);
+    let took = begun.elapsed();
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     let code = code.map_or("", ErrorCode::code);
-    tracing::info!(%request_id, %environment, %method, path, status, code, micros, "answered");
+    tracing::info!(%request_id, listener, %method, path, status, code, micros, "answered");
     let operation = operation_at(&method, &path);
-    api.service.metrics().answered(Answered { environment, operation, code, status }, took);
+    api.service.metrics().answered(Answered { listener, operation, code, status }, took);
     response
 }
 
-/// The operation that has this method and path.
-fn operation_at(method: &axum::http::Method, path: &str) -> Option<Operation> {
-    let mut all = Operation::ALL.iter().copied();
-    all.find(|operation| operation.path() == path && operation.method().as_str() == method.as_str())
+/// Which listener was called: an environment's, or the operators'.
+fn listener_of(api: &Api, request: &Request) -> &'static str {
+    let is_operators = request.extensions().get::<Operators>().is_some();
+    if is_operators { "operators" } else { api.environment.code() }
+}
+
+/// What was asked for, in a word.
+fn operation_at(method: &axum::http::Method, path: &str) -> &'static str {
+    let is_it = |operation: &&Operation| {
+        operation.path() == path && operation.method().as_str() == method.as_str()
+    };
+    match Operation::ALL.iter().find(is_it) {
+        Some(operation) => operation.name(),
+        None if is_under(admin::FOLDER, path) => "Admin",
+        None if is_under(dashboard::FOLDER, path) => "Dashboard",
+        None => "Other",
+    }
 }
 
 /// The path's pattern: what stands in a path is not for logs.
@@ -139,6 +159,9 @@ fn route_of(request: &Request) -> String {
 fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Guest, Refusal>) {
     let client = client_of(api, request);
     let path = request.uri().path();
+    if request.extensions().get::<Operators>().is_some() {
+        return admit_operator(api, path, client, now);
+    }
     if is_under("/carrier", path) {
         let key = header_text(request.headers(), names::CARRIER_KEY);
         return admit_carrier(api, key.as_deref(), client, now);
@@ -200,22 +223,46 @@ fn admit_caller(
     (quota, entry.map(|()| Guest::Caller(caller)))
 }
 
-/// Operators' probes are never limited; everybody else is counted by address.
+/// Whoever calls the operators' listener is counted apart from the public ones, so that nobody there
+/// can lock an operator out.
+fn admit_operator(
+    api: &Api,
+    path: &str,
+    client: IpAddr,
+    now: Millis,
+) -> (Quota, Result<Guest, Refusal>) {
+    if path == metrics::PATH {
+        return unlimited(api, now);
+    }
+    admit_by_address(api, path, Limited::Operator(client), now)
+}
+
 fn admit_stranger(
     api: &Api,
     path: &str,
     client: IpAddr,
     now: Millis,
 ) -> (Quota, Result<Guest, Refusal>) {
-    if path == health::LIVE || path == health::READY {
-        return (
-            Quota::whole(api.service.settings().limits.unauthenticated, now),
-            Ok(Guest::Stranger),
-        );
-    }
     let who = if is_under(public::FOLDER, path) { Limited::Public } else { Limited::Address };
-    let (quota, entry) = limited(api, who(api.environment, client), now);
+    admit_by_address(api, path, who(api.environment, client), now)
+}
+
+/// Probes are never limited; everybody else is counted.
+fn admit_by_address(
+    api: &Api,
+    path: &str,
+    who: Limited,
+    now: Millis,
+) -> (Quota, Result<Guest, Refusal>) {
+    if path == health::LIVE || path == health::READY {
+        return unlimited(api, now);
+    }
+    let (quota, entry) = limited(api, who, now);
     (quota, entry.map(|()| Guest::Stranger))
+}
+
+fn unlimited(api: &Api, now: Millis) -> (Quota, Result<Guest, Refusal>) {
+    (Quota::whole(api.service.settings().limits.unauthenticated, now), Ok(Guest::Stranger))
 }
 
 fn limited(api: &Api, who: Limited, now: Millis) -> (Quota, Result<(), Refusal>) {

@@ -119,7 +119,9 @@ pub fn admin_router(api: Api) -> Router {
         .route(metrics::PATH, get(metrics::scrape))
         .merge(admin::routes(&api))
         .merge(dashboard::routes());
-    gated(routes, api).layer(Extension(dashboard::Here::default()))
+    gated(routes, api)
+        .layer(Extension(dashboard::Here::default()))
+        .layer(Extension(gate::Operators))
 }
 
 fn operation(operation: Operation, handler: MethodRouter<Api>) -> Router<Api> {

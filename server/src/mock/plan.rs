@@ -184,8 +184,12 @@ impl Hit {
     /// Takes the plan's fault, unless another one stands in its place.
     fn take(&mut self, plan: &Plan) -> bool {
         match (plan.action, plan.moment) {
-            (Action::Latency(time), Moment::Before) => self.before += time,
-            (Action::Latency(time), Moment::AfterCommit) => self.after += time,
+            (Action::Latency(time), Moment::Before) => {
+                self.before = self.before.saturating_add(time);
+            }
+            (Action::Latency(time), Moment::AfterCommit) => {
+                self.after = self.after.saturating_add(time);
+            }
             (Action::End(_), _) if self.end.is_some() => return false,
             // A body can be spoilt only when there is one.
             (Action::End(End::Spoilt(spoilt)), _) => {

@@ -1,8 +1,9 @@
 //! `parcelo-server mock`: the mock server as a process, and a suite that it runs.
 
-use std::{path::Path, process::ExitStatus};
+use std::{io::IsTerminal, path::Path, process::ExitStatus, time::Duration};
 
 use parcelo::ApiKey;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use serde_json::json;
 use tokio::{
     process::Command,
@@ -11,6 +12,12 @@ use tokio::{
 
 use super::{Failure, args::Mock, print, serve::write_whole};
 use crate::mock::MockServer;
+
+/// How long a suite may take to end when it is told to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Between two looks for what a suite has left running.
+const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     let mut builder = MockServer::builder().clock(options.clock).seed(options.seed);
@@ -22,29 +29,79 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     let server = started.map_err(|source| Failure::Listen { address, source })?;
     let key = server.key().issue();
     // Signals are heard before anybody can know that there is a process to send one to.
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), server.url(), &key)?;
     print::mock(server.url(), &key);
-    let suite = async {
-        match &options.exec {
-            Some(command) => exec(command, server.url(), &key).await,
-            None => std::future::pending().await,
-        }
+    let Some(command) = &options.exec else {
+        signals.next().await;
+        return Ok(());
     };
-    tokio::select! {
-        ended = suite => ended,
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
+    exec(command, (server.url(), &key), &mut signals).await
+}
+
+/// What ends the process.
+struct Signals([(Signal, tokio::signal::unix::Signal); 3]);
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        Ok(Self([
+            (Signal::TERM, signal(SignalKind::terminate())?),
+            (Signal::INT, signal(SignalKind::interrupt())?),
+            (Signal::HUP, signal(SignalKind::hangup())?),
+        ]))
+    }
+
+    async fn next(&mut self) -> Signal {
+        let [(one, terminate), (two, interrupt), (three, hangup)] = &mut self.0;
+        tokio::select! {
+            _ = terminate.recv() => *one,
+            _ = interrupt.recv() => *two,
+            _ = hangup.recv() => *three,
+        }
     }
 }
 
-/// Runs the suite; its exit code is this process's.
-async fn exec(command: &str, url: &str, key: &ApiKey) -> Result<(), Failure> {
+/// Runs the suite; its exit code is this process's. A signal goes on to the suite, which is killed
+/// when it does not end then: a suite that was cut off is no success.
+async fn exec(
+    command: &str,
+    (url, key): (&str, &ApiKey),
+    signals: &mut Signals,
+) -> Result<(), Failure> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).kill_on_drop(true);
     shell.env("PARCELO_BASE_URL", url).env("PARCELO_API_KEY", key.secret());
-    let ended = shell.status().await.map_err(Failure::Exec)?;
+    // At a terminal the suite stays where it can read, and where Ctrl-C reaches it by itself.
+    let is_apart = !std::io::stdin().is_terminal();
+    if is_apart {
+        shell.process_group(0);
+    }
+    let mut suite = shell.spawn().map_err(Failure::Exec)?;
+    let told = tokio::select! {
+        ended = suite.wait() => return outcome(ended.map_err(Failure::Exec)?),
+        told = signals.next() => told,
+    };
+    let id = suite.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    // One that has just ended by itself cannot be told any more.
+    let tell = |signal| match id {
+        Some(id) if is_apart => drop(kill_process_group(id, signal)),
+        Some(id) => drop(kill_process(id, signal)),
+        None => {}
+    };
+    tell(told);
+    let whole = async {
+        let _ = suite.wait().await;
+        while id.is_some_and(|id| is_apart && test_kill_process_group(id).is_ok()) {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    if tokio::time::timeout(GRACE, whole).await.is_err() {
+        tell(Signal::KILL);
+    }
+    Err(Failure::ExecFailed(u8::try_from(128 + told.as_raw()).unwrap_or(1)))
+}
+
+fn outcome(ended: ExitStatus) -> Result<(), Failure> {
     if ended.success() { Ok(()) } else { Err(Failure::ExecFailed(code_of(ended))) }
 }
 

@@ -1,6 +1,7 @@
 //! `parcelo-server serve`: open the database, listen, say so, and stop in order.
 
 use std::{
+    io::{self, Write},
     net::SocketAddr,
     path::Path,
     sync::{
@@ -240,9 +241,23 @@ fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result
 /// Writes a ready file.
 pub(super) fn write_whole(path: &Path, content: &str) -> Result<(), Failure> {
     let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
-    let draft = path.with_extension("tmp");
-    std::fs::write(&draft, content).map_err(failed)?;
-    std::fs::rename(&draft, path).map_err(failed)
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = write_draft(&draft, content).and_then(|()| std::fs::rename(&draft, path));
+    if written.is_err() {
+        // It may hold a key; where it cannot be deleted, the error says enough.
+        let _ = std::fs::remove_file(&draft);
+    }
+    written.map_err(failed)
+}
+
+/// Only the owner can read it.
+fn write_draft(path: &Path, content: &str) -> io::Result<()> {
+    let mut options = std::fs::File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(content.as_bytes())
 }
 
 /// Sends webhooks until it is time to stop; what a server before this one left on its way is sent

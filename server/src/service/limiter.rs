@@ -28,6 +28,8 @@ pub enum Limited {
     Carrier(i64),
     /// The requests of one address without a valid key, in one environment.
     Address(Environment, IpAddr),
+    /// The requests of one address to the operators' listener.
+    Operator(IpAddr),
     /// The requests of one address to public pages, in one environment.
     Public(Environment, IpAddr),
 }
@@ -55,7 +57,9 @@ impl Service {
         let limits = &self.settings.limits;
         let limit = match who {
             Limited::Public(..) => limits.public,
-            Limited::Address(..) | Limited::Key(_) | Limited::Carrier(_) => limits.unauthenticated,
+            Limited::Address(..) | Limited::Operator(_) | Limited::Key(_) | Limited::Carrier(_) => {
+                limits.unauthenticated
+            }
         };
         self.count(who, limit, limits.enforced, now)
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use parcelo::{Environment, Operation};
+use parcelo::Environment;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -22,10 +22,11 @@ const SECONDS: [f64; 12] =
 /// A request that was answered.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// Whose address was called.
-    pub environment: Environment,
-    /// What was asked for; none for pages, probes and paths that do not exist.
-    pub operation: Option<Operation>,
+    /// Which listener was called: `production`, `sandbox` or `operators`.
+    pub listener: &'static str,
+    /// What was asked for: an operation's name, `Admin`, `Dashboard`, or `Other` for pages, probes and
+    /// paths that do not exist.
+    pub operation: &'static str,
     /// The error's code, or nothing.
     pub code: &'static str,
     /// The HTTP status.
@@ -42,7 +43,7 @@ pub struct Metrics {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
-    environment: &'static str,
+    listener: &'static str,
     operation: &'static str,
     code: &'static str,
     status: u16,
@@ -50,7 +51,7 @@ struct RequestLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabels {
-    environment: &'static str,
+    listener: &'static str,
     operation: &'static str,
 }
 
@@ -77,12 +78,10 @@ impl Default for Metrics {
 impl Metrics {
     /// Counts an answer.
     pub fn answered(&self, request: Request, took: Duration) {
-        let environment = request.environment.code();
-        let operation = request.operation.map_or("Other", Operation::name);
-        let Request { code, status, .. } = request;
-        let labels = RequestLabels { environment, operation, code, status };
+        let Request { listener, operation, code, status } = request;
+        let labels = RequestLabels { listener, operation, code, status };
         self.requests.get_or_create(&labels).inc();
-        let labels = OperationLabels { environment, operation };
+        let labels = OperationLabels { listener, operation };
         self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
@@ -92,6 +91,7 @@ impl Metrics {
             Limited::Key(_) => "key",
             Limited::Carrier(_) => "carrier_key",
             Limited::Address(..) => "address",
+            Limited::Operator(_) => "operator",
             Limited::Public(..) => "public_page",
         };
         self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();

@@ -174,6 +174,11 @@ async fn what_is_wrong_is_told_all_at_once() {
         let answer = admin.ask(method, path, Some(&body)).await;
         assert_eq!(answer.faults(), [fault], "{path} {body}");
     }
+    let url = json!({ "url": "https://shop.example/" });
+    for (name, fault) in [("", "account REQUIRED"), ("a%00b", "account INVALID_FORMAT")] {
+        let path = format!("{WEBHOOK}?account={name}");
+        assert_eq!(admin.ask("PUT", &path, Some(&url)).await.faults(), [fault], "{name}");
+    }
     let limit = admin.ask("GET", "webhooks/sandbox/deliveries?limit=0", None).await;
     assert_eq!(limit.faults(), ["limit OUT_OF_RANGE"]);
     for path in ["webhooks/staging", "nothing", "keys/x/y"] {

@@ -30,10 +30,12 @@ async fn operators_see_requests_refusals_and_commits() {
     for _ in 0..50 {
         Api::new(running.sandbox()).get("/api/v1/health").await;
     }
+    // However often strangers were refused there, an operator is not.
+    assert_eq!(Api::new(running.url("admin")).get("/admin/v1/keys").await.status, 401);
     let text = Api::new(running.url("admin")).get("/metrics").await;
     assert!(text.header("content-type").starts_with("application/openmetrics-text"));
     let text = text.text();
-    let sandbox = "environment=\"sandbox\"";
+    let sandbox = "listener=\"sandbox\"";
     let created = [sandbox, "operation=\"CreateOrder\"", "code=\"\"", "status=\"201\""];
     assert!((sample(&text, "parcelo_requests_total", &created) - 2.0).abs() < 0.1, "{text}");
     let missing = ["operation=\"GetTracking\"", "code=\"PARCEL_NOT_FOUND\"", "status=\"404\""];
@@ -44,6 +46,8 @@ async fn operators_see_requests_refusals_and_commits() {
     assert!((sample(&text, "parcelo_store_orders_total", &[]) - 2.0).abs() < 0.1);
     assert!(sample(&text, "parcelo_store_commits_total", &[]) >= 2.0);
     assert!((sample(&text, "parcelo_store_writable", &[]) - 1.0).abs() < 0.1);
+    let admin = ["listener=\"operators\"", "operation=\"Admin\"", "code=\"ADMIN_AUTH_FAILED\""];
+    assert!((sample(&text, "parcelo_requests_total", &admin) - 1.0).abs() < 0.1);
     assert!(text.ends_with("# EOF\n"));
     for secret in [key.secret(), "SB-SUCCESS-0001", "Quito"] {
         assert!(!text.contains(secret), "{secret}");

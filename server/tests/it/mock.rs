@@ -192,6 +192,51 @@ fn exec_runs_a_suite_with_address_and_key_and_ends_with_its_exit_code() {
 }
 
 #[test]
+fn a_suite_that_is_cut_off_is_ended_with_all_that_it_started_and_is_no_success() {
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = folder.path().join("gone");
+        // The shell's own child hears of it too.
+        let suite = format!(
+            "sh -c 'trap \"touch {gone}; exit\" {signal}; kill -{signal} '$PPID'; \
+             while :; do sleep 0.05; done'; true",
+            gone = gone.display()
+        );
+        let mut mock = Command::new(BINARY);
+        let output = mock.args(["mock", "--exec", &suite]).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{signal}");
+        assert!(gone.exists(), "{signal} did not reach what the suite had started");
+    }
+}
+
+#[test]
+fn what_will_not_end_is_ended() {
+    // A job in a shell's background does not hear an interrupt, and holds the output open.
+    let suite = "(while :; do sleep 0.05; done) & kill -INT $PPID; wait";
+    let mut mock = Command::new(BINARY);
+    let output = mock.args(["mock", "--exec", suite]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+}
+
+#[test]
+fn a_ready_file_spares_its_neighbours_and_is_its_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (ready, neighbour) = (folder.path().join("notes.json"), folder.path().join("notes.tmp"));
+    std::fs::write(&neighbour, "mine").unwrap();
+    let mut mock = Command::new(BINARY);
+    let status =
+        mock.args(["mock", "--exec", "true", "--ready-file"]).arg(&ready).status().unwrap();
+    assert!(status.success());
+    assert_eq!(std::fs::read_to_string(&neighbour).unwrap(), "mine");
+    assert_eq!(std::fs::metadata(&ready).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut mock = Command::new(BINARY);
+    let output = mock.args(["mock", "--exec", "true", "--ready-file"]).arg(folder.path()).output();
+    assert!(!output.unwrap().status.success());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no draft with a key is left");
+}
+
+#[test]
 fn wrong_arguments_say_what_would_be_right() {
     for (arguments, hint) in [
         (["--clock", "frozen=noon"], "2026-01-05T08:00:00Z"),

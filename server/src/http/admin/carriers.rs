@@ -56,7 +56,7 @@ pub(super) async fn exceptions(
 ) -> Result<Response, Refused> {
     let word = body::query(query.as_deref(), "environment");
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
-    let tenant = tenant(&api, &account_named(query.as_deref()), environment)?;
+    let tenant = tenant(&api, &account_named(query.as_deref())?, environment)?;
     let exceptions = api.service.store().carrier_exceptions(tenant, MOST)?;
     Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
 }

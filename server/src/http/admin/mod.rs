@@ -1,5 +1,5 @@
 //! The admin API, on the operators' listener only: keys, webhooks, carriers, accounts (docs/api.md,
-//! Admin API). A token is asked for before anything else is looked at.
+//! Admin API). A call that there is needs a token before anything else of it is looked at.
 
 mod accounts;
 mod carriers;
@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{delete, get, post},
 };
-use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, Rejected};
+use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, Rejected, rules};
 
 use super::{Api, DOCUMENT, Refused, body};
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Where the admin API is.
-const FOLDER: &str = "/admin/v1";
+pub(super) const FOLDER: &str = "/admin/v1";
 
 /// The routes, all of which need a token, and the document about them, which needs none.
 pub(super) fn routes(api: &Api) -> Router<Api> {
@@ -58,8 +58,9 @@ async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> 
 }
 
 /// The name of the account that is meant: `?account=`, else the default one.
-fn account_named(query: Option<&str>) -> String {
-    body::query(query, "account").unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned())
+fn account_named(query: Option<&str>) -> Result<String, Refusal> {
+    let Some(name) = body::query(query, "account") else { return Ok(DEFAULT_ACCOUNT.to_owned()) };
+    rules::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 /// The tenant of an account that must be there.

@@ -41,7 +41,7 @@ impl FromRequestParts<Api> for Which {
         let word = Path::<String>::from_request_parts(parts, api).await;
         let id = Extension::<RequestId>::from_request_parts(parts, api).await;
         let Extension(id) = id.map_err(|_| Refusal::unavailable())?;
-        let account = account_named(parts.uri.query());
+        let account = account_named(parts.uri.query())?;
         Ok(Self { account, environment: environment(&body::parameter(word))?, id })
     }
 }
@@ -127,7 +127,7 @@ pub(super) async fn deliveries(
     Ok(answer::data(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))
 }
 
-/// Without a body, all that failed or was held is sent again.
+/// With an empty object, all that failed or was held is sent again.
 pub(super) async fn replay(
     State(api): State<Api>,
     which: Which,
