@@ -218,7 +218,7 @@ impl WebhookView {
             enabled: endpoint.disabled.is_none(),
             disabled_by: endpoint.disabled.map(DisabledBy::code),
             created_at: wire(endpoint.created_at),
-            old_secret_until: endpoint.old.as_ref().map(|(_, until)| wire(*until)),
+            old_secret_until: endpoint.old.first().map(|(_, until)| wire(*until)),
             secret: None,
         }
     }

@@ -58,9 +58,10 @@ impl Service {
         most: usize,
     ) -> Result<Vec<Delivery>, Refusal> {
         let now = self.now();
-        let Some(endpoint) = self.store.endpoint(tenant)? else { return Ok(Vec::new()) };
+        let found = self.store.take_due(tenant, most, now).await?;
+        let Some((endpoint, due)) = found else { return Ok(Vec::new()) };
         let mut deliveries = Vec::new();
-        for taken in self.store.take_due(tenant, most, now).await? {
+        for taken in due {
             match self.store.telling(&taken)? {
                 Some(telling) => {
                     let body = webhooks::body(telling);

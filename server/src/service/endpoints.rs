@@ -1,4 +1,5 @@
-//! Setting endpoints up: for the admin commands and the mock server.
+//! Setting endpoints up, turning them on and off and testing them, for whoever may: the admin
+//! commands, the admin API, the dashboard and the mock server.
 
 use parcelo::webhook::Secret;
 use ulid::Ulid;
@@ -7,9 +8,7 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{
-            BadTarget, DisabledBy, Endpoint, Kind, Kinds, OLD_SECRET, Reach, Told, check_url,
-        },
+        webhooks::{BadTarget, DisabledBy, Endpoint, Kind, Kinds, Reach, Told, check_url},
     },
     ids::Ids,
     store::{Replay, Store, StoreError},
@@ -83,7 +82,7 @@ impl Endpoints<'_> {
             url,
             kinds,
             secret: fresh.clone(),
-            old: None,
+            old: Vec::new(),
             disabled: None,
             created_at: now,
         };
@@ -97,7 +96,7 @@ impl Endpoints<'_> {
         self.store.endpoint(tenant)?.ok_or(EndpointError::None)
     }
 
-    /// A new secret; the one before signs beside it for 24 hours.
+    /// A new secret; each one before signs beside it until 24 hours after it was replaced.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,
@@ -105,7 +104,7 @@ impl Endpoints<'_> {
     ) -> Result<Secret, EndpointError> {
         self.find(tenant)?;
         let secret = Secret::from_random(&self.ids.array());
-        self.store.rotate_secret(tenant, secret.clone(), now.plus(OLD_SECRET)).await?;
+        self.store.rotate_secret(tenant, secret.clone(), now).await?;
         Ok(secret)
     }
 

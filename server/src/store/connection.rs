@@ -15,7 +15,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0005_webhooks.sql"),
     include_str!("migrations/0006_admin.sql"),
     include_str!("migrations/0007_dashboard.sql"),
+    include_str!("migrations/0008_leases.sql"),
 ];
 
 /// A connection that writes to a file, durably.

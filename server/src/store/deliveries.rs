@@ -13,8 +13,8 @@ use crate::{
     core::{
         ParcelKey, Tenant, history,
         webhooks::{
-            About, Attempt, DisabledBy, Kind, LEASE, Logged, LoggedAttempt, Outcome, Standing,
-            Taken, Telling, Verdict,
+            About, Attempt, DisabledBy, Endpoint, Kind, LEASE, Logged, LoggedAttempt, Outcome,
+            Standing, Taken, Telling, Verdict,
         },
     },
 };
@@ -80,14 +80,19 @@ impl Store {
         })
     }
 
-    /// Takes up to `most` due events of a tenant: they are nobody else's until the lease ends.
+    /// Takes up to `most` due events of a tenant, and its endpoint as it is then: they are nobody
+    /// else's until the lease ends.
     pub async fn take_due(
         &self,
         tenant: Tenant,
         most: usize,
         now: Millis,
-    ) -> Result<Vec<Taken>, StoreError> {
-        self.call(move |db| take(db, tenant, most, now)).await
+    ) -> Result<Option<(Endpoint, Vec<Taken>)>, StoreError> {
+        self.call(move |db| {
+            let Some(endpoint) = endpoints::find(db, tenant)? else { return Ok(None) };
+            Ok(Some((endpoint, take(db, tenant, most, now)?)))
+        })
+        .await
     }
 
     /// What the body of a taken event says; none when its parcel or manifest is deleted.
@@ -99,7 +104,8 @@ impl Store {
         })
     }
 
-    /// Writes down an attempt and what it means for the event, its successors and the endpoint.
+    /// Writes down an attempt and what it means for the event, its successors and the endpoint:
+    /// nothing when the event was replayed or its endpoint replaced meanwhile.
     pub async fn settle(
         &self,
         taken: Taken,
@@ -154,18 +160,18 @@ impl Store {
 
 fn take(db: &Connection, tenant: Tenant, most: usize, now: Millis) -> rusqlite::Result<Vec<Taken>> {
     let mut find = db.prepare_cached(
-        "SELECT id, event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts \
-         FROM outbox WHERE tenant = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
+        "SELECT id, event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts, \
+         lease FROM outbox WHERE tenant = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
     )?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let rows = find.query_map([tenant.number(), now.0, most], |row| taken(row, tenant))?;
     let all = rows.collect::<Result<Vec<_>, _>>()?;
     let mut lease = db.prepare_cached(
-        "UPDATE outbox SET leased = 1, due = ?2, first_attempt = coalesce(first_attempt, ?3) \
-         WHERE id = ?1",
+        "UPDATE outbox SET leased = 1, lease = ?4, due = ?2, \
+         first_attempt = coalesce(first_attempt, ?3) WHERE id = ?1",
     )?;
     for taken in &all {
-        lease.execute([taken.row, now.plus(LEASE).0, now.0])?;
+        lease.execute([taken.row, now.plus(LEASE).0, now.0, taken.lease])?;
     }
     Ok(all)
 }
@@ -184,6 +190,7 @@ fn taken(row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Taken> {
         manifest: row.get(4)?,
         sequence: row.get(5)?,
         previous,
+        lease: row.get::<_, i64>(9)?.saturating_add(1),
     })
 }
 
@@ -228,6 +235,9 @@ fn settle(
     verdict: Verdict,
 ) -> rusqlite::Result<()> {
     log(db, taken, outcome)?;
+    if !is_still(db, taken)? {
+        return Ok(());
+    }
     let (tenant, now) = (taken.tenant.number(), outcome.at);
     match verdict {
         Verdict::Delivered => {
@@ -251,6 +261,12 @@ fn settle(
         Some(parcel) => outbox::release(db, parcel.0, now),
         None => Ok(()),
     }
+}
+
+/// Whether the event is still as it was taken, for the endpoint it was taken for.
+fn is_still(db: &Connection, taken: &Taken) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND lease = ?2)";
+    db.prepare_cached(sql)?.query_row([taken.row, taken.lease], |row| row.get(0))
 }
 
 fn log(db: &Connection, taken: &Taken, outcome: &Outcome) -> rusqlite::Result<()> {

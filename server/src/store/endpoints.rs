@@ -12,7 +12,7 @@ use crate::{
     clock::Millis,
     core::{
         AccountKey, Tenant,
-        webhooks::{DisabledBy, Endpoint, Kinds, Told},
+        webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, Told},
     },
 };
 
@@ -45,20 +45,14 @@ impl Store {
         self.call(move |db| set(db, &endpoint)).await
     }
 
-    /// Gives the tenant's endpoint a new secret; the one before signs beside it until then.
+    /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,
         secret: Secret,
-        old_until: Millis,
+        now: Millis,
     ) -> Result<(), StoreError> {
-        self.call(move |db| {
-            let sql = "UPDATE webhook_endpoints SET old_secret = secret, old_until = ?2, \
-                 secret = ?3 WHERE tenant = ?1";
-            let values = params![tenant.number(), old_until.0, secret.as_bytes()];
-            db.execute(sql, values).map(drop)
-        })
-        .await
+        self.call(move |db| rotate(db, tenant.number(), &secret, now)).await
     }
 
     /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
@@ -80,8 +74,10 @@ impl Store {
     pub async fn remove_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
         self.call(move |db| {
             disable(db, tenant.number(), DisabledBy::Operator)?;
-            let sql = "DELETE FROM webhook_endpoints WHERE tenant = ?1";
-            db.execute(sql, [tenant.number()]).map(drop)
+            take_back(db, tenant, None)?;
+            let tenant = [tenant.number()];
+            db.execute("DELETE FROM webhook_old_secrets WHERE tenant = ?1", tenant)?;
+            db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant).map(drop)
         })
         .await
     }
@@ -121,36 +117,73 @@ impl Store {
 /// The tenant's endpoint.
 pub(super) fn find(db: &Connection, tenant: Tenant) -> rusqlite::Result<Option<Endpoint>> {
     let mut find = db.prepare_cached(
-        "SELECT url, kinds, secret, old_secret, old_until, disabled_why, created_at \
-         FROM webhook_endpoints WHERE tenant = ?1",
+        "SELECT url, kinds, secret, disabled_why, created_at FROM webhook_endpoints \
+         WHERE tenant = ?1",
     )?;
-    find.query_row([tenant.number()], |row| read(row, tenant)).optional()
+    find.query_row([tenant.number()], |row| read(db, row, tenant)).optional()
+}
+
+fn old_secrets(db: &Connection, tenant: Tenant) -> rusqlite::Result<Vec<(Secret, Millis)>> {
+    let mut find = db.prepare_cached(
+        "SELECT secret, until FROM webhook_old_secrets WHERE tenant = ?1 ORDER BY id DESC",
+    )?;
+    let old = |row: &Row<'_>| Ok((secret(row, 0)?, Millis(row.get(1)?)));
+    find.query_map([tenant.number()], old)?.collect()
+}
+
+/// Keeps the secrets that still sign, as many as may.
+fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> rusqlite::Result<()> {
+    db.execute(
+        "INSERT INTO webhook_old_secrets (tenant, secret, until) \
+         SELECT tenant, secret, ?2 FROM webhook_endpoints WHERE tenant = ?1",
+        [tenant, now.plus(OLD_SECRET).0],
+    )?;
+    db.execute(
+        "DELETE FROM webhook_old_secrets WHERE tenant = ?1 AND (until <= ?2 OR id NOT IN \
+         (SELECT id FROM webhook_old_secrets WHERE tenant = ?1 ORDER BY id DESC LIMIT ?3))",
+        params![tenant, now.0, OLD_SECRETS],
+    )?;
+    let sql = "UPDATE webhook_endpoints SET secret = ?2 WHERE tenant = ?1";
+    db.execute(sql, params![tenant, secret.as_bytes()]).map(drop)
 }
 
 fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
+    let Endpoint { tenant, created_at: now, .. } = *endpoint;
+    if find(db, tenant)?.is_some_and(|before| before.url != endpoint.url) {
+        take_back(db, tenant, Some(now))?;
+    }
     db.execute(
         "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
          VALUES (?1, ?2, ?3, ?4, 1, ?5) ON CONFLICT (tenant) DO UPDATE \
          SET url = excluded.url, kinds = excluded.kinds, enabled = 1, disabled_why = NULL",
         params![
-            endpoint.tenant.number(),
+            tenant.number(),
             endpoint.url,
             endpoint.kinds.number(),
             endpoint.secret.as_bytes(),
-            endpoint.created_at.0
+            now.0
         ],
     )?;
-    find(db, endpoint.tenant)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+    find(db, tenant)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 
-/// Turns an endpoint off, and holds what would have been sent to it.
+/// Makes what is on its way to an endpoint count for nothing, since another takes its place; that
+/// one is sent what is still to be sent when `due` says so.
+fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> rusqlite::Result<()> {
+    let sql = "UPDATE outbox SET leased = 0, lease = lease + 1, due = iif(state = 1, ?2, due) \
+         WHERE tenant = ?1 AND leased = 1";
+    db.execute(sql, params![tenant.number(), due.map(|due| due.0)]).map(drop)
+}
+
+/// Turns an endpoint off, and holds what would have been sent to it. What is on its way stays leased:
+/// it may arrive yet.
 pub(super) fn disable(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<()> {
     db.execute(
         "UPDATE webhook_endpoints SET enabled = 0, disabled_why = ?2 WHERE tenant = ?1",
         params![tenant, by.code()],
     )?;
     db.execute(
-        "UPDATE outbox SET state = ?2, due = NULL, leased = 0 WHERE tenant = ?1 AND state IN (0, 1)",
+        "UPDATE outbox SET state = ?2, due = NULL WHERE tenant = ?1 AND state IN (0, 1)",
         params![tenant, HELD],
     )?;
     Ok(())
@@ -163,7 +196,7 @@ fn replay(db: &Connection, tenant: i64, what: Replay, now: Millis) -> rusqlite::
     };
     let sql = format!(
         "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \
-         leased = 0, attempts = 0, first_attempt = NULL WHERE tenant = ?1 AND {which} RETURNING parcel"
+         leased = 0, lease = lease + 1, attempts = 0, first_attempt = NULL WHERE tenant = ?1 AND {which} RETURNING parcel"
     );
     let mut update = db.prepare(&sql)?;
     let (event, since);
@@ -186,24 +219,21 @@ fn replay(db: &Connection, tenant: i64, what: Replay, now: Millis) -> rusqlite::
     Ok(parcels.len())
 }
 
-fn read(row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endpoint> {
-    let old_secret = row.get_ref(3)?.as_blob_or_null()?;
-    let old_secret = old_secret.map(|bytes| secret(bytes, 3)).transpose()?;
-    let old_until = row.get::<_, Option<i64>>(4)?.map(Millis);
-    let why = row.get_ref(5)?.as_str_or_null()?;
+fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endpoint> {
+    let why = row.get_ref(3)?.as_str_or_null()?;
     Ok(Endpoint {
         tenant,
         url: row.get(0)?,
         kinds: Kinds::of_number(row.get(1)?),
-        secret: secret(row.get_ref(2)?.as_blob()?, 2)?,
-        old: old_secret.zip(old_until),
+        secret: secret(row, 2)?,
+        old: old_secrets(db, tenant)?,
         disabled: why.map(|why| DisabledBy::of_code(why).unwrap_or(DisabledBy::Operator)),
-        created_at: Millis(row.get(6)?),
+        created_at: Millis(row.get(4)?),
     })
 }
 
-fn secret(bytes: &[u8], column: usize) -> rusqlite::Result<Secret> {
+fn secret(row: &Row<'_>, column: usize) -> rusqlite::Result<Secret> {
     let damaged =
         |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error));
-    Secret::from_bytes(bytes).map_err(damaged)
+    Secret::from_bytes(row.get_ref(column)?.as_blob()?).map_err(damaged)
 }

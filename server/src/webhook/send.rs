@@ -15,10 +15,12 @@ use crate::{
     service::Delivery,
 };
 
-/// How long an endpoint may take to answer.
+/// How long an endpoint may take until the head of its answer is there.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long its body is read thereafter; enough for 16 KiB.
+const READING: Duration = Duration::from_millis(500);
 /// How much of an answer is read.
 const MOST_READ: usize = 16 * 1_024;
 /// What endpoints see.
@@ -33,13 +35,12 @@ impl Sender {
     /// Sends a message; answers how many milliseconds it took, and what the endpoint said.
     pub(super) async fn send(&self, delivery: &Delivery) -> (i64, Result<Said, Undelivered>) {
         let start = stopwatch();
-        let attempt = tokio::time::timeout(PATIENCE, self.attempt(delivery)).await;
-        let said = attempt.unwrap_or(Err(Undelivered::TimedOut));
+        let said = said(self.attempt(delivery)).await;
         let taken = stopwatch().saturating_duration_since(start);
         (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), said)
     }
 
-    async fn attempt(&self, delivery: &Delivery) -> Result<Said, Undelivered> {
+    async fn attempt(&self, delivery: &Delivery) -> Result<reqwest::Response, Undelivered> {
         // The settings may have changed since the endpoint was set up.
         let reach = delivery.reach;
         let url = check_url(&delivery.url, reach).map_err(|_| Undelivered::NotAllowed)?;
@@ -48,11 +49,7 @@ impl Sender {
             request = request.header(*name, value);
         }
         let answer = request.body(delivery.body.clone()).send().await;
-        let mut answer = answer.map_err(|fault| reason(&fault))?;
-        let retry_after = answer.headers().get(RETRY_AFTER);
-        let retry_after = retry_after.and_then(|text| text.to_str().ok()).map(str::to_owned);
-        let status = answer.status().as_u16();
-        Ok(Said { status, retry_after, beginning: beginning(&mut answer).await })
+        answer.map_err(|fault| reason(&fault))
     }
 
     fn client(&self, reach: Reach) -> Result<reqwest::Client, Undelivered> {
@@ -67,6 +64,18 @@ impl Sender {
         clients.push((reach, client.clone()));
         Ok(client)
     }
+}
+
+/// What an endpoint says. The patience is for the head alone: with it the answer is there.
+async fn said(
+    attempt: impl Future<Output = Result<reqwest::Response, Undelivered>>,
+) -> Result<Said, Undelivered> {
+    let head = tokio::time::timeout(PATIENCE, attempt).await;
+    let mut answer = head.unwrap_or(Err(Undelivered::TimedOut))?;
+    let retry_after = answer.headers().get(RETRY_AFTER);
+    let retry_after = retry_after.and_then(|text| text.to_str().ok()).map(str::to_owned);
+    let status = answer.status().as_u16();
+    Ok(Said { status, retry_after, beginning: beginning(&mut answer).await })
 }
 
 /// Each message has a connection of its own: one that was kept could have been closed unseen, and
@@ -94,8 +103,7 @@ async fn beginning(answer: &mut reqwest::Response) -> Vec<u8> {
             read.extend_from_slice(&chunk);
         }
     };
-    // The rest of the patience is the caller's to measure; half a second is enough for 16 KiB.
-    let _cut = tokio::time::timeout(Duration::from_millis(500), reading).await;
+    let _cut = tokio::time::timeout(READING, reading).await;
     read.truncate(MOST_READ);
     read
 }
@@ -113,5 +121,32 @@ fn reason(fault: &reqwest::Error) -> Undelivered {
         Undelivered::TimedOut
     } else {
         Undelivered::Broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt, stream};
+
+    use super::*;
+
+    /// An answer whose head comes after so long, and whose body begins and never ends.
+    async fn lagging(head_after: Duration) -> Result<Said, Undelivered> {
+        said(async move {
+            tokio::time::sleep(head_after).await;
+            let start = stream::iter([Ok::<_, std::io::Error>("start")]);
+            let body = reqwest::Body::wrap_stream(start.chain(stream::pending()));
+            Ok(http::Response::builder().status(202).body(body).unwrap().into())
+        })
+        .await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_within_15_s_is_the_answer_though_its_body_lags() {
+        for millis in [0, 14_400, 14_600, 14_999] {
+            let said = lagging(Duration::from_millis(millis)).await.unwrap();
+            assert_eq!((said.status, said.beginning.as_slice()), (202, &b"start"[..]), "{millis}");
+        }
+        assert_eq!(lagging(Duration::from_millis(15_001)).await, Err(Undelivered::TimedOut));
     }
 }

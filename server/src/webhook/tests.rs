@@ -28,12 +28,12 @@ use crate::{
     clock::{Clock, ManualClock, Millis},
     core::{
         Countries, Tenant, sample,
-        webhooks::{IN_FLIGHT, Kinds, Reach, Standing},
+        webhooks::{DisabledBy, IN_FLIGHT, Kinds, Outcome, Reach, Said, Standing},
     },
     http::{Listener, Stop},
     ids::Ids,
     mock::MockServer,
-    service::{Caller, EndpointRequest, Endpoints, KeyIssuer, NewKeyRequest, Service},
+    service::{Caller, Delivery, EndpointRequest, Endpoints, KeyIssuer, NewKeyRequest, Service},
     store::{Replay, Store},
 };
 
@@ -95,6 +95,20 @@ impl House {
         let (url, kinds) = (url.to_owned(), Kinds::default());
         let request = EndpointRequest { tenant, url, kinds, reach: Reach::Everywhere };
         self.endpoints().set(request, START).await.unwrap();
+    }
+
+    /// The one delivery that is due.
+    async fn take(&self, tenant: Tenant) -> Delivery {
+        let mut taken = self.service.take_deliveries(tenant, 10).await.unwrap();
+        assert_eq!(taken.len(), 1);
+        taken.remove(0)
+    }
+
+    /// Writes down that a delivery was answered, now.
+    async fn answer(&self, delivery: Delivery, status: u16) {
+        let said = Ok(Said { status, retry_after: None, beginning: Vec::new() });
+        let outcome = Outcome { at: self.clock.now(), millis: 1, said };
+        self.service.settle_delivery(delivery, outcome).await.unwrap();
     }
 
     async fn create(&self, caller: &Caller, number: &str) {
@@ -380,4 +394,160 @@ async fn without_a_webhook_nothing_is_written_down() {
     house.create(&caller, "PARCEL-00001").await;
     house.subscribe(caller.key.tenant, "http://127.0.0.1:9/").await;
     assert!(house.standings(caller.key.tenant).is_empty());
+}
+
+const OLD: &str = "http://127.0.0.1:9/old";
+const NEW: &str = "http://127.0.0.1:9/new";
+
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Put,
+    PutWhileOff,
+    RemoveAndSet,
+    RemoveAndSetTheSame,
+}
+
+impl House {
+    async fn change(&self, tenant: Tenant, how: Change) {
+        match how {
+            Change::Put => {}
+            Change::PutWhileOff => drop(self.endpoints().disable(tenant).await.unwrap()),
+            Change::RemoveAndSet | Change::RemoveAndSetTheSame => {
+                drop(self.endpoints().remove(tenant).await.unwrap());
+            }
+        }
+        let same = matches!(how, Change::RemoveAndSetTheSame);
+        self.subscribe(tenant, if same { OLD } else { NEW }).await;
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_of_a_webhook_that_was_replaced_is_logged_and_changes_nothing() {
+    use Change::{Put, PutWhileOff, RemoveAndSet, RemoveAndSetTheSame};
+    for how in [Put, PutWhileOff, RemoveAndSet, RemoveAndSetTheSame] {
+        for (failed_before, status) in [(0, 410), (0, 500), (2, 500), (0, 200)] {
+            let house = House::new().await;
+            let caller = house.caller("shop", Environment::Sandbox).await;
+            let tenant = caller.key.tenant;
+            house.subscribe(tenant, OLD).await;
+            house.endpoints().test(tenant, START).await.unwrap();
+            for _ in 0..failed_before {
+                let delivery = house.take(tenant).await;
+                house.answer(delivery, 500).await;
+                house.clock.set(house.service.next_delivery().unwrap().unwrap());
+            }
+            let late = house.take(tenant).await;
+            house.change(tenant, how).await;
+            let case = format!("{how:?}, {status} after {failed_before}");
+            let before = house.standings(tenant);
+            house.answer(late, status).await;
+            assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{case}");
+            assert_eq!(house.standings(tenant), before, "{case}");
+            let log = house.service.store().deliveries(tenant, 1).unwrap();
+            assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
+            if !matches!(how, Put) {
+                house.endpoints().replay(tenant, Replay::MissedSince(START), START).await.unwrap();
+            }
+            house.clock.set(house.clock.now().plus(Millis::MINUTE));
+            let next = house.take(tenant).await;
+            assert_eq!(next.url == NEW, !matches!(how, RemoveAndSetTheSame), "{case}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_counts_while_its_webhook_is_the_same() {
+    let house = House::new().await;
+    let caller = house.subscriber("shop", OLD).await;
+    let tenant = caller.key.tenant;
+    house.endpoints().test(tenant, START).await.unwrap();
+    let delivery = house.take(tenant).await;
+    house.subscribe(tenant, OLD).await;
+    house.endpoints().disable(tenant).await.unwrap();
+    house.answer(delivery, 200).await;
+    assert_eq!(house.standings(tenant), [Standing::Delivered], "held meanwhile, it arrived");
+    house.endpoints().enable(tenant).await.unwrap();
+    house.endpoints().test(tenant, START).await.unwrap();
+    let delivery = house.take(tenant).await;
+    house.endpoints().rotate_secret(tenant, START).await.unwrap();
+    house.answer(delivery, 410).await;
+    let disabled = house.endpoints().find(tenant).unwrap().disabled;
+    assert_eq!(disabled, Some(DisabledBy::Gone));
+}
+
+#[tokio::test]
+async fn an_attempt_from_before_a_replay_does_not_settle_it() {
+    for status in [200, 410, 500] {
+        for taken_again in [true, false] {
+            let house = House::new().await;
+            let caller = house.subscriber("shop", OLD).await;
+            let tenant = caller.key.tenant;
+            let event = house.endpoints().test(tenant, START).await.unwrap();
+            let late = house.take(tenant).await;
+            house.endpoints().disable(tenant).await.unwrap();
+            house.endpoints().enable(tenant).await.unwrap();
+            house.endpoints().replay(tenant, Replay::One(event), START).await.unwrap();
+            let again = if taken_again { Some(house.take(tenant).await) } else { None };
+            let due = house.service.next_delivery().unwrap();
+            house.answer(late, status).await;
+            assert_eq!(house.service.next_delivery().unwrap(), due, "{status} {taken_again}");
+            assert_eq!(house.standings(tenant), [Standing::Ready], "{status} {taken_again}");
+            assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{status}");
+            let again = match again {
+                Some(again) => again,
+                None => house.take(tenant).await,
+            };
+            house.answer(again, 200).await;
+            assert_eq!(house.standings(tenant), [Standing::Delivered], "{status} {taken_again}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
+    const HOUR: i64 = Millis::HOUR;
+    let house = House::new().await;
+    let receiver = house.receiver(|_| 200).await;
+    let caller = house.subscriber("shop", &receiver.url).await;
+    let tenant = caller.key.tenant;
+    let mut secrets = vec![house.endpoints().find(tenant).unwrap().secret];
+    for replaced in [0, HOUR, 2 * HOUR] {
+        secrets.push(house.endpoints().rotate_secret(tenant, START.plus(replaced)).await.unwrap());
+    }
+    let day = Millis::DAY;
+    let table = [
+        (3 * HOUR, [true, true, true, true]),
+        (day - 1, [true, true, true, true]),
+        (day, [false, true, true, true]),
+        (day + HOUR, [false, false, true, true]),
+        (day + 2 * HOUR, [false, false, false, true]),
+    ];
+    for (after, expected) in table {
+        house.clock.set(START.plus(after));
+        house.endpoints().test(tenant, house.clock.now()).await.unwrap();
+        house.deliver_all().await;
+        let (at, headers, body) = receiver.seen().pop().unwrap();
+        let signed = secrets.iter().map(|secret| {
+            let webhook = Webhook::new([secret.clone()]).unwrap();
+            webhook.verify_at(&headers, &body, at.to_utc()).is_ok()
+        });
+        assert_eq!(signed.collect::<Vec<_>>(), expected, "{after}");
+    }
+    house.endpoints().remove(tenant).await.unwrap();
+    house.subscribe(tenant, &receiver.url).await;
+    assert!(house.endpoints().find(tenant).unwrap().old.is_empty());
+}
+
+#[tokio::test]
+async fn no_more_secrets_sign_than_a_receiver_looks_at() {
+    let house = House::new().await;
+    let caller = house.subscriber("shop", OLD).await;
+    let tenant = caller.key.tenant;
+    for _ in 0..20 {
+        house.endpoints().rotate_secret(tenant, START).await.unwrap();
+    }
+    house.endpoints().test(tenant, START).await.unwrap();
+    let delivery = house.take(tenant).await;
+    let (_, signatures) = &delivery.headers[2];
+    assert_eq!(signatures.split(' ').count(), 16);
 }

@@ -20,8 +20,8 @@ pub struct Endpoint {
     pub kinds: Kinds,
     /// What signs.
     pub secret: Secret,
-    /// What signs beside it, and until when.
-    pub old: Option<(Secret, Millis)>,
+    /// What signs beside it, each until when; the latest first.
+    pub old: Vec<(Secret, Millis)>,
     /// Why nothing is sent to it, when nothing is.
     pub disabled: Option<DisabledBy>,
     /// When it was set up.
@@ -58,7 +58,7 @@ impl DisabledBy {
 impl Endpoint {
     /// The signatures of a message, one for each secret in force.
     pub fn sign(&self, id: &str, now: Millis, body: &[u8]) -> String {
-        let old = self.old.as_ref().filter(|(_, until)| now < *until).map(|(secret, _)| secret);
+        let old = self.old.iter().filter(|(_, until)| now < *until).map(|(secret, _)| secret);
         let secrets = std::iter::once(&self.secret).chain(old);
         let all: Vec<_> = secrets.map(|secret| secret.sign(id, now.second(), body)).collect();
         all.join(" ")
@@ -117,6 +117,8 @@ pub struct Taken {
     pub sequence: Option<u32>,
     /// The state before.
     pub previous: Option<State>,
+    /// What tells this taking from others.
+    pub lease: i64,
 }
 
 /// An event of the outbox, and what became of it.

@@ -20,6 +20,9 @@ use crate::clock::Millis;
 /// How long a replaced secret signs beside the new one.
 pub const OLD_SECRET: i64 = Millis::DAY;
 
+/// At most so many replaced secrets sign: the SDK looks at sixteen signatures.
+pub const OLD_SECRETS: u32 = 15;
+
 /// How long events and the log of their deliveries are kept.
 pub const KEPT: i64 = 30 * Millis::DAY;
 

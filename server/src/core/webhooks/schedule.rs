@@ -1,5 +1,7 @@
 //! When a delivery is tried again, and when it is given up (docs/api.md, Webhooks).
 
+use std::num::IntErrorKind;
+
 use parcelo::Environment;
 use sha2::{Digest, Sha256};
 use ulid::Ulid;
@@ -146,9 +148,11 @@ fn asked_for(outcome: &Outcome) -> i64 {
     let Some(text) = said.retry_after.as_deref().filter(|_| LATER.contains(&said.status)) else {
         return 0;
     };
-    let pause = match text.trim().parse::<u32>() {
+    let text = text.trim();
+    let pause = match text.parse::<u32>() {
         Ok(seconds) => i64::from(seconds) * Millis::SECOND,
-        Err(_) => match httpdate::parse_http_date(text.trim()) {
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => LONGEST,
+        Err(_) => match httpdate::parse_http_date(text) {
             Ok(date) => Millis::from(chrono::DateTime::from(date)).0 - outcome.at.0,
             Err(_) => 0,
         },
@@ -250,6 +254,9 @@ mod tests {
             (429, " 120 ", 120_000),
             (503, "Sat, 10 Jan 2026 15:06:00 GMT", 60_000),
             (503, "4294967295", LONGEST),
+            (503, "4294967296", LONGEST),
+            (429, "99999999999999999999999", LONGEST),
+            (503, "", own),
             (503, "1", own),
             (503, "-1", own),
             (503, "Sat, 10 Jan 1970 15:06:00 GMT", own),

@@ -180,7 +180,7 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
 
 impl Hook {
     fn of(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
-        let old = endpoint.old.as_ref().map(|(_, until)| *until).filter(|until| now < *until);
+        let old = endpoint.old.first().map(|(_, until)| *until).filter(|until| now < *until);
         Self {
             disabled: endpoint.disabled.map(|by| why(by, language)),
             created: Moment::of(endpoint.created_at),
