@@ -11,7 +11,7 @@ use ulid::Ulid;
 use super::{
     frame::{Frame, Moment, Section, again, page},
     member::{Fields, Member, Posted},
-    notes::{Once, Said},
+    notes::{Once, Place, Said},
 };
 use crate::{
     clock::Millis,
@@ -109,15 +109,15 @@ pub(super) async fn set(
     Posted { member, fields }: Posted,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
-    let tenant = member.tenant(environment);
+    let (tenant, place) = (member.tenant(environment), Place::Webhook(environment));
     let before = find(&api, tenant)?;
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let reach = Reach::of(environment, api.service.settings().webhooks_allow_private);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
     match api.service.endpoints().set(request.clone(), now).await {
-        Ok(endpoint) if before.is_none() => show_secret(&member, &endpoint.secret, now),
-        Ok(_) => member.visit.desk.say(&member.token, Said::WebhookSet),
+        Ok(endpoint) if before.is_none() => member.leave(place, once(&endpoint.secret), now),
+        Ok(_) => member.leave(place, Said::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(fault(bad, member.language()));
             let draft = Draft { environment, url: request.url, kinds, fault };
@@ -148,12 +148,12 @@ pub(super) async fn act(
         }
         "rotate" => {
             let secret = endpoints.rotate_secret(tenant, now).await.map_err(refused)?;
-            show_secret(&member, &secret, now);
+            member.leave(Place::Webhook(environment), once(&secret), now);
             return Ok(back(environment));
         }
         _ => return Err(ErrorCode::NotFound.into()),
     };
-    member.visit.desk.say(&member.token, said.map_err(refused)?);
+    member.leave(Place::Webhook(environment), said.map_err(refused)?, now);
     Ok(back(environment))
 }
 
@@ -164,10 +164,12 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
     let hook = find(api, tenant)?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
     let logged = api.service.store().deliveries(tenant, SHOWN)?;
+    let mut notes = member.take(Place::Webhook(environment), now);
     let was_missed = |event: &Logged| matches!(event.standing, Standing::Failed | Standing::Held);
     Ok(Webhook {
-        fresh: member.visit.desk.once(&member.token, Section::Webhooks, now),
-        frame: member.frame(Section::Webhooks),
+        // Of two the newer one signs.
+        fresh: notes.secrets.pop(),
+        frame: member.frame(Section::Webhooks).saying(notes.said),
         environment,
         hook: hook.map(|hook| Hook::of(&hook, now, language)),
         url,
@@ -252,10 +254,8 @@ fn replay(event: &str) -> Option<Replay> {
     event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(Replay::One)
 }
 
-fn show_secret(member: &Member, secret: &Secret, at: Millis) {
-    let secret = secret.expose().clone();
-    let once = Once { section: Section::Webhooks, of: String::new(), secret, at };
-    member.visit.desk.show(&member.token, once);
+fn once(secret: &Secret) -> Once {
+    Once { of: String::new(), secret: secret.expose().clone() }
 }
 
 /// Why there was no answer; the log has it in English.

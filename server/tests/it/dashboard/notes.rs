@@ -1,0 +1,83 @@
+//! What a page says of what was just done: to whoever did it, on the page it was made for, once.
+
+use parcelo::Environment;
+
+use super::house::{House, Visitor};
+
+const HOOK: &str = "https://shop.example/hook";
+
+/// The secrets that a page shows.
+fn secrets(html: &str) -> Vec<String> {
+    let parts = html.split("<p class=\"secret\"").skip(1);
+    let texts = parts.map(|part| part.split_once('>').unwrap().1.split('<').next().unwrap());
+    texts.map(str::to_owned).collect()
+}
+
+async fn make_key(member: &Visitor, name: &str) {
+    let fields = [("name", name), ("environment", "sandbox"), ("countries", "all")];
+    assert_eq!(member.post("/dashboard/keys", &fields).await.status, 303);
+}
+
+async fn set(member: &Visitor, environment: &str) {
+    let path = format!("/dashboard/webhooks/{environment}");
+    assert_eq!(member.post(&path, &[("url", HOOK)]).await.status, 303);
+}
+
+#[tokio::test]
+async fn an_environments_secret_is_not_shown_in_the_other() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    set(&member, "production").await;
+    assert!(secrets(&member.page("/dashboard/webhooks/sandbox").await).is_empty());
+    set(&member, "sandbox").await;
+    let shown = async |environment: Environment| {
+        let page = format!("/dashboard/webhooks/{}", environment.code());
+        let tenant = house.key("default", environment).await.key.tenant;
+        let kept = house.service.store().endpoint(tenant).unwrap().unwrap().secret;
+        assert_eq!(secrets(&member.page(&page).await), [kept.expose().as_str()], "{page}");
+    };
+    shown(Environment::Production).await;
+    shown(Environment::Sandbox).await;
+}
+
+#[tokio::test]
+async fn two_keys_made_before_the_page_is_seen_are_both_shown() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    make_key(&member, "First").await;
+    make_key(&member, "Second").await;
+    let html = member.page("/dashboard/keys").await;
+    let shown = secrets(&html);
+    assert!(shown.len() == 2 && shown[0] != shown[1], "{html}");
+    assert!(html.contains("Your new key: First") && html.contains("Your new key: Second"));
+    assert_eq!(html.matches("id=\"secret\"").count(), 1, "an id stands once in a page");
+    assert!(secrets(&member.page("/dashboard/keys").await).is_empty());
+}
+
+#[tokio::test]
+async fn a_request_for_the_head_alone_takes_no_secret() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    make_key(&member, "Shop").await;
+    set(&member, "sandbox").await;
+    for page in ["/dashboard/keys", "/dashboard/webhooks/sandbox"] {
+        let head = crate::api::send(member.request("HEAD", page)).await;
+        assert_eq!(head.status, 200, "{page}");
+        assert_eq!(secrets(&member.page(page).await).len(), 1, "{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_notice_is_said_on_the_page_it_was_made_for() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    set(&member, "sandbox").await;
+    member.post("/dashboard/webhooks/sandbox/disable", &[]).await;
+    for page in ["/dashboard", "/dashboard/keys", "/dashboard/webhooks/production"] {
+        assert!(!member.page(page).await.contains("role=\"status\""), "{page}");
+    }
+    let html = member.page("/dashboard/webhooks/sandbox").await;
+    assert!(html.contains("The webhook is turned off."), "{html}");
+    let html = member.page("/dashboard/webhooks/sandbox").await;
+    assert!(!html.contains("role=\"status\""), "said once");
+}
