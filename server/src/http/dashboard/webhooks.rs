@@ -184,7 +184,7 @@ impl Hook {
     fn of(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
         let old = endpoint.old.first().map(|(_, until)| *until).filter(|until| now < *until);
         Self {
-            disabled: endpoint.disabled.map(|by| why(by, language)),
+            disabled: endpoint.disabled.map(|by| why(by, endpoint.tenant.environment, language)),
             created: Moment::of(endpoint.created_at),
             old_until: old.map(Moment::of),
         }
@@ -276,17 +276,23 @@ fn undelivered(error: &str, language: Language) -> String {
     known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
 }
 
-fn why(by: DisabledBy, language: Language) -> &'static str {
+fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
     match by {
         DisabledBy::Operator => language.pick("Somebody turned it off.", "Alguien lo desactivó."),
         DisabledBy::Gone => language.pick(
             "The receiver answered that it is gone (410). Check the address, then turn it on.",
             "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
         ),
-        DisabledBy::Failures => language.pick(
-            "An event could not be delivered for three days. Mend the receiver, then turn it on.",
-            "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
-        ),
+        DisabledBy::Failures => match environment {
+            Environment::Production => language.pick(
+                "An event could not be delivered for three days. Mend the receiver, then turn it on.",
+                "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
+            ),
+            Environment::Sandbox => language.pick(
+                "An event could not be delivered for about a minute. Mend the receiver, then turn it on.",
+                "Un evento no se pudo entregar durante un minuto. Repare el receptor y actívelo.",
+            ),
+        },
     }
 }
 

@@ -96,6 +96,7 @@ async fn a_shops_first_day_in_a_browser() {
 
     // A new secret: what comes next is signed with both.
     browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+    browser.click("details:has(form[action$='/rotate']) summary").await;
     browser.press("form[action$='/rotate'] button").await;
     let rotated = browser.text("#secret").await;
     assert_ne!(rotated, secret);

@@ -81,3 +81,56 @@ async fn a_notice_is_said_on_the_page_it_was_made_for() {
     let html = member.page("/dashboard/webhooks/sandbox").await;
     assert!(!html.contains("role=\"status\""), "said once");
 }
+
+#[tokio::test]
+async fn of_many_who_set_a_webhook_up_at_once_one_is_shown_the_secret() {
+    let house = House::new().await;
+    let mut members = Vec::new();
+    for _ in 0..4 {
+        members.push(house.member("default").await);
+    }
+    let [a, b, c, d] = &members[..] else { panic!("four") };
+    tokio::join!(set(a, "sandbox"), set(b, "sandbox"), set(c, "sandbox"), set(d, "sandbox"));
+    let mut shown = Vec::new();
+    for member in &members {
+        let html = member.page("/dashboard/webhooks/sandbox").await;
+        assert!(html.contains("class=\"secret\"") != html.contains("The webhook is saved"));
+        shown.append(&mut secrets(&html));
+    }
+    assert_eq!(shown.len(), 1);
+}
+
+#[tokio::test]
+async fn a_new_secret_is_made_after_a_word_on_what_it_does() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    set(&member, "sandbox").await;
+    let html = member.page("/dashboard/webhooks/sandbox").await;
+    let (before, _) = html.split_once("/rotate\"").unwrap();
+    let (_, folded) = before.rsplit_once("<details>").expect("the form is folded away");
+    assert!(!folded.contains("</details>"), "{folded}");
+    assert!(folded.contains("signs beside it for 24 hours"), "{folded}");
+}
+
+#[tokio::test]
+async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
+    use parcelo_server::core::webhooks::DisabledBy;
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let table = [
+        (Environment::Production, "for three days", "durante tres días"),
+        (Environment::Sandbox, "for about a minute", "durante un minuto"),
+    ];
+    for (environment, english, spanish) in table {
+        let tenant = house.key("default", environment).await.key.tenant;
+        set(&member, environment.code()).await;
+        let store = house.service.store();
+        store.disable_endpoint(tenant, DisabledBy::Failures).await.unwrap();
+        let page = format!("/dashboard/webhooks/{}", environment.code());
+        for (language, words) in [("en", english), ("es", spanish)] {
+            member.language = language;
+            let html = member.page(&page).await;
+            assert!(html.contains(words), "{page}: {html}");
+        }
+    }
+}
