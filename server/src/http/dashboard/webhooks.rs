@@ -110,14 +110,13 @@ pub(super) async fn set(
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let (tenant, place) = (member.tenant(environment), Place::Webhook(environment));
-    let before = find(&api, tenant)?;
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let reach = Reach::of(environment, api.service.settings().webhooks_allow_private);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
-    match api.service.endpoints().set(request.clone(), now).await {
-        Ok(endpoint) if before.is_none() => member.leave(place, once(&endpoint.secret), now),
-        Ok(_) => member.leave(place, Said::WebhookSet, now),
+    match api.service.endpoints().set_up(request.clone(), now).await {
+        Ok((endpoint, true)) => member.leave(place, once(&endpoint.secret), now),
+        Ok((_, false)) => member.leave(place, Said::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(fault(bad, member.language()));
             let draft = Draft { environment, url: request.url, kinds, fault };

@@ -13,7 +13,7 @@ use crate::{
 const PHONE: Window = Window { width: 390, height: 844, dark: false };
 
 /// The password that the server printed.
-fn password(house: &House) -> String {
+pub(super) fn password(house: &House) -> String {
     let said = house.output();
     said.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned()
 }
