@@ -4,7 +4,10 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment, rules::Destinations};
+use parcelo::{
+    CountryCode, Environment,
+    rules::{self, Destinations},
+};
 use url::Url;
 
 use super::{accounts::Accounts, backup::Backup, tokens::Tokens, webhook_args::Webhooks};
@@ -384,12 +387,7 @@ fn day(text: &str) -> Result<Millis, String> {
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {
-    let length = text.trim().chars().count();
-    if (1..=100).contains(&length) {
-        Ok(text.trim().to_owned())
-    } else {
-        Err("a name has 1-100 characters".to_owned())
-    }
+    rules::check_name(text).map_err(|fault| fault.message)
 }
 
 #[cfg(test)]
@@ -411,5 +409,13 @@ mod tests {
         assert_eq!(database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
         assert!(database("sqlite://").is_err());
         assert!(database("postgres://x").is_err() && database("sqlite:").is_err());
+    }
+
+    #[test]
+    fn a_name_is_seen_as_it_is() {
+        assert_eq!(name(" Shop "), Ok("Shop".to_owned()));
+        for bad in ["", "  ", "\u{200B}", "a\u{202E}b", "a\nkey_2 forged", "a\u{1b}[31m"] {
+            assert!(name(bad).is_err(), "{bad:?}");
+        }
     }
 }

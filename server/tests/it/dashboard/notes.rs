@@ -142,3 +142,19 @@ async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_name_that_hides_something_is_refused() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let hidden = ["a\0b", "a\u{1b}[31mb", "a\nkey_2 forged", "a\u{202E}b", "\u{3164}", "a\u{200B}"];
+    for name in hidden {
+        for (language, words) in [("en", "cannot be seen"), ("es", "no se ve")] {
+            member.language = language;
+            let answer = member.post("/dashboard/keys", &[("name", name)]).await;
+            assert_eq!(answer.status, 400, "{name:?}");
+            assert!(answer.text().contains(words), "{name:?}: {}", answer.text());
+        }
+    }
+    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+}
