@@ -329,7 +329,7 @@ pub(super) enum CountryOrAll {
     One(CountryCode),
 }
 
-fn database(text: &str) -> Result<Database, String> {
+pub(super) fn database(text: &str) -> Result<Database, String> {
     match text.strip_prefix("sqlite:") {
         Some(":memory:") => Ok(Database::Memory),
         Some(file) if !matches!(file, "" | "//") => {

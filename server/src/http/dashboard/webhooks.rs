@@ -301,6 +301,10 @@ fn fault(bad: BadTarget, language: Language) -> &'static str {
             "An address has at most 500 characters.",
             "Una dirección tiene como máximo 500 caracteres.",
         ),
+        BadTarget::Hidden => language.pick(
+            "The address holds a character that cannot be seen: type it again without it.",
+            "La dirección tiene un carácter que no se ve: escríbala de nuevo sin él.",
+        ),
         BadTarget::Malformed => language.pick(
             "Write a whole address, such as https://shop.example/parcelo.",
             "Escriba una dirección completa, como https://shop.example/parcelo.",

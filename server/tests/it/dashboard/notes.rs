@@ -158,3 +158,17 @@ async fn a_name_that_hides_something_is_refused() {
     }
     assert_eq!(house.service.store().keys().unwrap().len(), 0);
 }
+
+#[tokio::test]
+async fn a_webhooks_address_that_hides_something_is_refused() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    for url in ["https://shop.example/\thook", "https://shop.example/\u{202E}kooh"] {
+        for (language, words) in [("en", "cannot be seen"), ("es", "no se ve")] {
+            member.language = language;
+            let answer = member.post("/dashboard/webhooks/production", &[("url", url)]).await;
+            assert_eq!(answer.status, 400, "{url:?}");
+            assert!(answer.text().contains(words), "{url:?}: {}", answer.text());
+        }
+    }
+}
