@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use parcelo::{
-    CountryCode, Environment,
+    CountryCode, Environment, FaultCode,
     rules::{self, Destinations},
 };
 use url::Url;
@@ -387,7 +387,10 @@ fn day(text: &str) -> Result<Millis, String> {
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {
-    rules::check_name(text).map_err(|fault| fault.message)
+    rules::check_name(text).map_err(|fault| match fault.code {
+        FaultCode::InvalidFormat => fault.message,
+        _ => "a name has 1-100 characters".to_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ pub(super) struct Backup {
 
 /// A file, also where it is written as `--database` has it.
 fn target(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        return Err("the file to write has a name".to_owned());
+    }
     if !text.starts_with("sqlite:") {
         return Ok(text.into());
     }
@@ -61,6 +64,8 @@ mod tests {
         for (text, file) in table {
             assert_eq!(target(text), Ok(file.into()), "{text}");
         }
-        assert!(target("sqlite::memory:").is_err() && target("sqlite:").is_err());
+        for bad in ["", "sqlite:", "sqlite::memory:"] {
+            assert!(target(bad).is_err(), "{bad}");
+        }
     }
 }

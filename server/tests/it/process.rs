@@ -177,7 +177,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 13] = [
+    let table: [(&[&str], &str); 16] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
@@ -200,6 +200,9 @@ async fn wrong_arguments_say_what_would_be_right() {
         (&["serve", "--labels-host", "https://labels.example/?a=b"], "https://"),
         (&["serve", "--labels-host", "https://labels.example/api/v1/tracking"], "outside /api"),
         (&["serve", "--sandbox-rate-limit", "0"], "1.."),
+        (&["tokens", "create", "--name", "a\u{202E}b"], "cannot be seen"),
+        (&["accounts", "create", "a\u{200B}"], "cannot be seen"),
+        (&["backup", "sqlite::memory:"], "to a file"),
     ];
     for (arguments, hint) in table {
         let output = Command::new(BINARY).args(arguments).env_clear().output().unwrap();
