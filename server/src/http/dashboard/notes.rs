@@ -191,8 +191,8 @@ mod tests {
         desk.leave(Note { session, place, at, what: what.into() });
     }
 
-    fn once(secret: impl ToString) -> Once {
-        Once { of: "Shop".to_owned(), secret: secret.to_string() }
+    fn once(secret: &str) -> Once {
+        Once { of: "Shop".to_owned(), secret: secret.to_owned() }
     }
 
     fn secrets(desk: &Desk, session: &str, place: Place, now: i64) -> Vec<String> {
@@ -234,7 +234,7 @@ mod tests {
     fn of_too_many_notes_the_oldest_alone_is_lost() {
         let desk = Desk::default();
         for secret in 0..=MOST {
-            leave(&desk, "mine", Place::Keys, once(secret));
+            leave(&desk, "mine", Place::Keys, once(&secret.to_string()));
         }
         let kept = secrets(&desk, "mine", Place::Keys, 0);
         assert_eq!(kept, (1..=MOST).map(|secret| secret.to_string()).collect::<Vec<_>>());
