@@ -55,10 +55,10 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
 fn standstills() -> Arc<AtomicUsize> {
     const BEAT: Duration = Duration::from_millis(10);
     let counted = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::downgrade(&counted);
+    let weak = Arc::downgrade(&counted);
     tokio::spawn(async move {
         let mut last = now();
-        while let Some(counter) = counter.upgrade() {
+        while let Some(counter) = weak.upgrade() {
             tokio::time::sleep(BEAT).await;
             counter.fetch_add(usize::from(last.elapsed() > 4 * BEAT), Ordering::Relaxed);
             last = now();
