@@ -34,7 +34,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = error.code().unwrap_or_else(|| code_of(error.kind()));
-        let message = Said { en: error.message(Language::En), es: error.message(Language::Es) };
+        let message = message_of(&error);
         let failure = Self::new(exit_of(&error), code, message).with(|facts| {
             facts.items = error.body().map(items_of).unwrap_or_default();
             // What is told of a parcel is not told again of its place in the request.
@@ -54,6 +54,19 @@ impl From<Error> for Failure {
     }
 }
 
+/// What the library says, and of a file the reason too, which it keeps apart.
+fn message_of(error: &Error) -> Said {
+    let said = |language| error.message(language);
+    let cause = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::File);
+    match cause {
+        Some(why) => {
+            let whole = |language| format!("{}: {why}.", said(language).trim_end_matches('.'));
+            Said { en: whole(Language::En), es: whole(Language::Es) }
+        }
+        None => Said { en: said(Language::En), es: said(Language::Es) },
+    }
+}
+
 /// Rounded up: who comes back earlier is refused again.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
@@ -62,6 +75,9 @@ fn whole_seconds(wait: Duration) -> u64 {
 fn exit_of(error: &Error) -> Exit {
     if error.may_have_executed() {
         return Exit::OutcomeUnknown;
+    }
+    if error.known_code() == Some(ErrorCode::MethodNotAllowed) {
+        return Exit::Usage;
     }
     match error.kind() {
         ErrorKind::Validation => Exit::Validation,

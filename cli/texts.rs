@@ -199,6 +199,7 @@ texts! {
     CHECK_KEY = "Check PARCELO_API_KEY and the address: sandbox keys (pk_test_) belong to the sandbox's address, live keys (pk_live_) to production's.", "Revise PARCELO_API_KEY y la dirección: las claves de prueba (pk_test_) son para la dirección del entorno de pruebas y las de producción (pk_live_) para la de producción.";
     CHECK_COUNTRIES = "Use a key that may ship to this country; parcelo health shows what this one may do.", "Use una clave que pueda enviar a ese país; parcelo health muestra lo que puede hacer esta.";
     CHECK_NUMBER = "Check the number; a key sees the parcels of its own account and environment only.", "Revise el número; una clave solo ve los paquetes de su propia cuenta y entorno.";
+    CHECK_CALL = "Check the method and the path.", "Revise el método y la ruta.";
     CHECK_ADDRESS = "Check the address in PARCELO_BASE_URL or --base-url.", "Revise la dirección en PARCELO_BASE_URL o --base-url.";
     CHECK_MANIFEST = "Check the id; a key sees the manifests of its own account and environment only.", "Revise el identificador; una clave solo ve los manifiestos de su propia cuenta y entorno.";
     NOT_VOIDABLE = "An order can be voided until its parcel is in a manifest or a carrier has it.", "Un pedido se puede anular hasta que su paquete esté en un manifiesto o lo tenga un transportista.";

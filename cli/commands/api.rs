@@ -1,11 +1,11 @@
 //! `api`: a call by method and path, for what has no command of its own.
 
 use bytes::Bytes;
-use parcelo::Client;
+use parcelo::{Client, ErrorCode};
 
 use super::service;
 use crate::{
-    failure::Failure,
+    failure::{Exit, Failure},
     output,
     results::{Done, Results},
     resume::Resume,
@@ -20,10 +20,17 @@ pub(crate) struct Request {
     pub(crate) body: Option<Bytes>,
 }
 
+/// What the user called is more often wrong than where the service is.
+fn unknown_call(failure: Failure) -> Failure {
+    let is_unknown = failure.exit == Exit::Usage || failure.code == ErrorCode::NotFound.code();
+    if is_unknown { failure.hint(texts::CHECK_CALL) } else { failure }
+}
+
 pub(super) async fn call(client: &Client, request: Request) -> Result<Done, Failure> {
     let Request { method, path, body } = request;
     let resume = if method == "GET" { Resume::Reads } else { Resume::SameRequest };
-    let answer = service::answer(client.raw(&method, &path, body), resume).await?.into_inner();
+    let answer = service::answer(client.raw(&method, &path, body), resume).await;
+    let answer = answer.map_err(unknown_call)?.into_inner();
     let kind = answer.content_type.as_deref().unwrap_or_default();
     let is_text = kind.starts_with("text/") || kind.contains("json");
     if !is_text && output::is_terminal() {

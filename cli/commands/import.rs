@@ -1,13 +1,16 @@
 //! `order import`: the orders of a file, each with its label, as fast as the key's rate limit allows.
 //! Killed at any moment, it goes on with `--resume`, and no row becomes two parcels.
 
-use std::{collections::BTreeMap, fs, io, time::Duration};
+use std::{collections::BTreeMap, io, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use parcelo::{Client, Environment};
 use tokio::sync::mpsc;
 
-use super::import_row::{Desk, Turn};
+use super::{
+    import_row::{Desk, Turn},
+    label,
+};
 use crate::{
     failure::{Exit, Failure},
     import::{
@@ -34,8 +37,7 @@ pub(super) async fn import(client: &Client, plan: &Plan, voice: Voice) -> Result
     let content = Content::of(&plan.source)?;
     let environment = Some(client.environment());
     let survey = surveyed(&content, environment)?;
-    fs::create_dir_all(&plan.labels)
-        .map_err(|why| Failure::unwritable(&plan.labels.to_string_lossy(), &why))?;
+    label::make_directory(&plan.labels)?;
     let rows = Rows::of(&content, environment)?;
     let strict = plan.mode == Mode::AllOrNothing && survey.faulty > 0;
     if strict || survey.faulty == survey.rows {

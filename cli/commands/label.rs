@@ -1,7 +1,7 @@
 //! `label`: label files in a directory or on standard output, what is known about a label, and a
 //! label made anew.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use parcelo::{Client, LabelFormat, LabelStatus, Outcome, ReprintRequest, TrackingNumber};
 
@@ -16,6 +16,16 @@ use crate::{
     texts,
 };
 
+/// Makes the directory that files are saved in, unless it is there.
+pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|why| {
+        // It is there then, as something else.
+        let is_file = why.kind() == io::ErrorKind::AlreadyExists;
+        let why = if is_file { io::ErrorKind::NotADirectory.into() } else { why };
+        Failure::unwritable(&directory.to_string_lossy(), &why)
+    })
+}
+
 pub(super) async fn get(
     client: &Client,
     numbers: &[TrackingNumber],
@@ -24,8 +34,7 @@ pub(super) async fn get(
 ) -> Result<Done, Failure> {
     let (results, failure) = match place {
         Place::Directory(directory) => {
-            fs::create_dir_all(directory)
-                .map_err(|why| Failure::unwritable(&directory.to_string_lossy(), &why))?;
+            make_directory(directory)?;
             let (labels, failure) = service::each(numbers, async |number| {
                 let name = format!("label-{number}.{}", format.extension());
                 save(client, number, format, &directory.join(name)).await

@@ -11,6 +11,7 @@ use clap_mangen::{
 };
 use parcelo::Language;
 
+use super::label;
 use crate::{
     args::{Args, Shell},
     failure::Failure,
@@ -54,7 +55,7 @@ pub(super) fn page(path: &[String], language: Language) -> Result<Done, Failure>
 /// Every command's page as a file.
 pub(super) fn pages(folder: &Path, language: Language) -> Result<Done, Failure> {
     let unwritable = |why: std::io::Error| Failure::unwritable(&folder.to_string_lossy(), &why);
-    fs::create_dir_all(folder).map_err(unwritable)?;
+    label::make_directory(folder)?;
     let mut files = Vec::new();
     for (name, command) in commands(language) {
         let file = folder.join(format!("{name}.1"));

@@ -110,6 +110,13 @@ impl Place {
         }
     }
 
+    pub(crate) fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Field(column) | Self::Product(_, column) => Some(column.kind),
+            Self::Own => None,
+        }
+    }
+
     fn is(self, column: &Column) -> bool {
         matches!(self, Self::Field(own) if own.name == column.name)
     }

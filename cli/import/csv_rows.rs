@@ -29,9 +29,12 @@ pub(super) struct CsvRows {
     record: ByteRecord,
     /// Line breaks inside cells so far: a spreadsheet counts rows, not lines.
     breaks: u64,
+    /// All bytes, with the line breaks that are put after them.
+    length: u64,
 }
 
-/// Every row ends with a line break, the last one too.
+/// Every row ends with a line break, the last one too, and there is something behind it: nothing but
+/// a quote that is never closed reaches the end.
 type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 
 const SEPARATORS: [u8; 3] = *b",;\t";
@@ -40,7 +43,8 @@ impl CsvRows {
     pub(super) fn of(content: &Content) -> Result<Self, Failure> {
         let (separator, cells) = heading(content)?;
         let is_crlf = is_crlf(content.open()?).map_err(|why| content.unreadable(&why))?;
-        let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n" };
+        let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n\n" };
+        let length = content.length().map_err(|why| content.unreadable(&why))? + end.len() as u64;
         let mut reader = reader(separator, content.open()?, end);
         let mut record = ByteRecord::new();
         reader.read_byte_record(&mut record).map_err(|why| content.unreadable(&why.into()))?;
@@ -52,7 +56,7 @@ impl CsvRows {
                 .hint(texts::SEE_COLUMNS)
         })?;
         let breaks = breaks(&record);
-        Ok(Self { reader, is_crlf, header, record, breaks })
+        Ok(Self { reader, is_crlf, header, record, breaks, length })
     }
 
     pub(super) fn header(&self) -> &Header {
@@ -65,7 +69,8 @@ impl CsvRows {
                 return Ok(None);
             }
             let inside = breaks(&self.record);
-            let own = inside + u64::from(!self.is_crlf);
+            let is_open = self.reader.position().byte() == self.length;
+            let own = inside + u64::from(!self.is_crlf && !is_open);
             // Blank lines before the row count as well.
             let start = self.reader.position().line().saturating_sub(own);
             let number = start.saturating_sub(self.breaks);
@@ -74,9 +79,22 @@ impl CsvRows {
                 continue;
             }
             let mut products = Vec::new();
-            let body = self.body(&mut products);
+            let body = if is_open {
+                Err(Box::new(RowFault::new("QUOTE_NOT_CLOSED", texts::OPEN_QUOTE)))
+            } else {
+                self.body(&mut products)
+            };
             return Ok(Some(Raw { number, body, products }));
         }
+    }
+
+    /// True when the row has a cell under this heading that should be a number and is none.
+    pub(super) fn is_misread(&self, heading: &str) -> bool {
+        self.record.iter().zip(self.header.places()).enumerate().any(|(index, (cell, place))| {
+            place.kind() == Some(Kind::Number)
+                && self.header.heading(index) == Some(heading)
+                && std::str::from_utf8(cell).is_ok_and(|cell| number(cell.trim()).is_none())
+        })
     }
 
     fn body(&self, products: &mut Vec<usize>) -> Result<Value, Box<RowFault>> {

@@ -77,6 +77,11 @@ impl RowFault {
         }
     }
 
+    fn saying(self, said: impl Into<Said>) -> Self {
+        let said = said.into();
+        Self { message: said.en, message_es: said.es, ..self }
+    }
+
     /// Where it is, for people: the column, else the field.
     pub(crate) fn place(&self) -> &str {
         self.column.as_deref().or(self.field.as_deref()).unwrap_or_default()
@@ -138,6 +143,10 @@ impl<'a> Rows<'a> {
         Ok(raw.map(|raw| self.checked(raw)))
     }
 
+    fn is_misread(&self, column: &str) -> bool {
+        matches!(&self.reader, Reader::Csv(rows) if rows.is_misread(column))
+    }
+
     fn checked(&self, raw: Raw) -> Row {
         let Raw { number, body, products } = raw;
         let mut body = match body {
@@ -157,7 +166,11 @@ impl<'a> Rows<'a> {
         };
         let located = |fault: FieldFault| {
             let column = column(&fault.field);
-            RowFault::of(fault, column)
+            // The rules speak of JSON, which a sheet has none of.
+            let is_misread = column.as_deref().is_some_and(|column| self.is_misread(column));
+            let is_format = fault.code == FaultCode::InvalidFormat;
+            let fault = RowFault::of(fault, column);
+            if is_misread && is_format { fault.saying(texts::NO_NUMBER) } else { fault }
         };
         let (order, warnings) = match check_order(&body, &context) {
             Ok(Accepted { value, warnings }) => (Ok(Box::new(value)), warnings),

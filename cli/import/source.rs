@@ -30,6 +30,9 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The byte order marks of UTF-16, which some programs call Unicode.
 const WIDE: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
+/// More than the headings take.
+const LONGEST_START: u64 = 1 << 16;
+
 impl Content {
     pub(crate) fn of(source: &Source) -> Result<Self, Failure> {
         let name = source.name();
@@ -46,11 +49,19 @@ impl Content {
             Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
         };
         let mut start = Vec::new();
-        file.by_ref().take(4096).read_to_end(&mut start).map_err(unreadable)?;
+        file.by_ref().take(LONGEST_START).read_to_end(&mut start).map_err(unreadable)?;
         if WIDE.iter().any(|mark| start.starts_with(mark)) {
             return Err(Failure::usage(texts::WIDE_TEXT, texts::SAVE_UTF8));
         }
+        let (line, line_break) = first_line(&start);
+        if line.contains(&0) {
+            return Err(Failure::usage(texts::NO_TEXT, texts::SAVE_UTF8));
+        }
         let form = form(source, &start);
+        if form == Form::Csv && line_break == Some(LineBreak::Return) {
+            file.rewind().map_err(unreadable)?;
+            file = spooled(Returns(file)).map_err(unreadable)?;
+        }
         Ok(Self { file, name, form })
     }
 
@@ -61,6 +72,12 @@ impl Content {
     /// From the beginning, without the byte order mark.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         self.rewound().map_err(|why| self.unreadable(&why))
+    }
+
+    /// How many bytes there are to read from the beginning.
+    pub(super) fn length(&self) -> io::Result<u64> {
+        let mut file = self.rewound()?;
+        Ok(file.metadata()?.len().saturating_sub(file.stream_position()?))
     }
 
     fn rewound(&self) -> io::Result<File> {
@@ -85,6 +102,35 @@ fn spooled(mut from: impl Read) -> io::Result<File> {
     io::copy(&mut from, &mut file)?;
     file.rewind()?;
     Ok(file)
+}
+
+/// How a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineBreak {
+    /// CR alone, as spreadsheets on a Mac may write it.
+    Return,
+    /// LF, or CR LF.
+    Feed,
+}
+
+fn first_line(start: &[u8]) -> (&[u8], Option<LineBreak>) {
+    let Some(end) = start.iter().position(|byte| b"\r\n".contains(byte)) else {
+        return (start, None);
+    };
+    let (line, rest) = start.split_at(end);
+    let is_return = matches!(rest, [b'\r', next, ..] if *next != b'\n');
+    (line, Some(if is_return { LineBreak::Return } else { LineBreak::Feed }))
+}
+
+/// A text whose lines end with CR as one whose lines end with LF.
+struct Returns(File);
+
+impl Read for Returns {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(into)?;
+        into.iter_mut().take(count).filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+        Ok(count)
+    }
 }
 
 /// By the file's ending, else by what it begins with.

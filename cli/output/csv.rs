@@ -46,6 +46,14 @@ pub(super) fn write(out: &mut impl Write, results: &Results, language: Language)
     rows.flush()
 }
 
+/// The fault of the file or pipe behind one of the writer of rows.
+pub(super) fn cause(fault: &io::Error) -> Option<&io::Error> {
+    match fault.get_ref()?.downcast_ref::<csv::Error>()?.kind() {
+        csv::ErrorKind::Io(cause) => Some(cause),
+        _ => None,
+    }
+}
+
 fn write_created(rows: &mut Writer<impl Write>, created: &Created) -> csv::Result<()> {
     rows.write_record([
         "trackingNumber",

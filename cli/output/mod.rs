@@ -44,15 +44,17 @@ pub(crate) fn finish(done: &Done, voice: Voice) -> ExitCode {
     };
     let lost = match written {
         // Who closes the pipe has seen enough.
-        Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
-            Some(Failure::output_lost(&fault))
-        }
+        Err(fault) if !is_closed_pipe(&fault) => Some(Failure::output_lost(&fault)),
         _ => None,
     };
     let failure = done.failure.as_ref().or(lost.as_ref());
     // When standard error is closed too, the exit code is all that is left to say it.
     let _ = write_words(done, failure, voice);
     failure.map_or(Exit::Done, |failure| failure.exit).into()
+}
+
+fn is_closed_pipe(fault: &io::Error) -> bool {
+    fault.kind() == io::ErrorKind::BrokenPipe || csv::cause(fault).is_some_and(is_closed_pipe)
 }
 
 fn write_results(results: &Results, voice: Voice) -> io::Result<()> {

@@ -9,7 +9,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
-    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody().await);
+    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody());
     let table = [
         ("order create order.json --label label.pdf", "POST", "/api/v1/orders/create"),
         ("order void SB-SUCCESS-0001 --reason Torn", "POST", "/api/v1/orders/void"),
@@ -99,6 +99,8 @@ async fn a_raw_call_has_the_key_and_brings_back_the_answer_as_it_came() {
     assert!(page.text().contains("<html"), "{page:?}");
     let label = shop.run("api GET /api/v1/labels/SB-SUCCESS-0001/download?format=PNG");
     assert!(label.stdout.starts_with(b"\x89PNG"));
+    let head = shop.run("api HEAD /api/v1/health");
+    assert_eq!((head.code, head.text().trim()), (0, ""), "{head:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,11 +111,15 @@ async fn a_raw_call_fails_as_every_call_does() {
         ("api GET /api/v1/nothing", 5, "NOT_FOUND"),
         ("api GET /api/v1/tracking/SB-UNKNOWN-01", 5, "PARCEL_NOT_FOUND"),
         ("api POST /api/v1/orders/create --data empty.json", 3, "VALIDATION_FAILED"),
-        ("api DELETE /api/v1/health", 8, "METHOD_NOT_ALLOWED"),
+        ("api DELETE /api/v1/health", 2, "METHOD_NOT_ALLOWED"),
     ];
     for (line, exit, code) in table {
         let ran = shop.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
+    }
+    for line in ["api DELETE /api/v1/health", "api GET /api/v1/nothing", "api GET health"] {
+        let ran = shop.run(line);
+        assert!(ran.stderr.contains("Check the method and the path."), "{line}: {ran:?}");
     }
 }
 

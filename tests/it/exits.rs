@@ -105,7 +105,7 @@ async fn no_address_is_2_and_a_flag_stronger_than_the_environment() {
     assert!(ran.stderr.contains("PARCELO_BASE_URL"), "{ran:?}");
     let url = shop.server.url();
     assert_eq!(nowhere.run(&format!("health --base-url {url}")).code, 0);
-    let dead = peer::nobody().await;
+    let dead = peer::nobody();
     assert_eq!(shop.run(&format!("health --base-url {dead}")).code, 8);
 }
 
@@ -171,7 +171,7 @@ async fn too_many_requests_is_7_and_says_how_long_to_wait() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_there_is_8_for_reads_and_writes() {
-    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody().await);
+    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody());
     for line in [
         "health",
         "track SB-SUCCESS-0001",
@@ -268,7 +268,17 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
 #[test]
 fn a_closed_pipe_is_quiet() {
     let desk = Desk::new("", "");
-    for line in ["order template", "--help", "order validate order.json -o csv"] {
+    // More than is held back before it is written.
+    let many = vec![crate::shop::order("SB-SUCCESS-0001"); 2000];
+    std::fs::write(desk.path("many.json"), serde_json::to_vec(&many).unwrap()).unwrap();
+    for line in [
+        "order template",
+        "--help",
+        "order validate order.json -o csv",
+        "order validate many.json -o csv",
+        "order validate many.json -o ndjson",
+        "order validate many.json",
+    ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let child = desk.start(line, writer.into());

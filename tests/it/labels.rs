@@ -197,3 +197,15 @@ async fn on_a_terminal_a_label_is_drawn_unasked() {
     let json = shop.desk.on_terminal("label show SB-SUCCESS-0001 -o json", "");
     assert!(json.json()["labelId"].is_string());
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_that_cannot_be_saved_says_why() {
+    let shop = Shop::open().await;
+    shop.run("order create order.json");
+    for lang in ["en", "es"] {
+        let ran = shop.run(&format!("label get SB-SUCCESS-0001 --dir /proc/self --lang {lang}"));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("(os error"), "{ran:?}");
+    }
+}

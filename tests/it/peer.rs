@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::{
         Notify,
         mpsc::{self, UnboundedReceiver},
     },
 };
 
-/// The address of a port on which nobody listens.
-pub(crate) async fn nobody() -> String {
-    let (listener, url) = listen().await;
-    drop(listener);
-    url
+/// The address of a port on which nobody listens, and which nobody else is given.
+pub(crate) fn nobody() -> String {
+    let held: &TcpSocket = Box::leak(Box::new(TcpSocket::new_v4().unwrap()));
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    format!("http://{}", held.local_addr().unwrap())
 }
 
 /// Takes every request and closes the connection.

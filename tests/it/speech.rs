@@ -104,7 +104,7 @@ async fn verbose_tells_attempts_and_waits_and_the_answer() {
     let shop = Shop::open().await;
     let ran = shop.run("health -v");
     assert_eq!(ran.stderr, "GET /api/v1/health: answer 200 at attempt 1\n");
-    let desk = Desk::new(shop.key.secret(), &peer::nobody().await);
+    let desk = Desk::new(shop.key.secret(), &peer::nobody());
     let ran = desk.run("health --verbose --lang es");
     assert!(ran.stderr.contains("GET /api/v1/health: el intento 1 falló (NotSent)"), "{ran:?}");
     assert!(ran.stderr.contains("sin respuesta tras 4 intento(s)"), "{ran:?}");

@@ -35,6 +35,11 @@ impl Reader {
         Self { body, pace, most, promised, seen: 0 }
     }
 
+    /// Of an answer to HEAD: its length is that of a body which does not come.
+    pub(super) fn without_body(self) -> Self {
+        Self { promised: None, ..self }
+    }
+
     /// The length that the answer's head promised.
     pub(super) fn promised(&self) -> Option<u64> {
         self.promised

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{Instrument, Span, debug, debug_span, field::Empty};
 
@@ -110,7 +110,8 @@ impl Course {
             self.hear(&head, rate_limit, None);
             let pace = self.draft.pace(end, timeouts.idle);
             let reader = Reader::new(&head.headers, body, self.draft.longest_answer(), pace);
-            let body = read(reader).await?;
+            let is_head = self.draft.method == Method::HEAD;
+            let body = read(if is_head { reader.without_body() } else { reader }).await?;
             return Ok(Answer { status: head.status, headers: head.headers, rate_limit, body });
         }
         // The status alone is enough to decide by, should the rest not arrive.

@@ -16,10 +16,11 @@ fn a_file_is_read_however_it_was_saved() {
     let own = HEADINGS.replace("customs_hs_code", "Customs HS Code,# mine,");
     let (one, two) = (order("SB-A-000001"), order("SB-B-000001"));
     let lines = format!("{one}\n\n{two}\n");
-    let table: [(&str, &str, Vec<u8>); 11] = [
+    let table: [(&str, &str, Vec<u8>); 12] = [
         ("plain", "orders.csv", plain.clone().into()),
         ("marked", "orders.csv", format!("\u{feff}{plain}").into()),
         ("from Windows", "orders.csv", plain.replace('\n', "\r\n").into()),
+        ("from an old Mac", "orders.csv", plain.replace('\n', "\r").into()),
         ("without a last line break", "orders.csv", plain.trim_end().to_owned().into()),
         ("with semicolons", "orders.csv", semicolons.into()),
         ("with tabs", "orders.tsv", plain.replace(',', "\t").into()),
@@ -61,6 +62,7 @@ fn rows_are_counted_as_a_spreadsheet_does() {
         content.replace('\n', "\r\n"),
         content.trim_end().to_owned(),
         content.trim_end().replace('\n', "\r\n"),
+        content.replace('\n', "\r"),
     ] {
         fs::write(desk.path("orders.csv"), content).unwrap();
         let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
@@ -88,7 +90,8 @@ fn products_stand_in_numbered_columns_and_their_faults_too() {
 fn what_is_no_file_of_orders_is_refused_with_the_reason() {
     let desk = Desk::new("", "");
     let wide: Vec<u8> = "\u{feff}reference".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let table: [(Vec<u8>, i32, &str); 8] = [
+    let unmarked: Vec<u8> = HEADINGS.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let table: [(Vec<u8>, i32, &str); 9] = [
         (Vec::new(), 3, "no order in it"),
         (b"\xef\xbb\xbf\r\n".to_vec(), 3, "no order in it"),
         (format!("{HEADINGS}\n").into(), 3, "no order in it"),
@@ -104,7 +107,8 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
         ),
         (sheet(&rows(1)).replace("sender_zip", "Sender Name").into(), 3, "there twice"),
         (wide, 2, "UTF-16"),
-        (b"\x7fELF\x02\x01\x00\xff\xfe\n\x00\n".to_vec(), 3, "no such column"),
+        (unmarked, 2, "UTF-16"),
+        (b"\x7fELF\x02\x01\x00\xff\xfe\n\x00\n".to_vec(), 2, "not text"),
     ];
     for (content, code, said) in table {
         fs::write(desk.path("orders.csv"), content).unwrap();
@@ -146,6 +150,49 @@ fn a_row_that_cannot_be_read_does_not_hide_the_others() {
     assert_eq!(ran.lines()[0]["errors"][0]["code"], "TOO_LONG");
 }
 
+#[test]
+fn a_quote_that_is_never_closed_is_told_at_its_row() {
+    let desk = Desk::new("", "");
+    let open = row("A-2").replace("Luis", "\"Luis");
+    for end in ["", "\n", "\n\n"] {
+        for line_break in ["\n", "\r\n", "\r"] {
+            let content = format!("{HEADINGS}\n{}\n{open}\n{}{end}", row("A-1"), row("A-3"));
+            fs::write(desk.path("orders.csv"), content.replace('\n', line_break)).unwrap();
+            let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+            assert_eq!(outcomes(&ran), ["valid", "invalid"], "{ran:?}");
+            let line = &ran.lines()[1];
+            assert_eq!(line["row"], 3, "{line_break:?}{end:?}: {line}");
+            assert_eq!(line["errors"][0]["code"], "QUOTE_NOT_CLOSED", "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
+    let desk = Desk::new("", "");
+    let headings = format!("{HEADINGS},product_quantity,product_value");
+    let cells = |weight: &str, quantity: &str| {
+        format!("{},{quantity},5", row("A-1").replace(",1.25,", &format!(",{weight},")))
+    };
+    for (weight, quantity, column, said) in [
+        ("1e9", "1", "weight_kg", "This is not a number"),
+        ("\"1,250\"", "1", "weight_kg", "This is not a number"),
+        ("1.25", "two", "product_quantity", "This is not a number"),
+        ("1.25", "2.5", "product_quantity", "whole number"),
+        ("0", "1", "weight_kg", "above 0"),
+    ] {
+        let content = format!("{headings}\n{}\n", cells(weight, quantity));
+        fs::write(desk.path("orders.csv"), content).unwrap();
+        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let faults = ran.lines()[0]["errors"].clone();
+        let fault = &faults[0];
+        assert_eq!(fault["column"], column, "{weight} {quantity}: {faults}");
+        let message = fault["message"].as_str().unwrap();
+        assert!(message.contains(said) && !message.contains("JSON"), "{message}");
+        assert_ne!(fault["message"], fault["message_es"]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_cannot_be_written_to_is_2_before_anything_is_sent() {
     let shop = Shop::open().await;
@@ -154,6 +201,7 @@ async fn a_place_that_cannot_be_written_to_is_2_before_anything_is_sent() {
     for place in ["file", "file/out", "/proc/nowhere"] {
         let ran = shop.run(&format!("order import orders.csv --labels {place}"));
         assert_eq!((ran.code, &*ran.stdout), (2, &b""[..]), "{place}: {ran:?}");
+        assert!(!ran.stderr.contains("File exists"), "{place}: {ran:?}");
     }
     let odd = shop.run("order import orders.csv --labels out --concurrency 0");
     assert_eq!(odd.code, 2, "{odd:?}");
