@@ -32,7 +32,9 @@ fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
     match kind {
         ErrorKind::InvalidSubcommand => {
             let command = told(ContextKind::InvalidSubcommand);
-            let hint = perhaps(&told(ContextKind::SuggestedSubcommand));
+            let nearest = told(ContextKind::SuggestedSubcommand);
+            // What is nearest to it by its letters is not what is meant.
+            let hint = perhaps(if command == "help" { "" } else { &nearest });
             Failure::usage(texts::BAD_COMMAND.with(&[("value", &command)]), hint)
         }
         ErrorKind::UnknownArgument if !option.starts_with('-') => {

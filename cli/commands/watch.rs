@@ -7,7 +7,7 @@ use parcelo::{Client, ParcelStatus, TrackingNumber, TrackingRecord};
 use super::{service, track};
 use crate::{
     failure::{Exit, Failure},
-    output::Screen,
+    output::{self, Screen},
     results::{Done, Results},
     resume::Resume,
     voice::Voice,
@@ -34,9 +34,15 @@ pub(super) async fn watch(client: &Client, watched: &Watched) -> Result<Done, Fa
             Ok((records, missing)) => {
                 failures = 0;
                 let changed = seen.changes(&records);
-                let shown = screen.show(&records, &changed);
-                // Who closes the pipe has seen enough.
-                if shown.is_err() || records.iter().all(|record| is_over(&record.status)) {
+                match screen.show(&records, &changed) {
+                    Ok(()) => {}
+                    // Who closes the pipe has seen enough.
+                    Err(fault) if output::is_closed_pipe(&fault) => {
+                        return Ok(Done { failure: missing, ..Done::default() });
+                    }
+                    Err(fault) => return Err(Failure::output_lost(&fault)),
+                }
+                if records.iter().all(|record| is_over(&record.status)) {
                     return Ok(Done { failure: missing, ..Done::default() });
                 }
             }

@@ -53,7 +53,8 @@ pub(crate) fn finish(done: &Done, voice: Voice) -> ExitCode {
     failure.map_or(Exit::Done, |failure| failure.exit).into()
 }
 
-fn is_closed_pipe(fault: &io::Error) -> bool {
+/// True when nobody reads standard output any more.
+pub(crate) fn is_closed_pipe(fault: &io::Error) -> bool {
     fault.kind() == io::ErrorKind::BrokenPipe || csv::cause(fault).is_some_and(is_closed_pipe)
 }
 

@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use anstream::adapter::strip_str;
 use parcelo::TrackingRecord;
 
 use super::{
@@ -68,7 +69,8 @@ impl Screen {
     fn redraw(&mut self, out: &mut impl Write, records: Vec<TrackingRecord>) -> io::Result<()> {
         let mut text = Vec::new();
         table::write(&mut text, &tracked(records), self.voice.language)?;
-        let lines = text.split(|byte| *byte == b'\n').count().saturating_sub(1);
+        let text = String::from_utf8_lossy(&text);
+        let lines = rows(&text, super::columns());
         let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());
         match self.drawn {
             Some(drawn) if drawn.max(lines) < height => write!(out, "{}", back(drawn))?,
@@ -77,7 +79,7 @@ impl Screen {
         }
         self.drawn = Some(lines);
         // Line over line: a screen that is cleared first flickers.
-        for line in String::from_utf8_lossy(&text).lines() {
+        for line in text.lines() {
             writeln!(out, "{line}{REST_OF_LINE}")?;
         }
         write!(out, "{REST_OF_SCREEN}")
@@ -115,6 +117,34 @@ impl Screen {
     }
 }
 
+/// The rows that a text takes on a terminal, which goes on in the next row where a line is longer.
+fn rows(text: &str, columns: usize) -> usize {
+    let width = |line| strip_str(line).to_string().chars().count();
+    text.lines().map(|line| width(line).div_ceil(columns.max(1)).max(1)).sum()
+}
+
 fn tracked(found: Vec<TrackingRecord>) -> Results {
     Results::Tracked(List { asked: found.len(), found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_takes_several_rows() {
+        let table = [
+            ("", 80, 0),
+            ("\n", 80, 1),
+            ("a\nb\n", 80, 2),
+            ("12345\n", 5, 1),
+            ("123456\n\n1\n", 5, 4),
+            ("\u{1b}[1mNúm.\u{1b}[0m\n", 4, 1),
+            ("12345678901\n", 5, 3),
+            ("12\n", 0, 2),
+        ];
+        for (text, columns, expected) in table {
+            assert_eq!(rows(text, columns), expected, "{text:?} {columns}");
+        }
+    }
 }

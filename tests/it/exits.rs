@@ -298,3 +298,23 @@ fn results_that_cannot_be_written_are_1() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains("standard output"), "{ran:?}");
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_cannot_be_written_is_1() {
+    let shop = Shop::open().await;
+    shop.run("order create order.json");
+    let line = "track SB-SUCCESS-0001 --watch --every 3600";
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let child = shop.desk.start(line, full.into());
+    let ran = shop.desk.ended(child.wait_with_output().unwrap(), line);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+}
+
+#[test]
+fn who_asks_for_help_in_a_word_is_told_the_option() {
+    let ran = Desk::new("", "").run("help");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("--help") && !ran.stderr.contains("health"), "{ran:?}");
+}
