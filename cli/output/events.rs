@@ -12,6 +12,7 @@ use super::{
     json::{Layout, one},
     plain,
     table::moment,
+    write_rows,
 };
 use crate::{
     failure::Failure,
@@ -126,7 +127,7 @@ fn row(cells: [String; 5]) -> io::Result<()> {
     rows.write_record(cells)?;
     let rows = rows.into_inner().map_err(|fault| io::Error::other(fault.to_string()))?;
     let mut out = anstream::stdout();
-    out.write_all(&rows)?;
+    write_rows(&mut out, &rows)?;
     out.flush()
 }
 

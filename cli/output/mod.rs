@@ -80,13 +80,20 @@ fn write_results(results: &Results, voice: Voice) -> io::Result<()> {
             Format::Csv if is_terminal() => {
                 let mut rows = Vec::new();
                 csv::write(&mut rows, results, voice.language)?;
-                let rows = String::from_utf8_lossy(&rows);
-                rows.lines().try_for_each(|row| writeln!(out, "{}", plain(row)))?;
+                write_rows(&mut out, &rows)?;
             }
             Format::Csv => csv::write(&mut out, results, voice.language)?,
         },
     }
     out.flush()
+}
+
+/// Writes rows of comma-separated values, on a terminal without what could command it.
+fn write_rows(out: &mut impl Write, rows: &[u8]) -> io::Result<()> {
+    if !is_terminal() {
+        return out.write_all(rows);
+    }
+    String::from_utf8_lossy(rows).lines().try_for_each(|row| writeln!(out, "{}", plain(row)))
 }
 
 fn write_words(done: &Done, failure: Option<&Failure>, voice: Voice) -> io::Result<()> {

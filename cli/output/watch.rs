@@ -98,7 +98,8 @@ impl Screen {
                 let mut rows = Vec::new();
                 csv::write(&mut rows, &tracked(records), language)?;
                 let heading = rows.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                out.write_all(rows.get(if first { 0 } else { heading }..).unwrap_or_default())
+                let start = if first { 0 } else { heading };
+                super::write_rows(out, rows.get(start..).unwrap_or_default())
             }
         }
     }

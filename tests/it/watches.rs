@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, interrupt};
+use crate::{
+    peer,
+    shop::{Desk, Shop, interrupt},
+};
 
 async fn shop_with_two() -> Shop {
     let shop = Shop::open().await;
@@ -121,4 +124,23 @@ async fn on_a_terminal_the_table_is_drawn_anew() {
     let again = text.find("\r\u{1b}[2A").unwrap_or_else(|| panic!("{text:?}"));
     assert!(text[..again].contains("LABEL_GENERATED"), "{text:?}");
     assert!(text[again..].contains("Delivered (DELIVERED)"), "{text:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_on_a_terminal_command_nothing() {
+    let url = peer::saying(
+        "200 OK\r\ncontent-type: application/json",
+        "{\"trackingNumber\":\"SB-SUCCESS-0001\",\"status\":\"DELIVERED\",\
+         \"statusName\":\"a\\u001b[2Jb\\u202ec\\u009bd\",\
+         \"estimatedDelivery\":\"2026-01-20T23:59:59-05:00\"}",
+    )
+    .await;
+    let desk = Desk::new(Shop::open().await.key.secret(), &url);
+    for line in ["track SB-SUCCESS-0001 -o csv", "track SB-SUCCESS-0001 --watch -o csv"] {
+        let ran = tokio::task::block_in_place(|| desk.on_terminal(line, ""));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let text = ran.text();
+        assert!(text.contains("a [2Jb c d"), "{line}: {text:?}");
+    }
 }
