@@ -37,6 +37,10 @@ pub(super) async fn call(client: &Client, request: Request) -> Result<Done, Fail
         return Err(Failure::usage(texts::NOT_TEXT, texts::REDIRECT_ONLY));
     }
     let mut content = answer.body.to_vec();
+    if output::is_terminal() {
+        let lines = String::from_utf8_lossy(&content);
+        content = lines.lines().map(output::plain).collect::<Vec<_>>().join("\n").into_bytes();
+    }
     if is_text && !content.ends_with(b"\n") {
         content.push(b'\n');
     }

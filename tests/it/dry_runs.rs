@@ -103,6 +103,23 @@ async fn a_raw_call_has_the_key_and_brings_back_the_answer_as_it_came() {
     assert_eq!((head.code, head.text().trim()), (0, ""), "{head:?}");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_commands_no_terminal() {
+    let key = Shop::open().await.key;
+    for head in [
+        "200 OK\r\ncontent-type: text/plain",
+        "200 OK\r\ncontent-type: application/json; charset=utf-8",
+    ] {
+        let url = peer::saying(head, "a\u{1b}[2Jb\nc").await;
+        let desk = Desk::new(key.secret(), &url);
+        let ran = tokio::task::block_in_place(|| desk.on_terminal("api GET /page", ""));
+        assert_eq!((ran.code, ran.text()), (0, "a [2Jb\r\nc\r\n"), "{head}");
+        let piped = desk.run("api GET /page");
+        assert_eq!(piped.text(), "a\u{1b}[2Jb\nc\n", "{head}: as it came");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raw_call_fails_as_every_call_does() {
     let shop = Shop::open().await;
