@@ -31,7 +31,7 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     // Signals are heard before anybody can know that there is a process to send one to.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), server.url(), &key)?;
-    print::mock(server.url(), &key);
+    print::mock(server.url(), &key)?;
     let Some(command) = &options.exec else {
         signals.next().await;
         return Ok(());

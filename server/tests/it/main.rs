@@ -29,6 +29,7 @@ mod manifests;
 mod metrics;
 mod mock;
 mod orders;
+mod output;
 mod parcels;
 mod pictures;
 mod process;
