@@ -3,26 +3,35 @@
 
 use axum::{
     body::Body,
-    extract::{Path, Request, rejection::PathRejection},
-    http::{HeaderMap, header},
+    extract::{FromRequestParts, Path, Request, rejection::PathRejection},
+    http::{HeaderMap, header, request::Parts},
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parcelo::{ErrorCode, FaultCode, FieldFault, Language, rules};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::form_urlencoded;
 
+use super::Refused;
 use crate::core::Refusal;
 
 /// The most bytes of a body: 256 KiB.
 const MOST: usize = 256 * 1024;
 
 /// The JSON object in a request's body.
-pub(crate) async fn json_object(request: Request) -> Result<Value, Refusal> {
+pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = read(&parts.headers, body).await?;
     if !is_json(&parts.headers) {
         return Err(ErrorCode::UnsupportedMediaType.into());
     }
+    rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
+}
+
+/// The same, whatever the request calls it: for whoever calls by hand.
+pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = read(&parts.headers, body).await?;
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
@@ -83,8 +92,20 @@ pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
 }
 
 /// The path's parameter; one that is no text is one that nobody has.
-pub(super) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
+pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
+}
+
+/// The path's parameters; a path that is no text is one that nothing has.
+pub(super) struct Segments<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Segments<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let path = Path::from_request_parts(parts, state).await;
+        path.map(|Path(all)| Self(all)).map_err(|_| ErrorCode::NotFound.into())
+    }
 }
 
 /// A query parameter that is true or false; false when it is not given.

@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::Path,
     http::header,
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::ErrorCode;
 use utoipa_swagger_ui::{Config, serve};
 
-use super::Refused;
+use super::{Refused, body::Segments};
 
 /// The page's address; its files are beside it.
 pub(super) const PAGE: &str = "/docs/";
@@ -35,7 +34,7 @@ pub(super) async fn page() -> Response {
 }
 
 /// GET /docs/{file}.
-pub(super) async fn file(Path(name): Path<String>) -> Response {
+pub(super) async fn file(Segments(name): Segments<String>) -> Response {
     // Without this the page would send the document's address to a validator elsewhere.
     let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
     match serve(&name, Arc::new(config)) {
