@@ -156,12 +156,13 @@ pub(super) struct Mock {
     /// From which ids, tracking numbers and keys follow.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
-    /// Hold nobody to a number of requests a second.
+    /// Lift the limits of requests a second; a frozen clock lifts them too. A key's own limit always
+    /// holds.
     #[arg(long)]
     pub(super) no_rate_limit: bool,
     /// Run a shell command with `PARCELO_BASE_URL` and `PARCELO_API_KEY` set, and end with its exit
     /// code.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = command)]
     pub(super) exec: Option<String>,
 }
 
@@ -376,6 +377,14 @@ fn clock(text: &str) -> Result<Clock, String> {
                 .to_owned())
         }
     }
+}
+
+/// A shell takes nothing for a success.
+fn command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("a command that runs the suite, such as 'pytest'".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn day(text: &str) -> Result<Millis, String> {
