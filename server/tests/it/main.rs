@@ -15,6 +15,7 @@ mod api;
 mod browser;
 mod carrier;
 mod clock;
+mod controls;
 mod crowd;
 mod dashboard;
 mod deliveries;
