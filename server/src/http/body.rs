@@ -3,16 +3,14 @@
 
 use axum::{
     body::Body,
-    extract::{FromRequestParts, Path, Request, rejection::PathRejection},
-    http::{HeaderMap, header, request::Parts},
+    extract::{Path, Request, rejection::PathRejection},
+    http::{HeaderMap, header},
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parcelo::{ErrorCode, FaultCode, FieldFault, Language, rules};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::Refused;
 use crate::core::Refusal;
 
 /// The most bytes of a body: 256 KiB.
@@ -94,18 +92,6 @@ pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
 /// The path's parameter; one that is no text is one that nobody has.
 pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
-}
-
-/// The path's parameters; a path that is no text is one that nothing has.
-pub(super) struct Segments<T>(pub(super) T);
-
-impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Segments<T> {
-    type Rejection = Refused;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
-        let path = Path::from_request_parts(parts, state).await;
-        path.map(|Path(all)| Self(all)).map_err(|_| ErrorCode::NotFound.into())
-    }
 }
 
 /// A query parameter that is true or false; false when it is not given.

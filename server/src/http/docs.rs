@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use axum::{
+    extract::{Path, rejection::PathRejection},
     http::header,
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::ErrorCode;
 use utoipa_swagger_ui::{Config, serve};
 
-use super::{Refused, body::Segments};
+use super::Refused;
 
 /// The page's address; its files are beside it.
 pub(super) const PAGE: &str = "/docs/";
@@ -34,7 +35,8 @@ pub(super) async fn page() -> Response {
 }
 
 /// GET /docs/{file}.
-pub(super) async fn file(Segments(name): Segments<String>) -> Response {
+pub(super) async fn file(path: Result<Path<String>, PathRejection>) -> Response {
+    let Ok(Path(name)) = path else { return Refused::from(ErrorCode::NotFound).into_response() };
     // Without this the page would send the document's address to a validator elsewhere.
     let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
     match serve(&name, Arc::new(config)) {

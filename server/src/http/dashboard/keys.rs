@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{
-    extract::State,
+    extract::{Path, State},
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode};
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     core::KeyRecord,
-    http::{Api, Refused, body::Segments},
+    http::{Api, Refused},
     service::NewKeyRequest,
 };
 
@@ -117,7 +117,7 @@ pub(super) async fn create(
 /// Asks whether a key is to be revoked.
 pub(super) async fn ask(
     State(api): State<Api>,
-    Segments(id): Segments<String>,
+    Path(id): Path<String>,
     member: Member,
 ) -> Result<Response, Refused> {
     let key = Key::of(&find(&api, &member, &id)?);
@@ -127,7 +127,7 @@ pub(super) async fn ask(
 /// Revokes a key.
 pub(super) async fn revoke(
     State(api): State<Api>,
-    Segments(id): Segments<String>,
+    Path(id): Path<String>,
     Posted { member, .. }: Posted,
 ) -> Result<Response, Refused> {
     let key = find(&api, &member, &id)?;

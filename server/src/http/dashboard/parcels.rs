@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{
-    extract::{RawQuery, State},
+    extract::{Path, RawQuery, State},
     http::header,
     response::{IntoResponse, Redirect, Response},
 };
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     core::labels,
-    http::{Api, Refused, body::Segments},
+    http::{Api, Refused},
     service::OwnParcel,
 };
 
@@ -160,7 +160,7 @@ impl Row {
 /// One parcel.
 pub(super) async fn show(
     State(api): State<Api>,
-    Segments((environment, number)): Segments<(String, String)>,
+    Path((environment, number)): Path<(String, String)>,
     member: Member,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
@@ -211,7 +211,7 @@ fn facts(found: &OwnParcel, member: &Member) -> Vec<(&'static str, String)> {
 /// A parcel's label, as a picture or a file.
 pub(super) async fn label(
     State(api): State<Api>,
-    Segments((environment, number, file)): Segments<(String, String, String)>,
+    Path((environment, number, file)): Path<(String, String, String)>,
     member: Member,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{
-    extract::State,
+    extract::{Path, State},
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode, Language, webhook::Secret};
@@ -21,7 +21,7 @@ use crate::{
             BadTarget, DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered,
         },
     },
-    http::{Api, Refused, body::Segments},
+    http::{Api, Refused},
     ids::named,
     service::{EndpointError, EndpointRequest},
     store::Replay,
@@ -93,7 +93,7 @@ struct Draft {
 /// A webhook with its deliveries.
 pub(super) async fn show(
     State(api): State<Api>,
-    Segments(environment): Segments<String>,
+    Path(environment): Path<String>,
     member: Member,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
@@ -105,7 +105,7 @@ pub(super) async fn show(
 /// Sets a webhook up, or changes it.
 pub(super) async fn set(
     State(api): State<Api>,
-    Segments(environment): Segments<String>,
+    Path(environment): Path<String>,
     Posted { member, fields }: Posted,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
@@ -131,7 +131,7 @@ pub(super) async fn set(
 /// Does what a button says.
 pub(super) async fn act(
     State(api): State<Api>,
-    Segments((environment, action)): Segments<(String, String)>,
+    Path((environment, action)): Path<(String, String)>,
     Posted { member, fields }: Posted,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
