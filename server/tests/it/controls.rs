@@ -6,7 +6,7 @@ use parcelo_server::mock::{Clock, MockServer};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, send},
+    api::{Answer, Api, order, send},
     running::BINARY,
 };
 
@@ -161,7 +161,7 @@ async fn refused_controls_take_nothing_from_the_servers_ids() {
         for _ in 0..refusals {
             assert_eq!(post(&api, "faults", &json!({})).await.status, 400);
         }
-        numbers.push(api.key(&key).created(&crate::api::order("order-0001")).await);
+        numbers.push(api.key(&key).created(&order("order-0001")).await);
     }
     assert_eq!(numbers[0], numbers[1]);
 }

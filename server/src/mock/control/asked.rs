@@ -159,15 +159,17 @@ impl ClockMove {
 }
 
 impl WantedKey {
-    /// Name and account, by the rules of those that operators choose.
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        let read = |field: &str, text: &Option<String>| {
-            let fault = rules::check_account_name(text.as_deref()?).err()?;
-            Some(FieldFault { field: field.to_owned(), ..fault })
-        };
-        let faults = [read("account", &self.account), read("name", &self.name)];
-        let faults: Vec<_> = faults.into_iter().flatten().collect();
-        if faults.is_empty() { Ok(()) } else { Err(Refusal::invalid(&faults)) }
+    /// With name and account as they are kept, by the rules of those that operators choose.
+    pub(super) fn sound(self) -> Result<Self, Refusal> {
+        let account = self.account.as_deref().map(rules::check_account_name).transpose();
+        let name = self.name.as_deref().map(rules::check_name).transpose();
+        match (account, name) {
+            (Ok(account), Ok(name)) => Ok(Self { account, name, ..self }),
+            (account, name) => {
+                let faults: Vec<_> = account.err().into_iter().chain(name.err()).collect();
+                Err(Refusal::invalid(&faults))
+            }
+        }
     }
 }
 

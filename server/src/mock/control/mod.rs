@@ -138,8 +138,7 @@ async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Tol
 
 /// POST keys: a key of an account of its own choosing, for every country unless said otherwise.
 async fn make_key(State(controlled): Controls, request: Request) -> Told {
-    let asked: WantedKey = read(request, "a key").await?;
-    asked.check()?;
+    let asked = read::<WantedKey>(request, "a key").await?.sound()?;
     let mut key = controlled.server.key();
     if let Some(account) = &asked.account {
         key = key.account(account);
