@@ -10,7 +10,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::{Failure, args::Mock, print, serve::write_whole};
+use super::{Failure, mock_args::Mock, print, serve::write_whole};
 use crate::mock::MockServer;
 
 /// How long a suite may take to end when it is told to.
