@@ -20,7 +20,6 @@ use crate::model::{
     EventKind, FieldFault, KeyRequest, ReplayRequest, WebhookRequest,
 };
 
-const NAME: Text = Text::DATA.most(100);
 const COUNTRIES: &str = "allowedCountries";
 const ADDRESSES: &str = "ipWhitelist";
 const KINDS: &str = "events";
@@ -44,7 +43,7 @@ const REPLAY: Fields = Fields(&[("eventId", Leaf), ("since", Leaf)]);
 /// Checks a request to make an API key that ships to some of `destinations`.
 pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest, Rejected> {
     let checked = outcome::of(body, &KEY, |key| {
-        let name = key.text("name", NAME).required();
+        let name = key.text("name", Text::NAME).required();
         let environment = environment(key);
         let allowed = countries(key, destinations);
         let addresses = addresses(key);
@@ -73,7 +72,7 @@ pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
 /// Checks a request to make a carrier key.
 pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
     let checked = outcome::of(body, &CARRIER, |carrier| {
-        let name = carrier.text("name", NAME).required();
+        let name = carrier.text("name", Text::NAME).required();
         let environment = environment(carrier);
         Some(CarrierKeyRequest { name: name?.to_owned(), environment: environment? })
     });
@@ -83,7 +82,7 @@ pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
 /// Checks a request to make an account.
 pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
     let checked = outcome::of(body, &ACCOUNT, |account| {
-        Some(AccountRequest { name: account.text("name", NAME).required()?.to_owned() })
+        Some(AccountRequest { name: account.text("name", Text::NAME).required()?.to_owned() })
     });
     checked.map(|accepted| accepted.value)
 }
@@ -103,17 +102,24 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
 
 /// Checks the name of an account, as it stands in a query.
 pub fn check_account_name(name: &str) -> Result<String, FieldFault> {
-    let read = NAME.read(name).and_then(|name| {
-        if is_blank(name) { Err(faults::required()) } else { Ok(name.to_owned()) }
-    });
-    read.map_err(|wrong| wrong.at("account"))
+    name_at("account", name)
+}
+
+/// Checks the name of a key, a token, a carrier or an account, wherever it is given.
+pub fn check_name(name: &str) -> Result<String, FieldFault> {
+    name_at("name", name)
+}
+
+fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
+    let read = if is_blank(name) { Err(faults::required()) } else { Text::NAME.read(name) };
+    read.map(str::to_owned).map_err(|wrong| wrong.at(field))
 }
 
 /// The default account only when none is named: a blank name is a mistake of the caller's.
 fn account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
         None | Some(Value::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
-        Some(_) => key.text("account", NAME).required().map(str::to_owned),
+        Some(_) => key.text("account", Text::NAME).required().map(str::to_owned),
     }
 }
 
@@ -214,6 +220,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::FaultCode;
 
     fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<String> {
         let faults = checked.err().map(|rejected| rejected.faults).unwrap_or_default();
@@ -245,6 +252,7 @@ mod tests {
         let table = [
             ("name", json!(" "), "name REQUIRED"),
             ("name", json!("x".repeat(101)), "name TOO_LONG"),
+            ("name", json!("a\u{202E}b"), "name INVALID_FORMAT"),
             ("environment", json!("live"), "environment UNKNOWN_VALUE"),
             ("allowedCountries", json!(null), "allowedCountries REQUIRED"),
             ("allowedCountries", json!([]), "allowedCountries TOO_SHORT"),
@@ -267,6 +275,25 @@ mod tests {
         }
         let all = ["name REQUIRED", "environment REQUIRED", "allowedCountries REQUIRED"];
         assert_eq!(faults_of(check_key(&json!({}), &served)), all);
+    }
+
+    #[test]
+    fn a_name_is_one_line_of_which_all_is_seen() {
+        for name in ["a", " Ñandú & Cía. 王 ", &"ñ".repeat(100)] {
+            assert_eq!(check_name(name).as_deref(), Ok(name.trim()), "{name:?}");
+        }
+        let hidden = "\0 \u{1b} \n \t \u{7f} \u{85} \u{ad} \u{200b} \u{200e} \u{202e} \u{2028} \u{2066} \u{2800} \u{3164} \u{feff} \u{e0041}";
+        for hidden in hidden.split(' ') {
+            let fault = check_name(&format!("a{hidden}b")).unwrap_err();
+            assert_eq!((fault.field.as_str(), fault.code), ("name", FaultCode::InvalidFormat));
+            assert!(
+                fault.message.contains("cannot be seen") && fault.message_es.contains("no se ve")
+            );
+            assert!(check_account_name(&format!("a{hidden}b")).is_err(), "{hidden:?}");
+        }
+        for blank in ["", " ", "\u{200b}\u{a0}", "\u{3164}"] {
+            assert!(check_name(blank).is_err(), "{blank:?}");
+        }
     }
 
     #[test]

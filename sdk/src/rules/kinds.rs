@@ -21,6 +21,8 @@ enum Form {
     Code,
     /// One trimmed line.
     Data,
+    /// One trimmed line, every character of which is seen.
+    Name,
     /// One trimmed line that the label shows.
     Line,
     /// Trimmed lines that the label shows; line breaks and tabs are fine.
@@ -32,6 +34,8 @@ impl Text {
     pub(crate) const CODE: Self = Self { most: usize::MAX, form: Form::Code };
     /// One line that the label does not show.
     pub(crate) const DATA: Self = Self { most: 255, form: Form::Data };
+    /// What people tell something apart by.
+    pub(crate) const NAME: Self = Self { most: 100, form: Form::Name };
     /// One line that the label shows.
     pub(crate) const LINE: Self = Self { most: 255, form: Form::Line };
     /// Lines that the label shows.
@@ -46,6 +50,9 @@ impl Text {
         let text = if self.form == Form::Code { text } else { text.trim() };
         if text.len() > self.most && text.chars().count() > self.most {
             return Err(faults::too_long(self.most));
+        }
+        if self.form == Form::Name && text.chars().any(printable::is_hidden) {
+            return Err(faults::hidden_character());
         }
         let is_layout = |c| self.form == Form::Note && matches!(c, '\n' | '\r' | '\t');
         if text.chars().any(|c| c.is_control() && !is_layout(c)) {

@@ -49,8 +49,8 @@ mod texts;
 mod tests;
 
 pub use admin::{
-    MOST_ADDRESSES, check_account, check_account_name, check_carrier_key, check_key, check_replay,
-    check_webhook,
+    MOST_ADDRESSES, check_account, check_account_name, check_carrier_key, check_key, check_name,
+    check_replay, check_webhook,
 };
 pub use body::parse_body;
 pub use builder::OrderBuilder;

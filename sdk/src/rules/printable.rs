@@ -25,6 +25,15 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{E0000}', '\u{E007F}'), ('\u{E0100}', '\u{E01EF}'),
 ];
 
+/// Others of which nothing is seen: fillers that count as letters, breaks of lines that are no
+/// control characters.
+#[rustfmt::skip]
+const HIDDEN: &[(char, char)] = &[
+    ('\u{115F}', '\u{1160}'), ('\u{17B4}', '\u{17B5}'), ('\u{2028}', '\u{2029}'),
+    ('\u{2800}', '\u{2800}'), ('\u{3164}', '\u{3164}'), ('\u{FFA0}', '\u{FFA0}'),
+    ('\u{1BCA0}', '\u{1BCA3}'), ('\u{1D173}', '\u{1D17A}'),
+];
+
 /// True when the label can draw the character.
 ///
 /// ```
@@ -76,6 +85,11 @@ pub fn is_invisible(c: char) -> bool {
     !c.is_ascii() && within(INVISIBLE, c)
 }
 
+/// True for every character that nobody sees, and that can make one name look like another.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control() || is_invisible(c) || within(HIDDEN, c)
+}
+
 /// True when the label can show all of a text, accents joined to their letters.
 pub(crate) fn is_all_printable(text: &str) -> bool {
     let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();
@@ -93,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_tables_are_sorted_and_apart() {
-        for table in [PRINTABLE, INVISIBLE] {
+        for table in [PRINTABLE, INVISIBLE, HIDDEN] {
             assert!(table.iter().all(|(first, last)| first <= last));
             assert!(table.windows(2).all(|pair| pair[0].1 < pair[1].0), "{table:?}");
         }

@@ -1,7 +1,7 @@
 //! From where a key may be used: the client's address, and the key's IP list
 //! (spec: API key properties; docs/api.md, IP list).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
@@ -18,10 +18,16 @@ pub fn client_address<'a>(
         if !contains(trusted, client) {
             break;
         }
-        let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
+        let Some(address) = hop_address(hop.trim()) else { break };
         client = address.to_canonical();
     }
     client
+}
+
+/// An entry's address; some proxies write the client's port behind it.
+fn hop_address(hop: &str) -> Option<IpAddr> {
+    let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
+    bare.parse().ok().or_else(|| Some(hop.parse::<SocketAddr>().ok()?.ip()))
 }
 
 /// Whether a key with this list may be used from `client`; an empty list allows any address.
@@ -66,6 +72,13 @@ mod tests {
             ("10.0.0.1", vec!["1.2.3.4, 198.51.100.1, 10.9.9.9"], "198.51.100.1"),
             ("10.0.0.1", vec!["1.2.3.4", "198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1", vec!["garbage"], "10.0.0.1"),
+            ("10.0.0.1", vec!["198.51.100.1:5678"], "198.51.100.1"),
+            ("10.0.0.1", vec!["198.51.100.1:5678, 10.9.9.9:80"], "198.51.100.1"),
+            ("10.0.0.1", vec!["[2001:db8::1]:80"], "2001:db8::1"),
+            ("10.0.0.1", vec!["[2001:db8::1]"], "2001:db8::1"),
+            ("10.0.0.1", vec!["[::ffff:198.51.100.1]:80"], "198.51.100.1"),
+            ("10.0.0.1", vec!["198.51.100.1:70000"], "10.0.0.1"),
+            ("10.0.0.1", vec!["198.51.100.1:"], "10.0.0.1"),
             ("::ffff:10.0.0.1", vec!["::ffff:198.51.100.1"], "198.51.100.1"),
         ];
         for (peer, header, client) in table {

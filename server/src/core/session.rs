@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fmt, net::IpAddr};
 
 use super::{AccountKey, Tenant};
 use crate::clock::Millis;
-use parcelo::Environment;
+use parcelo::{Environment, rules::is_invisible};
 
 /// How long one stays signed in.
 pub const LASTS: i64 = 12 * Millis::HOUR;
@@ -55,9 +55,11 @@ impl Session {
     }
 }
 
-/// Whether a text can be a password: long enough to be hard to guess, and one line.
+/// Whether a text can be a password: long enough to be hard to guess, one line, and not blank.
 pub fn is_password(text: &str) -> bool {
-    (SHORTEST..=LONGEST).contains(&text.chars().count()) && !text.contains(['\n', '\r'])
+    let is_blank = text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c));
+    let is_line = !text.contains(['\n', '\r']);
+    (SHORTEST..=LONGEST).contains(&text.chars().count()) && is_line && !is_blank
 }
 
 /// Whose tries are counted together: an address, and of IPv6 the network that one household has.
@@ -134,7 +136,9 @@ mod tests {
     #[test]
     fn a_password_is_one_line_of_12_to_200_characters() {
         assert!(is_password("ñandú en Quito") && is_password(&"a".repeat(200)));
-        for bad in ["", "eleven char", "twelve chars\nand more", &"a".repeat(201)] {
+        let long = "a".repeat(201);
+        let blank = [" ".repeat(12), "\u{A0}\t\u{200B}".repeat(4)];
+        for bad in ["", "eleven char", "twelve chars\nand more", &long, &blank[0], &blank[1]] {
             assert!(!is_password(bad), "{bad:?}");
         }
     }

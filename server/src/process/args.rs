@@ -4,7 +4,10 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment, rules::Destinations};
+use parcelo::{
+    CountryCode, Environment, FaultCode,
+    rules::{self, Destinations},
+};
 use url::Url;
 
 use super::{accounts::Accounts, backup::Backup, tokens::Tokens, webhook_args::Webhooks};
@@ -326,7 +329,7 @@ pub(super) enum CountryOrAll {
     One(CountryCode),
 }
 
-fn database(text: &str) -> Result<Database, String> {
+pub(super) fn database(text: &str) -> Result<Database, String> {
     match text.strip_prefix("sqlite:") {
         Some(":memory:") => Ok(Database::Memory),
         Some(file) if !matches!(file, "" | "//") => {
@@ -384,12 +387,10 @@ fn day(text: &str) -> Result<Millis, String> {
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {
-    let length = text.trim().chars().count();
-    if (1..=100).contains(&length) {
-        Ok(text.trim().to_owned())
-    } else {
-        Err("a name has 1-100 characters".to_owned())
-    }
+    rules::check_name(text).map_err(|fault| match fault.code {
+        FaultCode::InvalidFormat => fault.message,
+        _ => "a name has 1-100 characters".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -411,5 +412,13 @@ mod tests {
         assert_eq!(database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
         assert!(database("sqlite://").is_err());
         assert!(database("postgres://x").is_err() && database("sqlite:").is_err());
+    }
+
+    #[test]
+    fn a_name_is_seen_as_it_is() {
+        assert_eq!(name(" Shop "), Ok("Shop".to_owned()));
+        for bad in ["", "  ", "\u{200B}", "a\u{202E}b", "a\nkey_2 forged", "a\u{1b}[31m"] {
+            assert!(name(bad).is_err(), "{bad:?}");
+        }
     }
 }

@@ -5,18 +5,37 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use serde_json::json;
 
-use super::{Failure, args::DatabaseArg, keys::open_existing, print};
+use super::{
+    Failure,
+    args::{Database, DatabaseArg, database},
+    keys::open_existing,
+    print,
+};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Backup {
     #[command(flatten)]
     database: DatabaseArg,
-    /// The file to write; one that exists is left alone.
-    #[arg(value_name = "FILE")]
+    /// The file to write, as FILE or sqlite:FILE; one that exists is left alone.
+    #[arg(value_name = "FILE", value_parser = target)]
     file: PathBuf,
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// A file, also where it is written as `--database` has it.
+fn target(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        return Err("the file to write has a name".to_owned());
+    }
+    if !text.starts_with("sqlite:") {
+        return Ok(text.into());
+    }
+    match database(text)? {
+        Database::File(file) => Ok(file),
+        Database::Memory => Err("a copy is written to a file".to_owned()),
+    }
 }
 
 pub(super) fn run(options: &Backup) -> Result<(), Failure> {
@@ -28,4 +47,25 @@ pub(super) fn run(options: &Backup) -> Result<(), Failure> {
         print::backed_up(&file, bytes);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_a_file_named_as_the_database_is() {
+        let table = [
+            ("copy.db", "copy.db"),
+            ("sqlite:copy.db", "copy.db"),
+            ("sqlite:///var/copy.db", "/var/copy.db"),
+            ("./sqlite:copy.db", "./sqlite:copy.db"),
+        ];
+        for (text, file) in table {
+            assert_eq!(target(text), Ok(file.into()), "{text}");
+        }
+        for bad in ["", "sqlite:", "sqlite::memory:"] {
+            assert!(target(bad).is_err(), "{bad}");
+        }
+    }
 }

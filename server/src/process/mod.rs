@@ -93,7 +93,7 @@ pub enum Failure {
     #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
     NoSuchCarrierKey(String),
     /// A password that is too easy to guess, or none.
-    #[error("a password is one line of 12 to 200 characters")]
+    #[error("a password is one line of 12 to 200 characters, not all of them spaces")]
     WeakPassword,
     /// The password cannot be read.
     #[error("the password cannot be read: {0}")]

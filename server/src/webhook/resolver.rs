@@ -1,27 +1,47 @@
 //! Names become addresses, and only those that may be reached are handed on: what was looked at is
 //! what is connected to, whatever the name says a moment later.
 
-use std::net::SocketAddr;
+use std::{io, net::SocketAddr};
 
+use futures_util::{FutureExt, future::BoxFuture};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::core::webhooks::Reach;
 
+/// Finds the addresses of a name.
+type LookUp = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+
 /// Looks names up for webhooks of one reach.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Resolver(pub(super) Reach);
+pub(super) struct Resolver {
+    reach: Reach,
+    look_up: LookUp,
+}
 
 /// The name leads nowhere that may be reached.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the name has no address that webhooks are sent to")]
 pub(super) struct NotAllowed;
 
+impl Resolver {
+    /// One that asks the machine.
+    pub(super) fn new(reach: Reach) -> Self {
+        Self::asking(reach, |name| {
+            async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) }.boxed()
+        })
+    }
+
+    pub(super) fn asking(reach: Reach, look_up: LookUp) -> Self {
+        Self { reach, look_up }
+    }
+}
+
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0;
+        let Self { reach, look_up } = *self;
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            Ok(allowed(found.collect(), reach).map(|found| Box::new(found.into_iter()) as Addrs)?)
+            let found = allowed(look_up(name).await?, reach)?;
+            Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
@@ -49,8 +69,8 @@ mod tests {
     #[tokio::test]
     async fn a_name_of_this_machine_is_refused_in_production() {
         let name = || "localhost".parse().unwrap();
-        let refused = Resolver(Reach::Public).resolve(name()).await.err().unwrap();
+        let refused = Resolver::new(Reach::Public).resolve(name()).await.err().unwrap();
         assert!(refused.is::<NotAllowed>(), "{refused}");
-        assert!(Resolver(Reach::Here).resolve(name()).await.is_ok());
+        assert!(Resolver::new(Reach::Here).resolve(name()).await.is_ok());
     }
 }

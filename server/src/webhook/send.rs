@@ -57,7 +57,7 @@ impl Sender {
         if let Some((_, client)) = clients.iter().find(|(known, _)| *known == reach) {
             return Ok(client.clone());
         }
-        let client = client(reach).map_err(|error| {
+        let client = client(Resolver::new(reach)).map_err(|error| {
             tracing::error!(%error, "the HTTP client for webhooks could not be set up");
             Undelivered::NotConnected
         })?;
@@ -80,7 +80,7 @@ async fn said(
 
 /// Each message has a connection of its own: one that was kept could have been closed unseen, and
 /// would lead to where the name led once.
-fn client(reach: Reach) -> reqwest::Result<reqwest::Client> {
+fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
     reqwest::Client::builder()
         .user_agent(AGENT)
         .redirect(reqwest::redirect::Policy::none())
@@ -88,7 +88,7 @@ fn client(reach: Reach) -> reqwest::Result<reqwest::Client> {
         .no_proxy()
         .connect_timeout(CONNECT)
         .pool_max_idle_per_host(0)
-        .dns_resolver(Resolver(reach))
+        .dns_resolver(resolver)
         .build()
 }
 
@@ -126,7 +126,16 @@ fn reason(fault: &reqwest::Error) -> Undelivered {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::{StreamExt, stream};
+    use std::{
+        net::SocketAddr,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use futures_util::{FutureExt, StreamExt, stream};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
 
     use super::*;
 
@@ -148,5 +157,29 @@ mod tests {
             assert_eq!((said.status, said.beginning.as_slice()), (202, &b"start"[..]), "{millis}");
         }
         assert_eq!(lagging(Duration::from_millis(15_001)).await, Err(Undelivered::TimedOut));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_pointed_elsewhere_after_it_was_judged_leads_nowhere() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let receiver = tokio::spawn(async move {
+            let (mut caller, _) = socket.accept().await.unwrap();
+            caller.read_buf(&mut Vec::new()).await.unwrap();
+            caller.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+            socket
+        });
+        let resolver = Resolver::asking(Reach::Here, |_| {
+            let first = ASKED.fetch_add(1, Ordering::Relaxed) == 0;
+            let address: [u8; 4] = if first { [127, 0, 0, 1] } else { [169, 254, 169, 254] };
+            async move { Ok(vec![SocketAddr::from((address, 0))]) }.boxed()
+        });
+        let client = client(resolver).unwrap();
+        let send = || client.post(format!("http://shop.example:{port}/hook")).send();
+        assert_eq!(send().await.unwrap().status(), 204);
+        let socket = receiver.await.unwrap();
+        assert_eq!(reason(&send().await.unwrap_err()), Undelivered::NotAllowed);
+        assert!(socket.accept().now_or_never().is_none(), "nobody called again");
     }
 }

@@ -163,6 +163,10 @@ async fn what_is_wrong_is_told_all_at_once() {
             "url TOO_LONG",
         ),
         ("PUT", WEBHOOK, json!({ "url": "https://u:p@shop.example/" }), "url INVALID_FORMAT"),
+        ("PUT", WEBHOOK, json!({ "url": "https://shop.example/\thook" }), "url INVALID_FORMAT"),
+        ("PUT", WEBHOOK, json!({ "url": "https://shop.example/\u{202E}" }), "url INVALID_FORMAT"),
+        ("POST", "accounts", json!({ "name": "a\u{202E}b" }), "name INVALID_FORMAT"),
+        ("POST", "accounts", json!({ "name": "a\u{3164}" }), "name INVALID_FORMAT"),
         (
             "PUT",
             WEBHOOK,

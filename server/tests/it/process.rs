@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::{
     api::{Api, numbered, order, send},
     running::{BINARY, House},
@@ -177,7 +179,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 13] = [
+    let table: [(&[&str], &str); 16] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
@@ -200,6 +202,9 @@ async fn wrong_arguments_say_what_would_be_right() {
         (&["serve", "--labels-host", "https://labels.example/?a=b"], "https://"),
         (&["serve", "--labels-host", "https://labels.example/api/v1/tracking"], "outside /api"),
         (&["serve", "--sandbox-rate-limit", "0"], "1.."),
+        (&["tokens", "create", "--name", "a\u{202E}b"], "cannot be seen"),
+        (&["accounts", "create", "a\u{200B}"], "cannot be seen"),
+        (&["backup", "sqlite::memory:"], "to a file"),
     ];
     for (arguments, hint) in table {
         let output = Command::new(BINARY).args(arguments).env_clear().output().unwrap();
@@ -269,11 +274,27 @@ async fn logs_hold_no_keys_and_nothing_personal() {
             .header("X-Forwarded-For", "203.0.113.77"),
     )
     .await;
+    let carrier = ["create", "--environment", "sandbox", "--name", "Andes Cargo"];
+    let made = [house.carriers(&carrier), house.tokens(&["create", "--name", "Test"])];
+    let [carrier, token] = [&made[0]["key"], &made[1]["token"]].map(|it| it.as_str().unwrap());
+    let post = async |url, path, name, value: &str, body: serde_json::Value| {
+        let request = Api::new(running.url(url)).request("POST", path).body(body.to_string());
+        send(request.header(name, value).header("Content-Type", "application/json")).await.status
+    };
+    let event = json!({ "eventId": "1", "trackingNumber": number, "location": "CANARY" });
+    let events = json!({ "events": [event] });
+    post("sandbox", "/carrier/v1/events", "X-Carrier-Key", carrier, events).await;
+    let bearer = format!("Bearer {token}");
+    let new = json!({ "name": "CANARY", "environment": "sandbox", "allowedCountries": ["EC"] });
+    assert_eq!(post("admin", "/admin/v1/keys", "Authorization", &bearer, new).await, 201);
     drop(running);
     let logged =
         house.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
     assert!(logged.contains("/api/v1/orders/create"), "requests are logged: {logged}");
-    for secret in ["CANARY", key.secret(), &number, "203.0.113.77"] {
+    for path in ["/carrier/v1/events", "/admin/v1/keys"] {
+        assert!(logged.contains(path), "{path}: {logged}");
+    }
+    for secret in ["CANARY", key.secret(), carrier, token, &number, "203.0.113.77"] {
         assert!(!logged.contains(secret), "{secret}");
     }
 }

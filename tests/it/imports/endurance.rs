@@ -4,6 +4,10 @@
 use std::{
     fs,
     process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -24,8 +28,10 @@ async fn running() -> Shop {
 async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     let shop = running().await;
     shop.put("orders.csv", sheet(&rows(10_000)));
+    let standstills = standstills();
     let begun = now();
     let ran = shop.import("");
+    let standstills = standstills.load(Ordering::Relaxed);
     let took = begun.elapsed().as_secs_f64();
     assert_eq!(ran.code, 0, "{ran:?}");
     let requests = shop.server.requests().all();
@@ -33,16 +39,32 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     let refused = requests.iter().filter(|request| request.status == Some(refused)).count();
     let share = f64::from(u32::try_from(requests.len()).unwrap()) / took / 100.0;
     println!("{} requests in {took:.1} s: {:.1} % of the limit", requests.len(), share * 100.0);
-    println!("{refused} refused");
+    println!("{refused} refused, {standstills} standstills of the machine");
     assert_eq!((requests.len() - refused, shop.labels()), (20_000, 10_000));
-    // A machine that stands still for longer than the limiter's margin may cost one.
-    assert!(refused <= 2, "{refused} refused");
+    // What a machine that stands still sends too late falls into the next window.
+    assert!(refused <= standstills, "{refused} refused, {standstills} standstills");
     // Whatever else the machine does meanwhile takes its share of the whole, not of every moment.
     let best = busiest(&requests);
     println!("{:.1} % in the busiest ten seconds", best * 100.0);
     assert!(best >= 0.95, "{best}");
     let lines = ran.stderr.lines().filter(|line| line.contains(" of 10000 rows: ")).count();
     assert!(lines >= 20, "a line every five seconds: {}", ran.stderr);
+}
+
+/// Counts from now on how often the machine lets nobody run for longer than the limiter's margin.
+fn standstills() -> Arc<AtomicUsize> {
+    const BEAT: Duration = Duration::from_millis(10);
+    let counted = Arc::new(AtomicUsize::new(0));
+    let weak = Arc::downgrade(&counted);
+    tokio::spawn(async move {
+        let mut last = now();
+        while let Some(counter) = weak.upgrade() {
+            tokio::time::sleep(BEAT).await;
+            counter.fetch_add(usize::from(last.elapsed() > 4 * BEAT), Ordering::Relaxed);
+            last = now();
+        }
+    });
+    counted
 }
 
 /// The share of the limit that the busiest ten seconds used.

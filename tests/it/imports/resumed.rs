@@ -128,6 +128,28 @@ async fn a_row_sent_longer_ago_than_keys_live_is_looked_for() {
     assert_eq!(shop.creations(), 3, "what is not clear is not sent");
 }
 
+/// What a service says that takes no more requests for an hour.
+const TOO_MANY: &str = r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_the_service_lets_nobody_begin_ends_as_one_request_would() {
+    let shop = Shop::open().await;
+    let stranger = Shop::open().await.server.key().name("Other").issue();
+    let busy = peer::saying("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY).await;
+    let table = [
+        (4, "AUTH_INVALID_API_KEY", stranger.secret(), shop.server.url()),
+        (7, "RATE_LIMIT_EXCEEDED", shop.key.secret(), &busy),
+    ];
+    for (code, error, key, url) in table {
+        let desk = Desk::new(key, url);
+        fs::write(desk.path("orders.csv"), sheet(&rows(30))).unwrap();
+        let ran = desk.run("order import orders.csv --labels out -o json");
+        assert_eq!((ran.code, ran.error()["code"].as_str()), (code, Some(error)), "{ran:?}");
+        assert_eq!(ran.error()["mayHaveExecuted"], false, "{ran:?}");
+        assert!(ran.error()["hint"].as_str().unwrap().contains("--resume"), "{ran:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
     let shop = Shop::open().await;

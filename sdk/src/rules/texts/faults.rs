@@ -133,6 +133,13 @@ pub(crate) fn control_character() -> Wrong {
     )
 }
 
+pub(crate) fn hidden_character() -> Wrong {
+    Wrong::invalid(
+        "This contains a character that cannot be seen: type it again without it.",
+        "Contiene un carácter que no se ve: escríbalo de nuevo sin él.",
+    )
+}
+
 pub(crate) fn above_zero(most: Decimal) -> Wrong {
     Wrong::new(
         FaultCode::OutOfRange,

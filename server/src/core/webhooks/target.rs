@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use parcelo::{Environment, FaultCode, FieldFault};
+use parcelo::{Environment, FaultCode, FieldFault, rules::is_invisible};
 use url::{Host, Url};
 
 /// The most characters of an endpoint's address.
@@ -26,6 +26,11 @@ pub enum BadTarget {
     /// Longer than 500 characters.
     #[error("an endpoint's address has at most 500 characters")]
     TooLong,
+    /// With a character that nobody sees; some of them readers of URLs leave out.
+    #[error(
+        "an endpoint's address holds a character that cannot be seen; type it again without it"
+    )]
+    Hidden,
     /// No address of the web.
     #[error("an endpoint's address is a URL such as https://shop.example/parcelo")]
     Malformed,
@@ -45,6 +50,9 @@ impl BadTarget {
     pub fn to_fault(self) -> FieldFault {
         let spanish = match self {
             Self::TooLong => "La dirección de un webhook tiene como máximo 500 caracteres.",
+            Self::Hidden => {
+                "La dirección de un webhook tiene un carácter que no se ve; escríbala de nuevo sin él."
+            }
             Self::Malformed => {
                 "La dirección de un webhook es una URL como https://tienda.example/parcelo."
             }
@@ -90,6 +98,9 @@ impl Reach {
 pub fn check_url(text: &str, reach: Reach) -> Result<Url, BadTarget> {
     if text.chars().count() > LONGEST {
         return Err(BadTarget::TooLong);
+    }
+    if text.chars().any(|c| c.is_control() || is_invisible(c)) {
+        return Err(BadTarget::Hidden);
     }
     let url = Url::parse(text).map_err(|_| BadTarget::Malformed)?;
     match (url.scheme(), reach) {
@@ -302,6 +313,13 @@ mod tests {
             ("shop.example/hook", Reach::Everywhere, Some(BadTarget::Malformed)),
             ("https://", Reach::Public, Some(BadTarget::Malformed)),
             (&long, Reach::Public, Some(BadTarget::TooLong)),
+            ("https://shop.example/\nhook", Reach::Public, Some(BadTarget::Hidden)),
+            ("https://sh\top.example", Reach::Public, Some(BadTarget::Hidden)),
+            ("https://shop.example/hook\r\n", Reach::Public, Some(BadTarget::Hidden)),
+            ("\0https://shop.example", Reach::Public, Some(BadTarget::Hidden)),
+            ("https://shop.example/\u{1b}[31m", Reach::Public, Some(BadTarget::Hidden)),
+            ("https://shop.example/\u{202E}kooh", Reach::Public, Some(BadTarget::Hidden)),
+            ("https://sho\u{AD}p.example", Reach::Public, Some(BadTarget::Hidden)),
         ];
         for (url, reach, refused) in table {
             assert_eq!(check_url(url, reach).err(), refused, "{url} {reach:?}");

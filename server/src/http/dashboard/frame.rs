@@ -87,19 +87,18 @@ impl Frame {
         Self { language, other, other_name, other_link, member: None, said: None }
     }
 
-    pub(super) fn of_member(
-        self,
-        account: &str,
-        form: &str,
-        section: Section,
-        said: Option<Said>,
-    ) -> Self {
+    pub(super) fn of_member(self, account: &str, form: &str, section: Section) -> Self {
         let language = self.language;
         let tab =
             |tab: Section| Tab { path: tab.path(), name: tab.name(language), here: tab == section };
         let tabs = Section::ALL.into_iter().map(tab).collect();
         let signed = Signed { account: account.to_owned(), form: form.to_owned(), tabs };
-        Self { member: Some(signed), said: said.map(|said| said.text(language)), ..self }
+        Self { member: Some(signed), ..self }
+    }
+
+    /// The same with what was just done.
+    pub(super) fn saying(self, said: Option<Said>) -> Self {
+        Self { said: said.map(|said| said.text(self.language)), ..self }
     }
 
     /// The one of the two texts that is in the page's language.

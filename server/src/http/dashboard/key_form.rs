@@ -1,15 +1,16 @@
 //! The form from which a key is made: all that is wrong with it at once.
 
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment, Language, rules::Destinations};
+use parcelo::{
+    CountryCode, Environment, FaultCode, Language,
+    rules::{self, Destinations},
+};
 
 use super::member::Fields;
 use crate::core::{Countries, access};
 
 /// The most addresses and networks that a key may be tied to.
 const MOST_ADDRESSES: usize = 50;
-/// The most characters of a name.
-const LONGEST_NAME: usize = 100;
 
 /// The form as it was filled in.
 #[derive(Debug, Default)]
@@ -48,11 +49,8 @@ impl KeyForm {
         language: Language,
     ) -> Result<Wanted, Vec<&'static str>> {
         let mut faults = Vec::new();
-        if !(1..=LONGEST_NAME).contains(&self.name.chars().count()) {
-            faults.push(language.pick(
-                "Give the key a name of 1 to 100 characters.",
-                "Dé a la clave un nombre de 1 a 100 caracteres.",
-            ));
+        if let Err(fault) = rules::check_name(&self.name) {
+            faults.push(nameless(&fault.code, language));
         }
         let countries = self.countries(supported);
         if countries.is_none() {
@@ -96,6 +94,19 @@ impl KeyForm {
     fn addresses(&self) -> Option<Vec<IpNet>> {
         let all: Vec<_> = words(&self.addresses).map(access::network).collect::<Option<_>>()?;
         (all.len() <= MOST_ADDRESSES).then_some(all)
+    }
+}
+
+fn nameless(code: &FaultCode, language: Language) -> &'static str {
+    match code {
+        FaultCode::InvalidFormat => language.pick(
+            "The name holds a character that cannot be seen: type it again without it.",
+            "El nombre tiene un carácter que no se ve: escríbalo de nuevo sin él.",
+        ),
+        _ => language.pick(
+            "Give the key a name of 1 to 100 characters.",
+            "Dé a la clave un nombre de 1 a 100 caracteres.",
+        ),
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     frame::{Frame, Moment, Section, again, page},
     key_form::KeyForm,
     member::{Member, Posted},
-    notes::{Once, Said},
+    notes::{Once, Place, Said},
 };
 use crate::{
     core::KeyRecord,
@@ -25,7 +25,7 @@ const PAGE: &str = "/dashboard/keys";
 #[template(path = "dashboard/keys.html")]
 struct Keys {
     frame: Frame,
-    fresh: Option<Once>,
+    fresh: Vec<Once>,
     all: Vec<Key>,
 }
 
@@ -72,12 +72,12 @@ impl Key {
     }
 }
 
-/// The account's keys, and the one just made with its secret.
+/// The account's keys, and those just made with their secrets.
 pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
     let records = api.service.store().keys_of(member.session.account)?;
-    let fresh = member.visit.desk.once(&member.token, Section::Keys, api.service.now());
-    let frame = member.frame(Section::Keys);
-    page(&Keys { frame, fresh, all: records.iter().map(Key::of).collect() })
+    let notes = member.take(Place::Keys, api.service.now());
+    let frame = member.frame(Section::Keys).saying(notes.said);
+    page(&Keys { frame, fresh: notes.secrets, all: records.iter().map(Key::of).collect() })
 }
 
 /// An empty form.
@@ -108,9 +108,8 @@ pub(super) async fn create(
         rate_limit: None,
     };
     let (key, _) = api.service.issuer().issue(request, now).await?;
-    let secret = key.secret().to_owned();
-    let once = Once { section: Section::Keys, of: wanted.name, secret, at: now };
-    member.visit.desk.show(&member.token, once);
+    let once = Once { of: wanted.name, secret: key.secret().to_owned() };
+    member.leave(Place::Keys, once, now);
     Ok(Redirect::to(PAGE).into_response())
 }
 
@@ -132,7 +131,7 @@ pub(super) async fn revoke(
 ) -> Result<Response, Refused> {
     let key = find(&api, &member, &id)?;
     api.service.revoke_key(&key.id).await?;
-    member.visit.desk.say(&member.token, Said::KeyRevoked);
+    member.leave(Place::Keys, Said::KeyRevoked, api.service.now());
     Ok(Redirect::to(PAGE).into_response())
 }
 

@@ -12,9 +12,11 @@ use url::{Url, form_urlencoded};
 
 use super::{
     frame::{Frame, Section},
+    notes::{Note, Place, Taken, What},
     visit::{FORGED, Visit},
 };
 use crate::{
+    clock::Millis,
     core::{Tenant, session::Session},
     http::{Api, Refused},
 };
@@ -103,8 +105,22 @@ impl Member {
 
     /// What is around a page of a section.
     pub(super) fn frame(&self, section: Section) -> Frame {
-        let said = self.visit.desk.said(&self.token);
-        self.visit.frame().of_member(&self.session.name, &self.form, section, said)
+        self.visit.frame().of_member(&self.session.name, &self.form, section)
+    }
+
+    /// A page says this when it is seen next.
+    pub(super) fn leave(&self, place: Place, what: impl Into<What>, at: Millis) {
+        let (session, what) = (self.token.clone(), what.into());
+        self.visit.desk.leave(Note { session, place, at, what });
+    }
+
+    /// What the page at hand says. Where only its head is asked for, nobody sees it.
+    pub(super) fn take(&self, place: Place, now: Millis) -> Taken {
+        if self.visit.is_seen {
+            self.visit.desk.take(&self.token, place, now)
+        } else {
+            Taken::default()
+        }
     }
 }
 

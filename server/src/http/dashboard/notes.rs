@@ -1,20 +1,26 @@
-//! What the next page says of what was just done: a sentence, and secrets that are shown once. They
-//! are kept in memory only, for one session, and for a few minutes.
+//! What a page says of what was just done: a sentence, and secrets that are shown once. They are kept
+//! in memory only, for one session and for the page where it was done, and for a few minutes.
 
 use std::{
-    collections::HashMap,
+    collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use parcelo::Language;
+use parcelo::{Environment, Language};
 
-use super::frame::Section;
 use crate::clock::Millis;
 
-/// How long a secret waits for the page that shows it.
+/// How long a note waits for its page.
 const WAITS: i64 = 5 * Millis::MINUTE;
-/// Notes kept before old ones are thrown away.
+/// Notes kept before the oldest is thrown away.
 const MOST: usize = 1_000;
+
+/// A page that notes are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Keys,
+    Webhook(Environment),
+}
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,25 +77,64 @@ impl Said {
     }
 }
 
-/// A secret that is shown once, on a page of its section.
-#[derive(Clone)]
+/// A secret that is shown once.
 pub(super) struct Once {
-    pub(super) section: Section,
     /// Whose it is: a key's name, or nothing.
     pub(super) of: String,
     pub(super) secret: String,
+}
+
+/// What a page is to say.
+pub(super) enum What {
+    Said(Said),
+    Once(Once),
+}
+
+impl From<Said> for What {
+    fn from(said: Said) -> Self {
+        Self::Said(said)
+    }
+}
+
+impl From<Once> for What {
+    fn from(once: Once) -> Self {
+        Self::Once(once)
+    }
+}
+
+/// Something to say, and to whom, and where.
+pub(super) struct Note {
+    pub(super) session: String,
+    pub(super) place: Place,
     pub(super) at: Millis,
+    pub(super) what: What,
 }
 
-#[derive(Default)]
-struct Note {
-    said: Option<Said>,
-    once: Option<Once>,
+impl Note {
+    fn is_stale(&self, now: Millis) -> bool {
+        now.0 - self.at.0 >= WAITS
+    }
 }
 
-/// The notes of all sessions.
+/// All that a page has to say: what was done last, and the secrets, the oldest first.
 #[derive(Default)]
-pub(in crate::http) struct Desk(Mutex<HashMap<String, Note>>);
+pub(super) struct Taken {
+    pub(super) said: Option<Said>,
+    pub(super) secrets: Vec<Once>,
+}
+
+impl Taken {
+    fn add(&mut self, what: What) {
+        match what {
+            What::Said(said) => self.said = Some(said),
+            What::Once(once) => self.secrets.push(once),
+        }
+    }
+}
+
+/// The notes of all sessions, the oldest first.
+#[derive(Default)]
+pub(in crate::http) struct Desk(Mutex<VecDeque<Note>>);
 
 impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,44 +143,40 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Desk {
-    fn notes(&self) -> MutexGuard<'_, HashMap<String, Note>> {
+    fn notes(&self) -> MutexGuard<'_, VecDeque<Note>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, session: &str, write: impl FnOnce(&mut Note)) {
+    /// Keeps a note until its page is seen.
+    pub(super) fn leave(&self, note: Note) {
         let mut notes = self.notes();
+        notes.retain(|kept| !kept.is_stale(note.at));
         if notes.len() >= MOST {
-            notes.clear();
+            notes.pop_front();
         }
-        write(notes.entry(session.to_owned()).or_default());
-    }
-
-    /// The next page says this.
-    pub(super) fn say(&self, session: &str, said: Said) {
-        self.note(session, |note| note.said = Some(said));
-    }
-
-    /// The next page of its section shows this.
-    pub(super) fn show(&self, session: &str, once: Once) {
-        self.note(session, |note| note.once = Some(once));
+        notes.push_back(note);
     }
 
     /// What the page at hand says; it is not said again.
-    pub(super) fn said(&self, session: &str) -> Option<Said> {
-        self.notes().get_mut(session).and_then(|note| note.said.take())
-    }
-
-    /// The secret that the page at hand shows; it is not shown again.
-    pub(super) fn once(&self, session: &str, section: Section, now: Millis) -> Option<Once> {
+    pub(super) fn take(&self, session: &str, place: Place, now: Millis) -> Taken {
+        let mut taken = Taken::default();
         let mut notes = self.notes();
-        let note = notes.get_mut(session)?;
-        let once = note.once.take_if(|once| once.section == section)?;
-        (now.0 - once.at.0 < WAITS).then_some(once)
+        for note in std::mem::take(&mut *notes) {
+            if note.is_stale(now) {
+                continue;
+            }
+            if note.session == session && note.place == place {
+                taken.add(note.what);
+            } else {
+                notes.push_back(note);
+            }
+        }
+        taken
     }
 
     /// Forgets a session's notes.
     pub(super) fn forget(&self, session: &str) {
-        self.notes().remove(session);
+        self.notes().retain(|note| note.session != session);
     }
 }
 
@@ -143,27 +184,59 @@ impl Desk {
 mod tests {
     use super::*;
 
+    const SANDBOX: Place = Place::Webhook(Environment::Sandbox);
+
+    fn leave(desk: &Desk, session: &str, place: Place, what: impl Into<What>) {
+        let (session, at) = (session.to_owned(), Millis(0));
+        desk.leave(Note { session, place, at, what: what.into() });
+    }
+
+    fn once(secret: &str) -> Once {
+        Once { of: "Shop".to_owned(), secret: secret.to_owned() }
+    }
+
+    fn secrets(desk: &Desk, session: &str, place: Place, now: i64) -> Vec<String> {
+        let taken = desk.take(session, place, Millis(now));
+        taken.secrets.into_iter().map(|once| once.secret).collect()
+    }
+
     #[test]
-    fn a_secret_is_shown_once_to_its_session_on_its_own_page() {
+    fn notes_are_for_their_session_on_their_own_page_once() {
         let desk = Desk::default();
-        let (at, soon) = (Millis(0), Millis(1_000));
-        let once = Once { section: Section::Keys, of: "Shop".into(), secret: "pk".into(), at };
-        desk.show("mine", once.clone());
-        desk.say("mine", Said::KeyRevoked);
-        assert!(desk.once("other", Section::Keys, soon).is_none());
-        assert!(desk.once("mine", Section::Webhooks, soon).is_none());
-        assert_eq!(desk.once("mine", Section::Keys, soon).unwrap().secret, "pk");
-        assert!(desk.once("mine", Section::Keys, soon).is_none());
-        assert_eq!(desk.said("mine"), Some(Said::KeyRevoked));
-        assert_eq!(desk.said("mine"), None);
-        desk.show("mine", once.clone());
-        assert!(
-            desk.once("mine", Section::Keys, Millis(WAITS)).is_none(),
-            "it has waited too long"
-        );
-        desk.show("mine", once);
-        desk.forget("mine");
-        assert!(desk.once("mine", Section::Keys, soon).is_none());
+        for secret in ["one", "two"] {
+            leave(&desk, "mine", Place::Keys, once(secret));
+        }
+        leave(&desk, "mine", Place::Keys, Said::KeyRevoked);
         assert_eq!(format!("{desk:?}"), "Desk(***)");
+        let production = Place::Webhook(Environment::Production);
+        for (session, place) in [("other", Place::Keys), ("mine", SANDBOX), ("mine", production)] {
+            assert!(secrets(&desk, session, place, 0).is_empty(), "{session} {place:?}");
+        }
+        let taken = desk.take("mine", Place::Keys, Millis(WAITS - 1));
+        assert_eq!((taken.said, taken.secrets.len()), (Some(Said::KeyRevoked), 2));
+        let taken = desk.take("mine", Place::Keys, Millis(WAITS - 1));
+        assert!(taken.said.is_none() && taken.secrets.is_empty());
+    }
+
+    #[test]
+    fn a_note_that_waited_too_long_or_whose_session_is_over_is_forgotten() {
+        let desk = Desk::default();
+        leave(&desk, "mine", SANDBOX, once("late"));
+        assert!(secrets(&desk, "mine", SANDBOX, WAITS).is_empty());
+        leave(&desk, "mine", SANDBOX, once("gone"));
+        leave(&desk, "other", SANDBOX, once("kept"));
+        desk.forget("mine");
+        assert!(secrets(&desk, "mine", SANDBOX, 0).is_empty());
+        assert_eq!(secrets(&desk, "other", SANDBOX, 0), ["kept"]);
+    }
+
+    #[test]
+    fn of_too_many_notes_the_oldest_alone_is_lost() {
+        let desk = Desk::default();
+        for secret in 0..=MOST {
+            leave(&desk, "mine", Place::Keys, once(&secret.to_string()));
+        }
+        let kept = secrets(&desk, "mine", Place::Keys, 0);
+        assert_eq!(kept, (1..=MOST).map(|secret| secret.to_string()).collect::<Vec<_>>());
     }
 }

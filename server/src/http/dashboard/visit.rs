@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
     response::Response,
 };
 use parcelo::{ErrorCode, Language};
@@ -56,6 +56,8 @@ pub(in crate::http) struct Visit {
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
     pub(super) desk: Arc<Desk>,
+    /// Somebody sees the page, and not only its head.
+    pub(super) is_seen: bool,
 }
 
 impl Visit {
@@ -74,6 +76,7 @@ impl Visit {
             guest: cookie(headers, GUEST),
             client,
             desk: Arc::clone(desk),
+            is_seen: request.method() != Method::HEAD,
         })
     }
 

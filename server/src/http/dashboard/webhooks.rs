@@ -11,7 +11,7 @@ use ulid::Ulid;
 use super::{
     frame::{Frame, Moment, Section, again, page},
     member::{Fields, Member, Posted},
-    notes::{Once, Said},
+    notes::{Once, Place, Said},
 };
 use crate::{
     clock::Millis,
@@ -109,15 +109,14 @@ pub(super) async fn set(
     Posted { member, fields }: Posted,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
-    let tenant = member.tenant(environment);
-    let before = find(&api, tenant)?;
+    let (tenant, place) = (member.tenant(environment), Place::Webhook(environment));
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let reach = Reach::of(environment, api.service.settings().webhooks_allow_private);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
-    match api.service.endpoints().set(request.clone(), now).await {
-        Ok(endpoint) if before.is_none() => show_secret(&member, &endpoint.secret, now),
-        Ok(_) => member.visit.desk.say(&member.token, Said::WebhookSet),
+    match api.service.endpoints().set_up(request.clone(), now).await {
+        Ok((endpoint, true)) => member.leave(place, once(&endpoint.secret), now),
+        Ok((_, false)) => member.leave(place, Said::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(fault(bad, member.language()));
             let draft = Draft { environment, url: request.url, kinds, fault };
@@ -148,12 +147,12 @@ pub(super) async fn act(
         }
         "rotate" => {
             let secret = endpoints.rotate_secret(tenant, now).await.map_err(refused)?;
-            show_secret(&member, &secret, now);
+            member.leave(Place::Webhook(environment), once(&secret), now);
             return Ok(back(environment));
         }
         _ => return Err(ErrorCode::NotFound.into()),
     };
-    member.visit.desk.say(&member.token, said.map_err(refused)?);
+    member.leave(Place::Webhook(environment), said.map_err(refused)?, now);
     Ok(back(environment))
 }
 
@@ -164,10 +163,12 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
     let hook = find(api, tenant)?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
     let logged = api.service.store().deliveries(tenant, SHOWN)?;
+    let mut notes = member.take(Place::Webhook(environment), now);
     let was_missed = |event: &Logged| matches!(event.standing, Standing::Failed | Standing::Held);
     Ok(Webhook {
-        fresh: member.visit.desk.once(&member.token, Section::Webhooks, now),
-        frame: member.frame(Section::Webhooks),
+        // Of two the newer one signs.
+        fresh: notes.secrets.pop(),
+        frame: member.frame(Section::Webhooks).saying(notes.said),
         environment,
         hook: hook.map(|hook| Hook::of(&hook, now, language)),
         url,
@@ -182,7 +183,7 @@ impl Hook {
     fn of(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
         let old = endpoint.old.first().map(|(_, until)| *until).filter(|until| now < *until);
         Self {
-            disabled: endpoint.disabled.map(|by| why(by, language)),
+            disabled: endpoint.disabled.map(|by| why(by, endpoint.tenant.environment, language)),
             created: Moment::of(endpoint.created_at),
             old_until: old.map(Moment::of),
         }
@@ -252,10 +253,8 @@ fn replay(event: &str) -> Option<Replay> {
     event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(Replay::One)
 }
 
-fn show_secret(member: &Member, secret: &Secret, at: Millis) {
-    let secret = secret.expose().clone();
-    let once = Once { section: Section::Webhooks, of: String::new(), secret, at };
-    member.visit.desk.show(&member.token, once);
+fn once(secret: &Secret) -> Once {
+    Once { of: String::new(), secret: secret.expose().clone() }
 }
 
 /// Why there was no answer; the log has it in English.
@@ -276,17 +275,23 @@ fn undelivered(error: &str, language: Language) -> String {
     known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
 }
 
-fn why(by: DisabledBy, language: Language) -> &'static str {
+fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
     match by {
         DisabledBy::Operator => language.pick("Somebody turned it off.", "Alguien lo desactivó."),
         DisabledBy::Gone => language.pick(
             "The receiver answered that it is gone (410). Check the address, then turn it on.",
             "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
         ),
-        DisabledBy::Failures => language.pick(
-            "An event could not be delivered for three days. Mend the receiver, then turn it on.",
-            "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
-        ),
+        DisabledBy::Failures => match environment {
+            Environment::Production => language.pick(
+                "An event could not be delivered for three days. Mend the receiver, then turn it on.",
+                "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
+            ),
+            Environment::Sandbox => language.pick(
+                "An event could not be delivered for about a minute. Mend the receiver, then turn it on.",
+                "Un evento no se pudo entregar durante un minuto. Repare el receptor y actívelo.",
+            ),
+        },
     }
 }
 
@@ -295,6 +300,10 @@ fn fault(bad: BadTarget, language: Language) -> &'static str {
         BadTarget::TooLong => language.pick(
             "An address has at most 500 characters.",
             "Una dirección tiene como máximo 500 caracteres.",
+        ),
+        BadTarget::Hidden => language.pick(
+            "The address holds a character that cannot be seen: type it again without it.",
+            "La dirección tiene un carácter que no se ve: escríbala de nuevo sin él.",
         ),
         BadTarget::Malformed => language.pick(
             "Write a whole address, such as https://shop.example/parcelo.",

@@ -13,7 +13,7 @@ use crate::{
 const PHONE: Window = Window { width: 390, height: 844, dark: false };
 
 /// The password that the server printed.
-fn password(house: &House) -> String {
+pub(super) fn password(house: &House) -> String {
     let said = house.output();
     said.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned()
 }
@@ -96,6 +96,7 @@ async fn a_shops_first_day_in_a_browser() {
 
     // A new secret: what comes next is signed with both.
     browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+    browser.click("details:has(form[action$='/rotate']) summary").await;
     browser.press("form[action$='/rotate'] button").await;
     let rotated = browser.text("#secret").await;
     assert_ne!(rotated, secret);

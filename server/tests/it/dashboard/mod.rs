@@ -4,6 +4,7 @@
 mod forms;
 mod house;
 mod journey;
+mod notes;
 mod pages;
 mod pictures;
 mod sign_in;

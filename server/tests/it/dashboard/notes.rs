@@ -1,0 +1,174 @@
+//! What a page says of what was just done: to whoever did it, on the page it was made for, once.
+
+use parcelo::Environment;
+
+use super::house::{House, Visitor};
+
+const HOOK: &str = "https://shop.example/hook";
+
+/// The secrets that a page shows.
+fn secrets(html: &str) -> Vec<String> {
+    let parts = html.split("<p class=\"secret\"").skip(1);
+    let texts = parts.map(|part| part.split_once('>').unwrap().1.split('<').next().unwrap());
+    texts.map(str::to_owned).collect()
+}
+
+async fn make_key(member: &Visitor, name: &str) {
+    let fields = [("name", name), ("environment", "sandbox"), ("countries", "all")];
+    assert_eq!(member.post("/dashboard/keys", &fields).await.status, 303);
+}
+
+async fn set(member: &Visitor, environment: &str) {
+    let path = format!("/dashboard/webhooks/{environment}");
+    assert_eq!(member.post(&path, &[("url", HOOK)]).await.status, 303);
+}
+
+#[tokio::test]
+async fn an_environments_secret_is_not_shown_in_the_other() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    set(&member, "production").await;
+    assert!(secrets(&member.page("/dashboard/webhooks/sandbox").await).is_empty());
+    set(&member, "sandbox").await;
+    let shown = async |environment: Environment| {
+        let page = format!("/dashboard/webhooks/{}", environment.code());
+        let tenant = house.key("default", environment).await.key.tenant;
+        let kept = house.service.store().endpoint(tenant).unwrap().unwrap().secret;
+        assert_eq!(secrets(&member.page(&page).await), [kept.expose().as_str()], "{page}");
+    };
+    shown(Environment::Production).await;
+    shown(Environment::Sandbox).await;
+}
+
+#[tokio::test]
+async fn two_keys_made_before_the_page_is_seen_are_both_shown() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    make_key(&member, "First").await;
+    make_key(&member, "Second").await;
+    let html = member.page("/dashboard/keys").await;
+    let shown = secrets(&html);
+    assert!(shown.len() == 2 && shown[0] != shown[1], "{html}");
+    assert!(html.contains("Your new key: First") && html.contains("Your new key: Second"));
+    assert_eq!(html.matches("id=\"secret\"").count(), 1, "an id stands once in a page");
+    assert!(secrets(&member.page("/dashboard/keys").await).is_empty());
+}
+
+#[tokio::test]
+async fn a_request_for_the_head_alone_takes_no_secret() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    make_key(&member, "Shop").await;
+    set(&member, "sandbox").await;
+    for page in ["/dashboard/keys", "/dashboard/webhooks/sandbox"] {
+        let head = crate::api::send(member.request("HEAD", page)).await;
+        assert_eq!(head.status, 200, "{page}");
+        assert_eq!(secrets(&member.page(page).await).len(), 1, "{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_notice_is_said_on_the_page_it_was_made_for() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    set(&member, "sandbox").await;
+    member.post("/dashboard/webhooks/sandbox/disable", &[]).await;
+    for page in ["/dashboard", "/dashboard/keys", "/dashboard/webhooks/production"] {
+        assert!(!member.page(page).await.contains("role=\"status\""), "{page}");
+    }
+    let html = member.page("/dashboard/webhooks/sandbox").await;
+    assert!(html.contains("The webhook is turned off."), "{html}");
+    let html = member.page("/dashboard/webhooks/sandbox").await;
+    assert!(!html.contains("role=\"status\""), "said once");
+}
+
+#[tokio::test]
+async fn of_many_who_set_a_webhook_up_at_once_one_is_shown_the_secret() {
+    let house = crate::running::House::new();
+    let running = house.start(&[]);
+    let password = super::journey::password(&house);
+    let mut members = Vec::new();
+    for _ in 0..4 {
+        let mut member = Visitor::at(running.url("admin"), "en");
+        assert_eq!(member.sign_in("default", &password).await.status, 303);
+        let token = member.token().await;
+        members.push((member, token));
+    }
+    let all = members.iter().map(async |(member, token)| {
+        let fields = [("url", HOOK), ("form", token)];
+        assert_eq!(member.post_raw("/dashboard/webhooks/sandbox", &fields).await.status, 303);
+    });
+    futures_util::future::join_all(all).await;
+    let mut shown = Vec::new();
+    for (member, _) in &members {
+        let html = member.page("/dashboard/webhooks/sandbox").await;
+        assert!(html.contains("class=\"secret\"") != html.contains("The webhook is saved"));
+        shown.append(&mut secrets(&html));
+    }
+    assert_eq!(shown.len(), 1);
+}
+
+#[tokio::test]
+async fn a_new_secret_is_made_after_a_word_on_what_it_does() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    set(&member, "sandbox").await;
+    let html = member.page("/dashboard/webhooks/sandbox").await;
+    let (before, _) = html.split_once("/rotate\"").unwrap();
+    let (_, folded) = before.rsplit_once("<details>").expect("the form is folded away");
+    assert!(!folded.contains("</details>"), "{folded}");
+    assert!(folded.contains("signs beside it for 24 hours"), "{folded}");
+}
+
+#[tokio::test]
+async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
+    use parcelo_server::core::webhooks::DisabledBy;
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let table = [
+        (Environment::Production, "for three days", "durante tres días"),
+        (Environment::Sandbox, "for about a minute", "durante un minuto"),
+    ];
+    for (environment, english, spanish) in table {
+        let tenant = house.key("default", environment).await.key.tenant;
+        set(&member, environment.code()).await;
+        let store = house.service.store();
+        store.disable_endpoint(tenant, DisabledBy::Failures).await.unwrap();
+        let page = format!("/dashboard/webhooks/{}", environment.code());
+        for (language, words) in [("en", english), ("es", spanish)] {
+            member.language = language;
+            let html = member.page(&page).await;
+            assert!(html.contains(words), "{page}: {html}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_hides_something_is_refused() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let hidden = ["a\0b", "a\u{1b}[31mb", "a\nkey_2 forged", "a\u{202E}b", "\u{3164}", "a\u{200B}"];
+    for name in hidden {
+        for (language, words) in [("en", "cannot be seen"), ("es", "no se ve")] {
+            member.language = language;
+            let answer = member.post("/dashboard/keys", &[("name", name)]).await;
+            assert_eq!(answer.status, 400, "{name:?}");
+            assert!(answer.text().contains(words), "{name:?}: {}", answer.text());
+        }
+    }
+    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_webhooks_address_that_hides_something_is_refused() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    for url in ["https://shop.example/\thook", "https://shop.example/\u{202E}kooh"] {
+        for (language, words) in [("en", "cannot be seen"), ("es", "no se ve")] {
+            member.language = language;
+            let answer = member.post("/dashboard/webhooks/production", &[("url", url)]).await;
+            assert_eq!(answer.status, 400, "{url:?}");
+            assert!(answer.text().contains(words), "{url:?}: {}", answer.text());
+        }
+    }
+}
