@@ -220,9 +220,13 @@ fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
 fn frame(rows: &mut [u128], width: u32) {
     let across = u128::MAX << 128_u32.saturating_sub(width).min(127);
     let sides = 1 << 127 | across & across.wrapping_neg();
-    rows.iter_mut().for_each(|row| *row |= sides);
-    rows.first_mut().into_iter().for_each(|row| *row |= across);
-    rows.last_mut().into_iter().for_each(|row| *row |= across);
+    for row in rows.iter_mut() {
+        *row |= sides;
+    }
+    if let [top, .., bottom] = rows {
+        *top |= across;
+        *bottom |= across;
+    }
 }
 
 #[cfg(test)]
