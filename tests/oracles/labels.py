@@ -29,6 +29,10 @@ EDGE = 4
 BAR_QUIET, QR_QUIET = 10, 4
 # Rows of the SANDBOX band, and columns right of any text in it.
 BAND = (slice(130, 180), slice(784, 792))
+# Columns between the frame and any text, and rows where these hold nothing but it.
+GUTTERS = (slice(20, 30), slice(786, 792))
+BARE_ROWS = (slice(19, 124), slice(190, 374), slice(390, 476), slice(490, 660), slice(663, 728), slice(985, 1154))
+NEAR = 3  # Dots by which two drawings of one letter may differ.
 SHRUNK = 0.93  # "Fit to page".
 
 
@@ -94,6 +98,30 @@ def sandbox_faults(case, dots, where):
     return [] if marked == case["sandbox"] else [f"{where}: SANDBOX is {marked}"]
 
 
+def gutter_faults(dots, where):
+    """Text keeps to its room, whatever font the reader has."""
+    full = any(dots[rows, columns].any() for rows in BARE_ROWS for columns in GUTTERS)
+    return [f"{where}: text beyond its room"] if full else []
+
+
+def spread(dots):
+    """What is at most NEAR dots across and down from ink."""
+    for _ in range(NEAR):
+        wide = np.pad(dots, 1)
+        tall = wide[:, :-2] | wide[:, 1:-1] | wide[:, 2:]
+        dots = tall[:-2] | tall[1:-1] | tall[2:]
+    return dots
+
+
+def ink_faults(dots, png, where):
+    """Everything is drawn where the PNG has it, and nothing besides."""
+    ours, theirs = black(picture(png)), dots[:HEIGHT, :WIDTH]
+    if ours.shape != theirs.shape:
+        return [f"{where}: another size than the PNG"]
+    more, less = (theirs & ~spread(ours)).sum(), (ours & ~spread(theirs)).sum()
+    return [f"{where}: {more} dots that the PNG lacks, {less} that only it has"] if more or less else []
+
+
 # --- Formats -------------------------------------------------------------------------------------
 
 
@@ -122,6 +150,7 @@ def png_faults(case, data):
     if (cells.all(axis=(1, 3)) != cells.any(axis=(1, 3))).any():
         faults.append("PNG: a module of the QR symbol is not whole")
     faults += whole_dot_faults(case, dots, "PNG") + sandbox_faults(case, dots, "PNG")
+    faults += gutter_faults(dots, "PNG")
     return faults + symbol_faults(case, image, "PNG")
 
 
@@ -192,6 +221,7 @@ def render_faults(case, file, png):
             faults += symbol_faults(case, image, where)
             if dpi == 203 and one_bit:
                 faults += twin_faults(case, black(image), png, where)
+                faults += ink_faults(black(image), png, where)
     return faults
 
 
@@ -213,11 +243,12 @@ def zpl_faults(case, zpl, rendered, png):
     if wanted not in zpl:
         faults.append("ZPL: the bars are not asked for in subset B")
     drawn = zpl.count(b"^GFA")
-    if len(zpl) > (3 * 1024 if drawn == 0 else 6656) and drawn < 2:
+    if len(zpl) > (3 * 1024 if drawn == 0 else 6656) and drawn < 2 and not case["crowded"]:
         faults.append(f"ZPL: {len(zpl)} bytes")
     image = picture(rendered)
     dots = black(image)
     faults += whole_dot_faults(case, dots, "ZPL") + twin_faults(case, dots, png, "ZPL")
+    faults += gutter_faults(dots, "ZPL")
     return faults + sandbox_faults(case, dots, "ZPL") + symbol_faults(case, image, "ZPL")
 
 
@@ -262,6 +293,7 @@ def mutants(folder, case):
         "ink beside the bars": painted(png, (x - 12, y, x - 9, y + 176), 0),
         "ink beside the QR symbol": painted(png, (qr["x"] - 9, qr["y"], qr["x"] - 6, qr["y"] + 90), 0),
         "ink at the edge": painted(png, (0, 0, 1, 1), 0),
+        "with text beyond its room": painted(png, (784, 300, 790, 310), 0),
         "without its mark": painted(png, (19, 127, 793, 183), 255),
         "at 300 dpi": as_png(picture(png), dpi=300),
     }
@@ -282,8 +314,12 @@ def mutants(folder, case):
     missing = {**case, "lines": [*case["lines"], "José"[::-1]]}
     yield "PDF without a line", pdf_faults(missing, pdf, png)
     yield "PDF with other bars", pdf_faults(case, pdf, pictures["a dot too fat"])
+    yield "PDF with a line more", pdf_faults(case, pdf, painted(png, (30, 575, 700, 615), 255))
+    yield "PDF with a line less", pdf_faults(case, pdf, painted(png, (600, 618, 700, 626), 0))
     yield "ZPL with a command more", zpl_faults(case, zpl + b"^XA^XZ", rendered, png)
     yield "ZPL in UTF-8", zpl_faults(case, zpl + "ñ".encode(), rendered, png)
+    beyond = painted(rendered, (784, 300, 790, 310), 0)
+    yield "ZPL with text beyond its room", zpl_faults(case, zpl, beyond, png)
     yield "ZPL with other bars", zpl_faults(case, zpl, rendered, pictures["a dot too fat"])
 
 

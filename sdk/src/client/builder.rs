@@ -326,7 +326,13 @@ mod tests {
             ("http://api.parcelo.example", false),
             ("http://10.0.0.1", false),
             ("http://0.0.0.0", false),
+            ("http://LOCALHOST:8080", true),
             ("http://localhost.example", false),
+            // Who answers for a name under localhost is up to the resolver.
+            ("http://parcelo.localhost", false),
+            ("http://parcelo.localhost.", false),
+            ("http://localhost.", false),
+            ("http://[::ffff:10.0.0.1]", false),
         ];
         for (address, fine) in table {
             assert_eq!(build(Environment::Production, address).is_ok(), fine, "{address}");

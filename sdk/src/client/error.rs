@@ -4,7 +4,9 @@
 use std::{fmt, time::Duration};
 
 use super::StopReason;
-use crate::{ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language};
+use crate::{
+    ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language, rules::is_invisible,
+};
 
 /// What went wrong, by what the caller can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +50,8 @@ pub(crate) type Texts = (&'static str, &'static str);
 
 /// Why a call failed.
 ///
-/// `Display` is one line without secrets and personal data:
+/// `Display` is one line without secrets and personal data, and without characters of the service's
+/// that would command a terminal or turn the line around:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
 ///
 /// ```
@@ -196,7 +199,8 @@ impl Error {
         &self.0.faults
     }
 
-    /// What happened, for people, in a language; without the faults of single fields.
+    /// What happened, for people, in a language; without the faults of single fields. These are the
+    /// service's own words, every character of them: `Display` leaves out what commands a terminal.
     pub fn message(&self, language: Language) -> String {
         let spoken =
             self.0.body.as_ref().map(|body| language.pick(&body.message, &body.message_es));
@@ -289,13 +293,16 @@ impl fmt::Display for Attempts {
     }
 }
 
-/// A text from outside, kept from breaking the line or filling the screen.
+/// A text from outside, kept from commanding a terminal, breaking the line, turning the direction of
+/// what follows, or filling the screen.
 struct OneLine<'a>(&'a str);
 
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = |c: char| if c.is_control() { ' ' } else { c };
-        self.0.chars().take(200).map(plain).try_for_each(|c| fmt::Write::write_char(f, c))
+        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        let plain = |c: char| if breaks(c) { ' ' } else { c };
+        let mut seen = self.0.chars().filter(|c| !is_invisible(*c)).take(200).map(plain);
+        seen.try_for_each(|c| fmt::Write::write_char(f, c))
     }
 }
 
@@ -349,6 +356,25 @@ mod tests {
         assert!(!shown.contains("CANARY") && !error.to_string().contains('\n'), "{shown}");
         assert!(shown.contains("receiver.nationalId INVALID_FORMAT, sender.phone"), "{shown}");
         assert_eq!(error.message(Language::Es), "No.");
+    }
+
+    #[test]
+    fn nothing_that_the_service_says_commands_a_terminal_or_turns_a_line_around() {
+        let text =
+            "a\u{1b}[2J\u{9b}b\u{202e}c\u{2066}d\u{200b}e\u{feff}f\u{2028}g\u{61c}h\u{e0041}\n";
+        let error = refused(
+            400,
+            json!({"code": text, "message": text, "details": {"errors": [
+                {"field": text, "code": text, "message": text}]}}),
+        );
+        let error = error.with(|inner| inner.request_id = Some(text.to_owned()));
+        for shown in [error.to_string(), format!("{error:?}")] {
+            let odd: Vec<_> = shown.chars().filter(|c| !matches!(c, ' '..='~')).collect();
+            assert!(odd.is_empty(), "{odd:?} in {shown:?}");
+            assert!(shown.contains("a [2J bcdef gh"), "{shown}");
+        }
+        let spoken = refused(400, json!({"code": "C", "message": "Ecuadór: año"}));
+        assert!(spoken.to_string().contains("Ecuadór: año"), "words stay as they are");
     }
 
     #[test]

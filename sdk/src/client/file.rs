@@ -59,11 +59,11 @@ const NUMBERED_DEVICES: [&str; 2] = ["COM", "LPT"];
 const LONGEST: usize = 100;
 
 /// A file name of letters, digits, dots, hyphens and underscores, that no system takes for
-/// something else.
+/// something else, and no command for an option.
 pub(super) fn harmless(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = name.chars().map(|c| if plain(c) { c } else { '_' }).take(LONGEST).collect();
-    let name = name.trim_matches('.');
+    let name = name.trim_start_matches(['-', '.']).trim_end_matches('.');
     if name.is_empty() {
         "label".to_owned()
     } else if is_device(name) {
@@ -96,6 +96,13 @@ mod tests {
             ("..", "label"),
             (".hidden", "hidden"),
             ("../../etc/passwd", "_.._etc_passwd"),
+            ("-rf", "rf"),
+            ("--output=x.pdf", "output_x.pdf"),
+            (".-.-a.pdf", "a.pdf"),
+            ("-", "label"),
+            ("-.-", "label"),
+            ("-con.pdf", "_con.pdf"),
+            ("a-b.pdf-", "a-b.pdf-"),
             ("a\\b:c*d.pdf", "a_b_c_d.pdf"),
             ("a\u{202e}fdp.exe", "a_fdp.exe"),
             ("a%2Fb\n", "a_2Fb_"),
@@ -115,6 +122,7 @@ mod tests {
             let path = Path::new("labels").join(harmless(&name));
             prop_assert_eq!(path.parent(), Some(Path::new("labels")));
             prop_assert!(path.file_name().is_some_and(|name| name.len() <= LONGEST + 1));
+            prop_assert!(!harmless(&name).starts_with(['-', '.']));
         }
     }
 }

@@ -151,10 +151,11 @@ fn is_known(link: &Url, client: &Client) -> bool {
         || (safe && client.labels_hosts().iter().any(named)))
 }
 
-/// True when an address is on this machine.
+/// True when an address is surely on this machine. A name below `localhost` is not: there are resolvers
+/// that ask others for it.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
         None => false,

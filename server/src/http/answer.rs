@@ -65,15 +65,21 @@ pub(super) fn http_date(at: Millis) -> String {
     at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The same for routes without a gate, whose requests have no ids.
-pub(crate) async fn written(response: Response) -> Response {
-    with_body(response, "req_none")
+/// The same for routes without a gate, with the id where the gate puts it.
+pub(crate) fn written(response: Response, request_id: &str) -> Response {
+    let mut response = with_body(response, request_id);
+    name(response.headers_mut(), request_id);
+    response
+}
+
+fn name(headers: &mut HeaderMap, request_id: &str) {
+    let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
+    headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }
 
 /// The headers that every response carries.
 pub(super) fn sign(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
-    let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
-    headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
+    name(headers, request_id);
     headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());
     headers.insert(HeaderName::from_static(names::RATE_REMAINING), quota.remaining.into());
     headers.insert(HeaderName::from_static(names::RATE_RESET), quota.reset.into());

@@ -17,12 +17,19 @@ use crate::core::Refusal;
 const MOST: usize = 256 * 1024;
 
 /// The JSON object in a request's body.
-pub(crate) async fn json_object(request: Request) -> Result<Value, Refusal> {
+pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = read(&parts.headers, body).await?;
     if !is_json(&parts.headers) {
         return Err(ErrorCode::UnsupportedMediaType.into());
     }
+    rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
+}
+
+/// The same, whatever the request calls it: for whoever calls by hand.
+pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = read(&parts.headers, body).await?;
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
@@ -83,7 +90,7 @@ pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
 }
 
 /// The path's parameter; one that is no text is one that nobody has.
-pub(super) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
+pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::Path,
+    extract::{Path, rejection::PathRejection},
     http::header,
     response::{IntoResponse, Redirect, Response},
 };
@@ -35,7 +35,8 @@ pub(super) async fn page() -> Response {
 }
 
 /// GET /docs/{file}.
-pub(super) async fn file(Path(name): Path<String>) -> Response {
+pub(super) async fn file(path: Result<Path<String>, PathRejection>) -> Response {
+    let Ok(Path(name)) = path else { return Refused::from(ErrorCode::NotFound).into_response() };
     // Without this the page would send the document's address to a validator elsewhere.
     let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
     match serve(&name, Arc::new(config)) {

@@ -87,6 +87,11 @@ impl Listener {
         Self(tokio::spawn(accept::<L>(socket, routes, stop)))
     }
 
+    /// Closes the socket; requests in flight are answered.
+    pub(crate) fn end(self) {
+        self.0.abort();
+    }
+
     /// Waits until requests in flight are answered after a stop.
     pub async fn finish(self) {
         if let Err(error) = self.0.await {

@@ -16,6 +16,8 @@ const BESIDE_QR: u32 = 494;
 const GAP: &str = "   ";
 
 const FROM_SIZES: &[u32] = &[26, 24, 22, 20];
+/// Rather these than an ellipsis.
+const FINE_SIZES: &[u32] = &[18, 16];
 const TO_SIZES: &[u32] = &[36, 34, 32, 30, 28, 26];
 const NAME_SIZES: &[u32] = &[44, 40, 36, 32, 28];
 const LONG_NAME_SIZES: &[u32] = &[34, 32, 30, 28];
@@ -36,6 +38,7 @@ pub(super) fn from(sheet: &mut Sheet, order: &OrderRequest) {
         city: join([at.city.as_str(), &region], ", "),
         country: country(at.country),
         phone: clean(&sender.phone),
+        id: String::new(),
     };
     block.draw(sheet, &[272, 302, 332, 362].map(|y| Place::new(y, across, regular(FROM_SIZES))));
 }
@@ -78,35 +81,56 @@ fn receiver(order: &OrderRequest) -> Block {
     Block {
         street: clean(&at.line1),
         city: join([town.as_str(), or_empty(at.province.as_ref())], ", "),
-        country: beside(&country(at.country), &id),
+        country: country(at.country),
         phone: clean(&receiver.phone),
+        id,
     }
 }
 
-/// The lines of an address below the name.
+/// What an address says below the name.
 struct Block {
     street: String,
     city: String,
     country: String,
     phone: String,
+    id: String,
 }
 
 impl Block {
     /// Country and telephone share a line when the street needs one more.
     fn draw(&self, sheet: &mut Sheet, places: &[Place]) {
-        let Some(style) = places.first().map(|place| place.style) else { return };
-        let roomy = places.len().saturating_sub(3);
-        let (street, _) = places.split_at(roomy);
-        let shared = beside(&self.country, &self.phone);
-        let tail: &[&str] = if goes_into(&self.street, style, street) {
-            &[&self.city, &self.country, &self.phone]
+        let Some(last) = places.last() else { return };
+        let (street, _) = places.split_at(places.len().saturating_sub(3));
+        let tail = if goes_into(&self.street, last.style, street) {
+            self.two_lines(last)
         } else {
-            &[&self.city, &shared]
+            vec![self.one_line(last)]
         };
-        let (street, _) = places.split_at(places.len().saturating_sub(tail.len()));
-        let used = sheet.lines(&self.street, smaller(&self.street, style, street), street);
-        for (text, place) in tail.iter().zip(places.get(used..).unwrap_or_default()) {
-            sheet.line(text, Place { style: smaller(text, style, &[*place]), ..*place });
+        let (street, _) = places.split_at(places.len().saturating_sub(tail.len() + 1));
+        let used = sheet.lines(&self.street, smaller(&self.street, last.style, street), street);
+        let tail = std::iter::once(&self.city).chain(&tail);
+        for (text, place) in tail.zip(places.get(used..).unwrap_or_default()) {
+            sheet.line(text, Place { style: smaller(text, last.style, &[*place]), ..*place });
+        }
+    }
+
+    /// Country and id, telephone; an id that is too long beside the country stands alone.
+    fn two_lines(&self, place: &Place) -> Vec<String> {
+        let country = beside(&self.country, &self.id);
+        if is_whole(&country, place) {
+            vec![country, self.phone.clone()]
+        } else {
+            vec![beside(&self.country, &self.phone), self.id.clone()]
+        }
+    }
+
+    /// Country, id and telephone; an id that is too long is what is cut.
+    fn one_line(&self, place: &Place) -> String {
+        let line = beside(&beside(&self.country, &self.id), &self.phone);
+        if is_whole(&line, place) {
+            line
+        } else {
+            beside(&beside(&self.country, &self.phone), &self.id)
         }
     }
 }
@@ -118,7 +142,13 @@ fn beside(left: &str, right: &str) -> String {
 
 /// Rather small than cut short.
 fn smaller(text: &str, style: Style, places: &[Place]) -> Style {
-    if goes_into(text, style, places) { style } else { regular(FROM_SIZES) }
+    let styles = [style, regular(FROM_SIZES), regular(FINE_SIZES)];
+    let whole = styles.into_iter().find(|style| goes_into(text, *style, places));
+    whole.unwrap_or(regular(FROM_SIZES))
+}
+
+fn is_whole(text: &str, place: &Place) -> bool {
+    goes_into(text, regular(FINE_SIZES), &[*place])
 }
 
 fn country(code: CountryCode) -> String {

@@ -199,6 +199,7 @@ fn own_units(font: &FontRef<'_>) -> f32 {
 }
 
 fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
+    let is_box = glyph.id.0 == BOX;
     let Some(outline) = font.outline_glyph(glyph) else { return Picture::default() };
     let bounds = outline.px_bounds();
     let mut rows = vec![0; bounds.height() as usize];
@@ -209,7 +210,23 @@ fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
             *row |= (1 << 127) >> x.min(127);
         }
     });
+    if is_box {
+        frame(&mut rows, bounds.width() as u32);
+    }
     Picture { left: bounds.min.x as i32, top: bounds.min.y as i32, rows }
+}
+
+/// Gives the box its sides: its strokes are so thin that small sizes lose them.
+fn frame(rows: &mut [u128], width: u32) {
+    let across = u128::MAX << 128_u32.saturating_sub(width).min(127);
+    let sides = 1 << 127 | across & across.wrapping_neg();
+    for row in rows.iter_mut() {
+        *row |= sides;
+    }
+    if let [top, .., bottom] = rows {
+        *top |= across;
+        *bottom |= across;
+    }
 }
 
 #[cfg(test)]
@@ -244,6 +261,23 @@ mod tests {
         assert_eq!(glyph.id, BOX);
         let rows = &picture(glyph, 40).rows;
         assert!(rows.iter().filter(|row| **row != 0).count() > 20);
+    }
+
+    /// Thin strokes fall between the dots of small sizes, and a box without its sides is dirt.
+    #[test]
+    fn a_box_has_four_sides_in_every_size() {
+        for weight in [Weight::Regular, Weight::Bold] {
+            for size in 10..=84 {
+                let picture = picture(glyph(weight, 'ก'), size);
+                let across = picture.rows.iter().copied().reduce(|all, row| all | row).unwrap();
+                let (left, right) =
+                    (1 << 127 >> across.leading_zeros(), 1 << across.trailing_zeros());
+                let sides = picture.rows.iter().all(|row| row & left != 0 && row & right != 0);
+                let ends = [picture.rows.first(), picture.rows.last()];
+                let ends = ends.into_iter().flatten().all(|row| *row == across);
+                assert!(sides && ends && across.count_ones() > 2, "{weight:?} {size} {picture:?}");
+            }
+        }
     }
 
     #[test]

@@ -407,6 +407,29 @@ fn a_long_address_is_whole() {
     assert!(shown.contains(&order.receiver.full_name), "{shown}");
 }
 
+/// Country, telephone and national id never push each other off the label while it has room.
+#[test]
+fn a_long_national_id_hides_no_telephone() {
+    let streets = ["King Edward Point", &sample::full_order().receiver.address.line1.clone()];
+    for street in streets {
+        for id in ["X12345678", "123456789012345678901234567890", &"X".repeat(255)] {
+            let mut order = sample::order();
+            order.receiver.address.line1 = street.to_owned();
+            order.receiver.address.country = parcelo::CountryCode::parse("GS").unwrap();
+            order.receiver.id_type = Some(parcelo::IdType::Passport);
+            order.receiver.national_id = Some(id.to_owned());
+            let marks = marks_of(&order);
+            let shown: Vec<&str> = texts(&marks).iter().map(|text| text.line.as_str()).collect();
+            assert!(shown.iter().any(|line| line.contains("+593 99 123 4567")), "{shown:?}");
+            assert!(shown.iter().any(|line| line.contains("SANDWICH ISLANDS (GS)")), "{shown:?}");
+            assert!(shown.iter().any(|line| line.contains("PASSPORT")), "{shown:?}");
+            let whole = shown.iter().any(|line| line.contains(&format!("PASAPORTE {id}")));
+            let room = street.len() < 30 && id.len() < 40 || id.len() < 10;
+            assert!(whole || !room, "{id} of {shown:?}");
+        }
+    }
+}
+
 fn texts(marks: &[Mark]) -> Vec<&Text> {
     let texts = marks.iter().filter_map(|mark| match mark {
         Mark::Text(text) => Some(text),

@@ -50,9 +50,10 @@ fn qr_symbol(qr: &Qr) -> String {
     format!("^FO{x},{y}^BQN,2,{module}{}^FS", field(&format!("QA,{}", qr.data)))
 }
 
-/// Whether a printer's own font has all of a line.
+/// Whether a printer's own font has all of a line. `\&` is a new line in a block of text, and to some
+/// interpreters everywhere.
 pub(super) fn is_native_line(text: &Text) -> bool {
-    text.line.chars().all(is_native)
+    text.line.chars().all(is_native) && !text.line.contains("\\&")
 }
 
 /// What the scalable font of every printer draws: Latin. (`…` goes as three full stops.)

@@ -1,6 +1,9 @@
 //! Starting a mock server: what can be chosen, and what it is made of.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use parcelo::{Environment, rules::Destinations};
 
@@ -128,7 +131,7 @@ impl Builder {
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         // One message at a time: the inbox gets them in the same order in every run.
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
-        let (stop, verifies) = (Stop::default(), self.verifies);
-        MockServer { service, dispatcher, ids, clock, desk, url, stop, verifies }
+        let (stop, sends, verifies) = (Stop::default(), AtomicBool::default(), self.verifies);
+        MockServer { service, dispatcher, ids, clock, desk, url, stop, sends, verifies }
     }
 }

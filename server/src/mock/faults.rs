@@ -85,21 +85,36 @@ impl<'a> Faults<'a> {
     }
 }
 
-/// Which requests: all of them, unless one of these says otherwise; of `nth`, `first` and
-/// `probability` the last one counts.
+/// Which requests: all of them, unless one of these says otherwise. Of `nth`, `first` and `probability`
+/// a fault has one at most.
 impl Fault<'_> {
     /// Only the `n`th request, counted from 1 when the fault is planned.
+    ///
+    /// # Panics
+    ///
+    /// When `n` is 0, or the requests were chosen already.
     pub fn nth(self, n: u64) -> Self {
+        assert!(n > 0, "nth counts from 1");
         self.when(When::Nth(n))
     }
 
     /// Only the first `n` requests.
+    ///
+    /// # Panics
+    ///
+    /// When `n` is 0, or the requests were chosen already.
     pub fn first(self, n: u64) -> Self {
+        assert!(n > 0, "first counts from 1");
         self.when(When::First(n))
     }
 
-    /// Each request with this probability, from 0 to 1; the server's seed decides which.
+    /// Each request with this probability, above 0 and up to 1; the server's seed decides which.
+    ///
+    /// # Panics
+    ///
+    /// When it is another number, or the requests were chosen already.
     pub fn probability(self, probability: f64) -> Self {
+        assert!(probability > 0.0 && probability <= 1.0, "a probability is above 0 and up to 1");
         self.when(When::Sometimes(probability))
     }
 
@@ -116,6 +131,8 @@ impl Fault<'_> {
     }
 
     fn when(self, when: When) -> Self {
+        let is_free = self.plan.when == When::Always;
+        assert!(is_free, "of nth, first and probability a fault has one: plan two faults");
         Self { plan: Plan { when, ..self.plan }, ..self }
     }
 }
@@ -123,7 +140,12 @@ impl Fault<'_> {
 /// What happens.
 impl Fault<'_> {
     /// It takes longer, in real time: not the server's clock passes, but the runtime's.
+    ///
+    /// # Panics
+    ///
+    /// When it takes no longer.
     pub fn latency(self, latency: Duration) {
+        assert!(!latency.is_zero(), "a latency of 0 does nothing");
         self.act(Action::Latency(latency));
     }
 
@@ -157,7 +179,12 @@ impl Fault<'_> {
 
     /// The answer's body comes in pieces of 1 KiB, and each piece takes this long, in real time.
     /// The operation is carried out.
+    ///
+    /// # Panics
+    ///
+    /// When a piece takes no time.
     pub fn slow_body(self, each: Duration) {
+        assert!(!each.is_zero(), "a body that takes 0 for each piece is not slow");
         self.end(End::Spoilt(Spoilt::Slow(each)));
     }
 
@@ -172,5 +199,31 @@ impl Fault<'_> {
 
     fn act(self, action: Action) {
         self.desk.plans().add(Plan { action, ..self.plan });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_fault_that_contradicts_itself_or_does_nothing_is_not_planned() {
+        let wrong: [fn(Fault<'_>); 9] = [
+            |fault| fault.nth(1).first(2).close(),
+            |fault| fault.first(2).probability(0.5).close(),
+            |fault| fault.probability(0.5).nth(1).close(),
+            |fault| fault.nth(0).close(),
+            |fault| fault.first(0).close(),
+            |fault| fault.probability(0.0).close(),
+            |fault| fault.probability(f64::NAN).close(),
+            |fault| fault.latency(Duration::ZERO),
+            |fault| fault.slow_body(Duration::ZERO),
+        ];
+        let server = MockServer::start().await;
+        for (place, plan) in wrong.into_iter().enumerate() {
+            let planned = std::panic::AssertUnwindSafe(|| plan(server.faults().on_any()));
+            assert!(std::panic::catch_unwind(planned).is_err(), "no. {place}");
+        }
+        assert!(server.faults().unused().is_empty());
     }
 }

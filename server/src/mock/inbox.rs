@@ -3,7 +3,7 @@
 use std::{
     collections::{HashSet, VecDeque},
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -14,7 +14,7 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use parcelo::{
     Environment, StatusChange, WebhookEvent,
     webhook::{EventData, ID, Secret, Webhook, WebhookError},
@@ -36,6 +36,10 @@ use crate::{
 
 /// How long a test waits, in real time, for what never comes.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How many deliveries are remembered, the newest.
+const MOST: usize = 10_000;
+/// The most bytes of a delivery that are read: 256 KiB, and no webhook is as long.
+const LONGEST: usize = 256 * 1024;
 
 /// What the inbox answers to one delivery; a number is a status.
 #[derive(Debug, Clone)]
@@ -155,15 +159,15 @@ impl<'a> InboxBuilder<'a> {
         #[expect(clippy::expect_used, reason = "the server's own secret is one")]
         let webhook = Webhook::new([secret]).expect("a secret");
         let clock = Arc::clone(&server.clock);
-        let (received, _) = watch::channel(Vec::new());
+        let (received, _) = watch::channel(VecDeque::new());
         let desk = Arc::new(Desk { webhook, clock, replies, received });
         let routes = Router::new().fallback({
             let desk = Arc::clone(&desk);
             move |request| async move { desk.take(request).await }
         });
-        drop(Listener::start(socket, routes, server.stop.clone()));
-        tokio::spawn(send(Arc::clone(&server.dispatcher), server.pulse()));
-        Inbox { desk, url }
+        let listener = Listener::start(socket, routes, server.stop.clone());
+        server.send_webhooks();
+        Inbox { desk, url, listener }
     }
 
     /// Makes a receiver of your own the account's endpoint instead, and tells the secret that its
@@ -185,7 +189,7 @@ impl<'a> InboxBuilder<'a> {
     pub fn elsewhere(self, url: &str) -> Secret {
         let server = self.server;
         let secret = self.set_endpoint(url.to_owned());
-        tokio::spawn(send(Arc::clone(&server.dispatcher), server.pulse()));
+        server.send_webhooks();
         secret
     }
 
@@ -216,9 +220,17 @@ pub(super) struct Pulse {
 }
 
 impl MockServer {
-    fn pulse(&self) -> Pulse {
+    /// Sends webhooks from now on; once is enough, however many inboxes there are.
+    fn send_webhooks(&self) {
+        let dispatcher = Arc::clone(&self.dispatcher);
+        if self.sends.swap(true, Ordering::Relaxed) {
+            // What waits already is for the new receiver. A store in memory does not fail.
+            tokio::spawn(async move { dispatcher.deliver_due().await.is_ok() });
+            return;
+        }
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        Pulse { service, clock, stop: self.stop.clone() }
+        let pulse = Pulse { service, clock, stop: self.stop.clone() };
+        tokio::spawn(send(dispatcher, pulse));
     }
 }
 
@@ -240,14 +252,15 @@ struct Desk {
     webhook: Webhook,
     clock: Arc<MovableClock>,
     replies: Mutex<VecDeque<Reply>>,
-    received: watch::Sender<Vec<Received>>,
+    received: watch::Sender<VecDeque<Received>>,
 }
 
 impl Desk {
     async fn take(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        // A body that breaks off has no right signature.
-        let body = body.collect().await.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
+        // A body that breaks off, or is too long, has no right signature.
+        let body = Limited::new(body, LONGEST).collect().await;
+        let body = body.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
         let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let reply = next.unwrap_or(Reply::status(StatusCode::OK.as_u16()));
         let at = self.clock.now().to_utc();
@@ -256,7 +269,7 @@ impl Desk {
         let id =
             head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
         let status = reply.status;
-        self.received.send_modify(|all| all.push(Received { id, at, event, body, status }));
+        self.received.send_modify(|all| keep(all, Received { id, at, event, body, status }));
         if !reply.answers {
             std::future::pending::<()>().await;
         }
@@ -269,11 +282,20 @@ impl Desk {
     }
 }
 
-/// A receiver of webhooks.
+/// Remembers a delivery, and forgets the oldest when there are too many.
+fn keep(all: &mut VecDeque<Received>, one: Received) {
+    if all.len() == MOST {
+        all.pop_front();
+    }
+    all.push_back(one);
+}
+
+/// A receiver of webhooks. It remembers the newest 10,000 deliveries.
 #[derive(Debug)]
 pub struct Inbox {
     desk: Arc<Desk>,
     url: String,
+    listener: Listener,
 }
 
 impl Inbox {
@@ -282,9 +304,15 @@ impl Inbox {
         &self.url
     }
 
-    /// Every delivery so far, in the order in which they came, whatever they were answered.
+    /// Closes its socket: another receiver has taken its place.
+    pub(super) fn end(self) {
+        self.listener.end();
+    }
+
+    /// Every delivery that is remembered, in the order in which they came, whatever they were
+    /// answered.
     pub fn deliveries(&self) -> Vec<Received> {
-        self.desk.received.borrow().clone()
+        self.desk.received.borrow().iter().cloned().collect()
     }
 
     /// Every event that was verified and answered with a 2xx status, each once.
@@ -325,9 +353,27 @@ impl Inbox {
     }
 }
 
-fn events(received: &[Received]) -> Vec<WebhookEvent> {
+fn events(received: &VecDeque<Received>) -> Vec<WebhookEvent> {
     let mut seen = HashSet::new();
     let taken = received.iter().filter(|delivery| (200..300).contains(&delivery.status));
     let events = taken.filter_map(|delivery| Some((&delivery.id, delivery.event.as_ref().ok()?)));
     events.filter(|(id, _)| seen.insert(*id)).map(|(_, event)| event.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inbox_forgets_the_oldest_of_too_many() {
+        let (mut all, event) = (VecDeque::new(), Err(WebhookError::Signature));
+        for id in 0..MOST + 2 {
+            let (id, at, event) = (id.to_string(), DateTime::UNIX_EPOCH, event.clone());
+            keep(&mut all, Received { id, at, event, body: Vec::new(), status: 200 });
+        }
+        assert_eq!(
+            (all.len(), all[0].id.as_str(), all[MOST - 1].id.as_str()),
+            (MOST, "2", "10001")
+        );
+    }
 }

@@ -79,6 +79,8 @@ pub struct MockServer {
     desk: Arc<exchange::Desk>,
     url: String,
     stop: Stop,
+    /// Whether webhooks are being sent.
+    sends: AtomicBool,
     verifies: bool,
 }
 

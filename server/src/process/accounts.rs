@@ -52,9 +52,9 @@ async fn create(options: CreateAccount) -> Result<(), Failure> {
     let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (account, _) = issuer.account(options.name, SystemClock.now()).await?;
     if options.json {
-        print::json(&AccountView::from(&account));
+        print::json(&AccountView::from(&account))?;
     } else {
-        print::accounts(&[account]);
+        print::accounts(&[account])?;
     }
     Ok(())
 }
@@ -62,9 +62,9 @@ async fn create(options: CreateAccount) -> Result<(), Failure> {
 fn list(options: &ListKeys) -> Result<(), Failure> {
     let accounts = open_existing(&options.database)?.accounts()?;
     if options.json {
-        print::json(&accounts.iter().map(AccountView::from).collect::<Vec<_>>());
+        print::json(&accounts.iter().map(AccountView::from).collect::<Vec<_>>())?;
     } else {
-        print::accounts(&accounts);
+        print::accounts(&accounts)?;
     }
     Ok(())
 }

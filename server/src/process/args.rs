@@ -10,11 +10,12 @@ use parcelo::{
 };
 use url::Url;
 
-use super::{accounts::Accounts, backup::Backup, tokens::Tokens, webhook_args::Webhooks};
+use super::{
+    accounts::Accounts, backup::Backup, mock_args::Mock, tokens::Tokens, webhook_args::Webhooks,
+};
 use crate::{
     clock::Millis,
     core::{access, legacy::Era},
-    mock::Clock,
     service::Limits,
 };
 
@@ -138,34 +139,6 @@ pub(super) struct Serve {
     /// From when on the legacy API is gone (410): a date, which begins in UTC; never when absent.
     #[arg(long, env = "PARCELO_LEGACY_SUNSET", value_name = "DATE", value_parser = day)]
     pub(super) legacy_sunset: Option<Millis>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct Mock {
-    /// Where it listens; port 0 takes a free one.
-    #[arg(
-        long,
-        env = "PARCELO_MOCK_LISTEN",
-        default_value = "127.0.0.1:0",
-        value_name = "ADDRESS"
-    )]
-    pub(super) listen: SocketAddr,
-    /// A file that is written once it listens: address, API key and process id, as JSON.
-    #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
-    pub(super) ready_file: Option<PathBuf>,
-    /// The clock: system, or frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z.
-    #[arg(long, default_value = "system", value_name = "CLOCK", value_parser = clock)]
-    pub(super) clock: Clock,
-    /// From which ids, tracking numbers and keys follow.
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(super) seed: u64,
-    /// Hold nobody to a number of requests a second.
-    #[arg(long)]
-    pub(super) no_rate_limit: bool,
-    /// Run a shell command with `PARCELO_BASE_URL` and `PARCELO_API_KEY` set, and end with its exit
-    /// code.
-    #[arg(long, value_name = "COMMAND")]
-    pub(super) exec: Option<String>,
 }
 
 impl Serve {
@@ -365,20 +338,6 @@ fn country_or_all(text: &str) -> Result<CountryOrAll, String> {
 
 fn network(text: &str) -> Result<IpNet, String> {
     access::network(text).ok_or_else(|| "an address or a network such as 10.0.0.0/8".to_owned())
-}
-
-fn clock(text: &str) -> Result<Clock, String> {
-    let (kind, time) = text.split_once('=').unwrap_or((text, ""));
-    let is_time = chrono::DateTime::parse_from_rfc3339(time).is_ok();
-    match kind {
-        "system" if time.is_empty() => Ok(Clock::system()),
-        "frozen" if is_time => Ok(Clock::frozen(time)),
-        "ticking" if is_time => Ok(Clock::ticking(time)),
-        _ => {
-            Err("a clock is system, frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z"
-                .to_owned())
-        }
-    }
 }
 
 fn day(text: &str) -> Result<Millis, String> {

@@ -42,9 +42,9 @@ pub(super) fn run(options: &Backup) -> Result<(), Failure> {
     let bytes = open_existing(&options.database)?.backup(&options.file)?;
     let file = options.file.display().to_string();
     if options.json {
-        print::json(&json!({ "file": file, "bytes": bytes }));
+        print::json(&json!({ "file": file, "bytes": bytes }))?;
     } else {
-        print::backed_up(&file, bytes);
+        print::backed_up(&file, bytes)?;
     }
     Ok(())
 }

@@ -31,9 +31,9 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
     let (environment, now) = (Environment::from(options.environment), SystemClock.now());
     let (key, record) = issuer.issue_for_carrier(environment, options.name, now).await?;
     if options.json {
-        print::json(&NewCarrierKeyView::of(&key, &record));
+        print::secret_json(&NewCarrierKeyView::of(&key, &record))?;
     } else {
-        print::new_carrier_key(&key, &record);
+        print::new_carrier_key(&key, &record)?;
     }
     Ok(())
 }
@@ -41,9 +41,9 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
 fn list(options: &ListKeys) -> Result<(), Failure> {
     let records = open_existing(&options.database)?.carrier_keys()?;
     if options.json {
-        print::json(&records.iter().map(CarrierKeyView::from).collect::<Vec<_>>());
+        print::json(&records.iter().map(CarrierKeyView::from).collect::<Vec<_>>())?;
     } else {
-        print::carrier_keys(&records);
+        print::carrier_keys(&records)?;
     }
     Ok(())
 }
@@ -53,9 +53,9 @@ async fn revoke(options: RevokeCarrierKey) -> Result<(), Failure> {
     let revoked = store.revoke_carrier_key(&options.id, SystemClock.now()).await?;
     let record = revoked.ok_or(Failure::NoSuchCarrierKey(options.id))?;
     if options.json {
-        print::json(&CarrierKeyView::from(&record));
+        print::json(&CarrierKeyView::from(&record))?;
     } else {
-        print::revoked(&record.id, &record.name);
+        print::revoked(&record.id, &record.name)?;
     }
     Ok(())
 }

@@ -45,9 +45,9 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
     let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (key, record) = issuer.issue(request, SystemClock.now()).await?;
     if options.json {
-        print::json(&NewApiKey::of(&key, &record));
+        print::secret_json(&NewApiKey::of(&key, &record))?;
     } else {
-        print::new_key(&key, &record);
+        print::new_key(&key, &record)?;
     }
     Ok(())
 }
@@ -55,9 +55,9 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
 fn list(options: &ListKeys) -> Result<(), Failure> {
     let records = open_existing(&options.database)?.keys()?;
     if options.json {
-        print::json(&records.iter().map(ApiKeyView::from).collect::<Vec<_>>());
+        print::json(&records.iter().map(ApiKeyView::from).collect::<Vec<_>>())?;
     } else {
-        print::keys(&records);
+        print::keys(&records)?;
     }
     Ok(())
 }
@@ -67,9 +67,9 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
     let revoked = store.revoke_key(&options.id, SystemClock.now()).await?;
     let record = revoked.ok_or(Failure::NoSuchKey(options.id))?;
     if options.json {
-        print::json(&ApiKeyView::from(&record));
+        print::json(&ApiKeyView::from(&record))?;
     } else {
-        print::revoked(&record.id, &record.name);
+        print::revoked(&record.id, &record.name)?;
     }
     Ok(())
 }

@@ -10,9 +10,9 @@ pub(super) fn list(options: &ListKeys) -> Result<(), Failure> {
         let shown = uses.iter().map(|one| {
             json!({ "keyId": one.key_id, "name": one.name, "day": one.day.to_string(), "requests": one.requests })
         });
-        print::json(&shown.collect::<Vec<_>>());
+        print::json(&shown.collect::<Vec<_>>())?;
     } else {
-        print::legacy_uses(&uses);
+        print::legacy_uses(&uses)?;
     }
     Ok(())
 }

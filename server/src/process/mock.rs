@@ -10,7 +10,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::{Failure, args::Mock, print, serve::write_whole};
+use super::{Failure, mock_args::Mock, print, serve::write_whole};
 use crate::mock::MockServer;
 
 /// How long a suite may take to end when it is told to.
@@ -31,7 +31,7 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     // Signals are heard before anybody can know that there is a process to send one to.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), server.url(), &key)?;
-    print::mock(server.url(), &key);
+    print::mock(server.url(), &key)?;
     let Some(command) = &options.exec else {
         signals.next().await;
         return Ok(());

@@ -7,6 +7,7 @@ mod carriers;
 mod keys;
 mod legacy;
 mod mock;
+mod mock_args;
 mod password;
 mod print;
 mod serve;

@@ -37,7 +37,7 @@ pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
     let account = store.account(&options.name, named("acc", ids.ulid(now)), now).await?;
     store.set_password(account, hash, now).await?;
-    print::password_set(&options.name);
+    print::password_set(&options.name)?;
     Ok(())
 }
 

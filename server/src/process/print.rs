@@ -1,7 +1,12 @@
 //! The process's words to people: the only place of the server that prints.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where the process speaks")]
+//!
+//! A reader who has closed the pipe has seen enough, and nothing more is said; but a secret that is
+//! shown once and reached nobody is an error, as is a disk without room.
 
-use std::io::{self, IsTerminal};
+use std::{
+    fmt,
+    io::{self, IsTerminal, StdoutLock, Write},
+};
 
 use parcelo::{AdminToken, ApiKey, CarrierKey, header, model::time, webhook::Secret};
 use serde::Serialize;
@@ -16,44 +21,80 @@ use crate::{
     ids::named,
 };
 
+/// Words that were written, or why not.
+type Written = io::Result<()>;
+
+/// Writes what may stay unread.
+fn words(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+    match once_only(write) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Writes what is shown this once only.
+fn once_only(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+    let mut out = io::stdout().lock();
+    write(&mut out)?;
+    out.flush()
+}
+
+/// A line beside the results.
+fn aside(line: fmt::Arguments<'_>) {
+    // Where standard error is closed too, there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Logs go to stderr: text for people at a terminal, JSON for machines.
 pub(super) fn log() {
     let filter = EnvFilter::try_from_env("PARCELO_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A line that cannot be written is lost; to say so in the same place would end the request.
+    let logs = logs.log_internal_errors(false);
     // A second subscriber in one process cannot be set; the first one goes on.
     let _ = if io::stderr().is_terminal() { logs.try_init() } else { logs.json().try_init() };
 }
 
 pub(super) fn failure(failure: &Failure) {
-    eprintln!("parcelo-server: {failure}");
+    aside(format_args!("parcelo-server: {failure}"));
 }
 
-pub(super) fn listening(addresses: &[(&str, String)]) {
-    for (what, url) in addresses {
-        println!("{what:<12}{url}");
-    }
+pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
+    words(|out| {
+        for (what, url) in addresses {
+            writeln!(out, "{what:<12}{url}")?;
+        }
+        Ok(())
+    })
 }
 
 /// The first key of a new database, and a call that works with it as it stands.
-pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) {
-    println!("\nThis is a new database. Its first sandbox key, shown this once only:\n");
-    println!("  {}\n", key.secret());
-    if let Some(url) = sandbox {
-        println!("Create a first order with it:\n");
-        let path = parcelo::Operation::CreateOrder.path();
-        println!("  curl -s {url}{path} -H '{}: {}' \\", header::API_KEY, key.secret());
-        println!("    -H 'content-type: application/json' -d '{}'", sample::ORDER);
-    }
+pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
+    once_only(|out| {
+        writeln!(out, "\nThis is a new database. Its first sandbox key, shown this once only:\n")?;
+        writeln!(out, "  {}\n", key.secret())?;
+        if let Some(url) = sandbox {
+            writeln!(out, "Create a first order with it:\n")?;
+            let path = parcelo::Operation::CreateOrder.path();
+            writeln!(out, "  curl -s {url}{path} -H '{}: {}' \\", header::API_KEY, key.secret())?;
+            writeln!(out, "    -H 'content-type: application/json' -d '{}'", sample::ORDER)?;
+        }
+        Ok(())
+    })
 }
 
 /// The first password of the dashboard, and where it is.
-pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>) {
-    let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
-    println!(
-        "\nThe dashboard{place}: account {account}, with this password, shown this once only:\n"
-    );
-    println!("  {password}\n");
-    println!("`parcelo-server accounts password {account}` sets another one.");
+pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>) -> Written {
+    once_only(|out| {
+        let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
+        writeln!(
+            out,
+            "\nThe dashboard{place}: account {account}, with this password, shown this once only:\n"
+        )?;
+        writeln!(out, "  {password}\n")?;
+        writeln!(out, "`parcelo-server accounts password {account}` sets another one.")?;
+        Ok(())
+    })
 }
 
 /// Asks twice, so that nobody is locked out by a slip; none when the two are different.
@@ -63,148 +104,226 @@ pub(super) fn ask_password() -> io::Result<Option<String>> {
     Ok((password == again).then_some(password))
 }
 
-pub(super) fn password_set(account: &str) {
-    println!("{account} signs in to the dashboard with the new password; its sessions have ended.");
+pub(super) fn password_set(account: &str) -> Written {
+    words(|out| {
+        writeln!(
+            out,
+            "{account} signs in to the dashboard with the new password; its sessions have ended."
+        )?;
+        Ok(())
+    })
 }
 
-pub(super) fn json(value: &impl Serialize) {
-    println!("{}", String::from_utf8_lossy(&to_body(value)));
+/// JSON that shows a secret this once only.
+pub(super) fn secret_json(value: &impl Serialize) -> Written {
+    once_only(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
-pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) {
-    println!("{}", key.secret());
-    eprintln!("{} \"{}\": keep the key above, it is shown this once only.", record.id, record.name);
+pub(super) fn json(value: &impl Serialize) -> Written {
+    words(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
-pub(super) fn keys(records: &[KeyRecord]) {
-    if records.is_empty() {
-        eprintln!("There are no keys; `parcelo-server keys create` makes one.");
-    }
-    for record in records {
-        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-        let countries = record.countries.to_wire().join(",");
-        let (environment, account) = (record.tenant.environment.code(), &record.account);
-        println!(
-            "{}  {}…{}  {state:<8} {environment:<11} {countries:<11} {account}  {}",
-            record.id,
-            record.tenant.environment.key_prefix(),
-            record.last4,
-            record.name
-        );
-    }
+pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) -> Written {
+    once_only(|out| {
+        writeln!(out, "{}", key.secret())?;
+        aside(format_args!(
+            "{} \"{}\": keep the key above, it is shown this once only.",
+            record.id, record.name
+        ));
+        Ok(())
+    })
 }
 
-pub(super) fn revoked(id: &str, name: &str) {
-    println!("{id} \"{name}\" is revoked.");
+pub(super) fn keys(records: &[KeyRecord]) -> Written {
+    words(|out| {
+        if records.is_empty() {
+            aside(format_args!("There are no keys; `parcelo-server keys create` makes one."));
+        }
+        for record in records {
+            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+            let countries = record.countries.to_wire().join(",");
+            let (environment, account) = (record.tenant.environment.code(), &record.account);
+            writeln!(
+                out,
+                "{}  {}…{}  {state:<8} {environment:<11} {countries:<11} {account}  {}",
+                record.id,
+                record.tenant.environment.key_prefix(),
+                record.last4,
+                record.name
+            )?;
+        }
+        Ok(())
+    })
 }
 
-pub(super) fn new_carrier_key(key: &CarrierKey, record: &CarrierKeyRecord) {
-    println!("{}", key.secret());
-    eprintln!("{} \"{}\": keep the key above, it is shown this once only.", record.id, record.name);
+pub(super) fn revoked(id: &str, name: &str) -> Written {
+    words(|out| writeln!(out, "{id} \"{name}\" is revoked."))
 }
 
-pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) {
-    if records.is_empty() {
-        eprintln!("There are no carrier keys; `parcelo-server carriers create` makes one.");
-    }
-    for record in records {
-        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-        let (environment, last4) = (record.environment, &record.last4);
-        let prefix = CarrierKey::prefix(environment);
-        println!("{}  {prefix}…{last4}  {state:<8}{environment:<11}{}", record.id, record.name);
-    }
+pub(super) fn new_carrier_key(key: &CarrierKey, record: &CarrierKeyRecord) -> Written {
+    once_only(|out| {
+        writeln!(out, "{}", key.secret())?;
+        aside(format_args!(
+            "{} \"{}\": keep the key above, it is shown this once only.",
+            record.id, record.name
+        ));
+        Ok(())
+    })
+}
+
+pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) -> Written {
+    words(|out| {
+        if records.is_empty() {
+            aside(format_args!(
+                "There are no carrier keys; `parcelo-server carriers create` makes one."
+            ));
+        }
+        for record in records {
+            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+            let (environment, last4) = (record.environment, &record.last4);
+            let prefix = CarrierKey::prefix(environment);
+            writeln!(
+                out,
+                "{}  {prefix}…{last4}  {state:<8}{environment:<11}{}",
+                record.id, record.name
+            )?;
+        }
+        Ok(())
+    })
 }
 
 /// The first admin token of a new database, and a call that works with it as it stands.
-pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) {
-    println!("\nIts first admin token, shown this once only:\n");
-    println!("  {}\n", token.secret());
-    if let Some(url) = admin {
-        println!("List the keys with it:\n");
-        println!("  curl -s {url}/admin/v1/keys -H 'Authorization: Bearer {}'", token.secret());
-    }
+pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
+    once_only(|out| {
+        writeln!(out, "\nIts first admin token, shown this once only:\n")?;
+        writeln!(out, "  {}\n", token.secret())?;
+        if let Some(url) = admin {
+            writeln!(out, "List the keys with it:\n")?;
+            writeln!(
+                out,
+                "  curl -s {url}/admin/v1/keys -H 'Authorization: Bearer {}'",
+                token.secret()
+            )?;
+        }
+        Ok(())
+    })
 }
 
-pub(super) fn new_token(token: &AdminToken, record: &TokenRecord) {
-    println!("{}", token.secret());
-    eprintln!(
-        "{} \"{}\": keep the token above, it is shown this once only.",
-        record.id, record.name
-    );
+pub(super) fn new_token(token: &AdminToken, record: &TokenRecord) -> Written {
+    once_only(|out| {
+        writeln!(out, "{}", token.secret())?;
+        aside(format_args!(
+            "{} \"{}\": keep the token above, it is shown this once only.",
+            record.id, record.name
+        ));
+        Ok(())
+    })
 }
 
-pub(super) fn tokens(records: &[TokenRecord]) {
-    if records.is_empty() {
-        eprintln!("There are no admin tokens; `parcelo-server tokens create` makes one.");
-    }
-    for record in records {
-        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-        println!("{}  adm_…{}  {state:<8}{}", record.id, record.last4, record.name);
-    }
+pub(super) fn tokens(records: &[TokenRecord]) -> Written {
+    words(|out| {
+        if records.is_empty() {
+            aside(format_args!(
+                "There are no admin tokens; `parcelo-server tokens create` makes one."
+            ));
+        }
+        for record in records {
+            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+            writeln!(out, "{}  adm_…{}  {state:<8}{}", record.id, record.last4, record.name)?;
+        }
+        Ok(())
+    })
 }
 
-pub(super) fn accounts(records: &[AccountRecord]) {
-    if records.is_empty() {
-        eprintln!("There are no accounts; `parcelo-server accounts create NAME` makes one.");
-    }
-    for record in records {
-        println!("{}  {}", record.id, record.name);
-    }
+pub(super) fn accounts(records: &[AccountRecord]) -> Written {
+    words(|out| {
+        if records.is_empty() {
+            aside(format_args!(
+                "There are no accounts; `parcelo-server accounts create NAME` makes one."
+            ));
+        }
+        for record in records {
+            writeln!(out, "{}  {}", record.id, record.name)?;
+        }
+        Ok(())
+    })
 }
 
-pub(super) fn backed_up(file: &str, bytes: u64) {
-    println!("{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe.");
+pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
+    words(|out| {
+        writeln!(
+            out,
+            "{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe."
+        )
+    })
 }
 
-pub(super) fn webhook_secret(secret: &Secret) {
-    println!("{}", secret.expose());
-    eprintln!(
-        "Verify webhooks with the secret above, and keep it where only the receiver reads it."
-    );
+pub(super) fn webhook_secret(secret: &Secret) -> Written {
+    once_only(|out| {
+        writeln!(out, "{}", secret.expose())?;
+        aside(format_args!(
+            "Verify webhooks with the secret above, and keep it where only the receiver reads it."
+        ));
+        Ok(())
+    })
 }
 
 /// The members of an object, one a line.
-pub(super) fn members(value: &impl Serialize) {
-    let value = serde_json::to_value(value).unwrap_or_default();
-    for (name, value) in value.as_object().into_iter().flatten() {
-        match value.as_str() {
-            Some(text) => println!("{name:<16}{text}"),
-            None => println!("{name:<16}{value}"),
+pub(super) fn members(value: &impl Serialize) -> Written {
+    words(|out| {
+        let value = serde_json::to_value(value).unwrap_or_default();
+        for (name, value) in value.as_object().into_iter().flatten() {
+            match value.as_str() {
+                Some(text) => writeln!(out, "{name:<16}{text}")?,
+                None => writeln!(out, "{name:<16}{value}")?,
+            }
         }
-    }
+        Ok(())
+    })
 }
 
-pub(super) fn deliveries(logged: &[Logged]) {
-    if logged.is_empty() {
-        eprintln!("There are no events yet.");
-    }
-    for event in logged {
-        let (id, kind) = (named("evt", event.event), event.kind.to_wire());
-        let number = event.tracking_number.as_deref().unwrap_or("-");
-        println!("{id}  {:<9}  {kind}  {number}", event.standing.code());
-        for attempt in &event.attempts {
-            let at = time::to_text(attempt.at.to_utc());
-            let status = attempt.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
-            let error = attempt.error.as_deref().unwrap_or_default();
-            println!(
-                "    {:>2}  {at}  {status:>3}  {} ms  {error}",
-                attempt.number, attempt.millis
-            );
+pub(super) fn deliveries(logged: &[Logged]) -> Written {
+    words(|out| {
+        if logged.is_empty() {
+            aside(format_args!("There are no events yet."));
         }
-    }
+        for event in logged {
+            let (id, kind) = (named("evt", event.event), event.kind.to_wire());
+            let number = event.tracking_number.as_deref().unwrap_or("-");
+            writeln!(out, "{id}  {:<9}  {kind}  {number}", event.standing.code())?;
+            for attempt in &event.attempts {
+                let at = time::to_text(attempt.at.to_utc());
+                let status =
+                    attempt.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
+                let error = attempt.error.as_deref().unwrap_or_default();
+                writeln!(
+                    out,
+                    "    {:>2}  {at}  {status:>3}  {} ms  {error}",
+                    attempt.number, attempt.millis
+                )?;
+            }
+        }
+        Ok(())
+    })
 }
 
-pub(super) fn legacy_uses(uses: &[Uses]) {
-    if uses.is_empty() {
-        eprintln!("No key has used the legacy API.");
-    }
-    for Uses { key_id, name, day, requests } in uses {
-        println!("{day}  {requests:>8}  {key_id}  {name}");
-    }
+pub(super) fn legacy_uses(uses: &[Uses]) -> Written {
+    words(|out| {
+        if uses.is_empty() {
+            aside(format_args!("No key has used the legacy API."));
+        }
+        for Uses { key_id, name, day, requests } in uses {
+            writeln!(out, "{day}  {requests:>8}  {key_id}  {name}")?;
+        }
+        Ok(())
+    })
 }
 
 /// Where the mock server is, in the form that a shell takes; a suite's own output comes after it.
-pub(super) fn mock(url: &str, key: &ApiKey) {
-    println!("PARCELO_BASE_URL={url}");
-    println!("PARCELO_API_KEY={}", key.secret());
+pub(super) fn mock(url: &str, key: &ApiKey) -> Written {
+    words(|out| {
+        writeln!(out, "PARCELO_BASE_URL={url}")?;
+        writeln!(out, "PARCELO_API_KEY={}", key.secret())?;
+        Ok(())
+    })
 }

@@ -66,7 +66,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let stop = Stop::default();
     let listeners = listen(sockets, &service, &ready, &stop);
     let webhooks = tokio::spawn(send_webhooks(Arc::clone(&service), stop.clone()));
-    print::listening(&addresses);
+    print::listening(&addresses)?;
     if is_new {
         greet(&service, &ids, &addresses).await?;
     }
@@ -221,11 +221,11 @@ async fn greet(service: &Service, ids: &Ids, addresses: &[(&str, String)]) -> Re
         let found = addresses.iter().find(|(what, _)| *what == listener);
         found.map(|(_, url)| url.as_str())
     };
-    print::first_key(&key, url("sandbox"));
+    print::first_key(&key, url("sandbox"))?;
     let (token, _) = issuer.issue_token("First token".to_owned(), SystemClock.now()).await?;
-    print::first_token(&token, url("admin"));
+    print::first_token(&token, url("admin"))?;
     let password = password::first(service, ids, ACCOUNT).await?;
-    print::first_password(ACCOUNT, &password, url("admin"));
+    print::first_password(ACCOUNT, &password, url("admin"))?;
     Ok(())
 }
 

@@ -64,9 +64,9 @@ async fn create(options: CreateToken) -> Result<(), Failure> {
     let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (token, record) = issuer.issue_token(options.name, SystemClock.now()).await?;
     if options.json {
-        print::json(&NewTokenView::of(&token, &record));
+        print::secret_json(&NewTokenView::of(&token, &record))?;
     } else {
-        print::new_token(&token, &record);
+        print::new_token(&token, &record)?;
     }
     Ok(())
 }
@@ -74,9 +74,9 @@ async fn create(options: CreateToken) -> Result<(), Failure> {
 fn list(options: &ListKeys) -> Result<(), Failure> {
     let records = open_existing(&options.database)?.tokens()?;
     if options.json {
-        print::json(&records.iter().map(TokenView::from).collect::<Vec<_>>());
+        print::json(&records.iter().map(TokenView::from).collect::<Vec<_>>())?;
     } else {
-        print::tokens(&records);
+        print::tokens(&records)?;
     }
     Ok(())
 }
@@ -86,9 +86,9 @@ async fn revoke(options: RevokeToken) -> Result<(), Failure> {
     let revoked = store.revoke_token(&options.id, SystemClock.now()).await?;
     let record = revoked.ok_or(Failure::NoSuchToken(options.id))?;
     if options.json {
-        print::json(&TokenView::from(&record));
+        print::json(&TokenView::from(&record))?;
     } else {
-        print::revoked(&record.id, &record.name);
+        print::revoked(&record.id, &record.name)?;
     }
     Ok(())
 }

@@ -30,8 +30,7 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
         Webhooks::Show(which) => {
             let (store, tenant) = find(&which)?;
             let endpoint = Endpoints { store: &store, ids: &Ids::random() }.find(tenant)?;
-            say(&which, &WebhookView::of(&which.account, &endpoint));
-            Ok(())
+            say(&which, &WebhookView::of(&which.account, &endpoint))
         }
         Webhooks::RotateSecret(which) => rotate_secret(which).await,
         Webhooks::Test(which) => test(which).await,
@@ -55,9 +54,9 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
     };
     let endpoint = Endpoints { store: &store, ids: &ids }.set(request, now).await?;
     if which.json {
-        print::json(&WebhookView::with_secret(&which.account, &endpoint));
+        print::secret_json(&WebhookView::with_secret(&which.account, &endpoint))?;
     } else {
-        print::webhook_secret(&endpoint.secret);
+        print::webhook_secret(&endpoint.secret)?;
     }
     Ok(())
 }
@@ -66,9 +65,9 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids, now) = (find(&which)?, Ids::random(), SystemClock.now());
     let secret = Endpoints { store: &store, ids: &ids }.rotate_secret(tenant, now).await?;
     if which.json {
-        print::json(&NewSecret::of(&secret, now.plus(OLD_SECRET)));
+        print::secret_json(&NewSecret::of(&secret, now.plus(OLD_SECRET)))?;
     } else {
-        print::webhook_secret(&secret);
+        print::webhook_secret(&secret)?;
     }
     Ok(())
 }
@@ -76,8 +75,7 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
 async fn test(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which)?, Ids::random());
     let event = Endpoints { store: &store, ids: &ids }.test(tenant, SystemClock.now()).await?;
-    say(&which, &TestedView::from(event));
-    Ok(())
+    say(&which, &TestedView::from(event))
 }
 
 async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
@@ -85,15 +83,13 @@ async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
     let endpoints = Endpoints { store: &store, ids: &ids };
     let endpoint =
         if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
-    say(&which, &WebhookView::of(&which.account, &endpoint));
-    Ok(())
+    say(&which, &WebhookView::of(&which.account, &endpoint))
 }
 
 async fn remove(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which)?, Ids::random());
     let endpoint = Endpoints { store: &store, ids: &ids }.remove(tenant).await?;
-    say(&which, &WebhookView::of(&which.account, &endpoint));
-    Ok(())
+    say(&which, &WebhookView::of(&which.account, &endpoint))
 }
 
 async fn replay(options: ReplayEvents) -> Result<(), Failure> {
@@ -105,17 +101,16 @@ async fn replay(options: ReplayEvents) -> Result<(), Failure> {
     };
     let endpoints = Endpoints { store: &store, ids: &ids };
     let replayed = endpoints.replay(tenant, what, SystemClock.now()).await?;
-    say(&options.which, &ReplayedView { replayed });
-    Ok(())
+    say(&options.which, &ReplayedView { replayed })
 }
 
 fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
     let (store, tenant) = find(&options.which)?;
     let logged = store.deliveries(tenant, options.limit.into())?;
     if options.which.json {
-        print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>());
+        print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>())?;
     } else {
-        print::deliveries(&logged);
+        print::deliveries(&logged)?;
     }
     Ok(())
 }
@@ -127,6 +122,6 @@ fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
     Ok((store, Tenant { account, environment: which.environment.into() }))
 }
 
-fn say(which: &WebhookArgs, value: &impl Serialize) {
-    if which.json { print::json(value) } else { print::members(value) }
+fn say(which: &WebhookArgs, value: &impl Serialize) -> Result<(), Failure> {
+    Ok(if which.json { print::json(value) } else { print::members(value) }?)
 }

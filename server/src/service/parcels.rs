@@ -162,9 +162,9 @@ impl Service {
         labels::check_alive(parcel.state)?;
         let environment = parcel.tenant.environment;
         // One version of a label has the same bytes for ever: the first one never names the flight.
-        let awb = match parcel.reprinted_at {
-            Some(at) => self.store.awb_before(parcel.key, at)?,
-            None => None,
+        let awb = match parcel.label_version {
+            1 => None,
+            version => self.store.awb_on(parcel.key, version)?,
         };
         let data = LabelData {
             order,

@@ -15,7 +15,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -24,6 +24,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0006_admin.sql"),
     include_str!("migrations/0007_dashboard.sql"),
     include_str!("migrations/0008_leases.sql"),
+    include_str!("migrations/0009_flights.sql"),
 ];
 
 /// A connection that writes to a file, durably.

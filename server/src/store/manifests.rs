@@ -8,12 +8,9 @@ use super::{
     Store, StoreError,
     parcels::{self, damaged, select_parcels},
 };
-use crate::{
-    clock::Millis,
-    core::{
-        ParcelKey, Tenant,
-        manifest::{Candidate, NewManifest},
-    },
+use crate::core::{
+    ParcelKey, Tenant,
+    manifest::{Candidate, NewManifest},
 };
 
 /// What a submission is decided on, all of one moment.
@@ -43,12 +40,13 @@ impl Store {
         })
     }
 
-    /// The air waybill under which a parcel had been put before a moment.
-    pub fn awb_before(&self, parcel: ParcelKey, at: Millis) -> Result<Option<String>, StoreError> {
+    /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
+    pub fn awb_on(&self, parcel: ParcelKey, version: u32) -> Result<Option<String>, StoreError> {
         self.read(|db| {
             let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
-                       WHERE p.parcel = ?1 AND m.submitted_at < ?2";
-            db.prepare_cached(sql)?.query_row([parcel.0, at.0], |row| row.get(0)).optional()
+                       WHERE p.parcel = ?1 AND p.label_version < ?2";
+            let find = params![parcel.0, version];
+            db.prepare_cached(sql)?.query_row(find, |row| row.get(0)).optional()
         })
     }
 
@@ -85,8 +83,10 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
         return Ok(None);
     }
     let row = db.last_insert_rowid();
-    let mut insert =
-        db.prepare_cached("INSERT INTO manifest_parcels (parcel, manifest) VALUES (?1, ?2)")?;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO manifest_parcels (parcel, manifest, label_version) \
+         SELECT id, ?2, label_version FROM parcels WHERE id = ?1",
+    )?;
     for parcel in &manifest.parcels {
         insert.execute([parcel.0, row])?;
     }

@@ -298,3 +298,39 @@ async fn logs_hold_no_keys_and_nothing_personal() {
         assert!(!logged.contains(secret), "{secret}");
     }
 }
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_answered_like_any_other() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let key = house.new_key("sandbox").1;
+    let envelope = [
+        ("sandbox", "/%FF", 404),
+        ("sandbox", "/docs/%FF", 404),
+        ("sandbox", "/files/%FF", 404),
+        ("sandbox", "/api/v1/tracking/%FF", 400),
+        ("sandbox", "/api/v1/labels/%FF", 404),
+        ("sandbox", "/api/v1/labels/%FF/download", 404),
+        ("sandbox", "/api/v1/manifests/%FF", 404),
+        ("admin", "/%FF", 404),
+    ];
+    for (listener, path, status) in envelope {
+        let answer = Api::with_key(running.url(listener), &key).get(path).await;
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "application/json", "{path}");
+        assert_eq!(answer.json()["success"], false, "{path}");
+    }
+    let pages = [
+        ("sandbox", "/track/%FF"),
+        ("admin", "/dashboard/keys/%FF/revoke"),
+        ("admin", "/dashboard/webhooks/%FF"),
+        ("admin", "/dashboard/parcels/sandbox/%FF"),
+        ("admin", "/dashboard/parcels/sandbox/%FF/label.pdf"),
+    ];
+    for (listener, path) in pages {
+        let request = Api::new(running.url(listener)).request("GET", path);
+        let answer = send(request.header("accept", "text/html")).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "text/html; charset=utf-8", "{path}");
+    }
+}

@@ -199,7 +199,7 @@ fn of_webhook() -> Vec<Call> {
             },
         ])
         .answers("200", "The latest events, newest first.", many::<DeliveryView>())
-        .refuses(&[AccountNotFound, ValidationFailed]),
+        .refuses(&[AccountNotFound]),
         call(HttpMethod::Post, replay, "ReplayEvents", "Send events again")
             .asks(&[ACCOUNT])
             .takes::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
@@ -250,7 +250,10 @@ fn describe(call: Call) -> Described {
         ServiceUnavailable,
     ];
     if call.request.is_some() {
-        refusals.extend([ValidationFailed, PayloadTooLarge, UnsupportedMediaType]);
+        refusals.extend([PayloadTooLarge, UnsupportedMediaType]);
+    }
+    if call.request.is_some() || !call.query.is_empty() {
+        refusals.push(ValidationFailed);
     }
     if call.path.contains("{environment}") || call.query.len() > 1 {
         refusals.push(NotFound);

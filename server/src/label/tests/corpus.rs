@@ -14,6 +14,8 @@ pub(super) struct Case {
     pub sandbox: bool,
     pub version: u32,
     pub awb: Option<&'static str>,
+    /// Every field as long as it may be: the file may be larger than a usual one.
+    pub crowded: bool,
     url: String,
 }
 
@@ -23,7 +25,7 @@ impl Case {
         let host = if sandbox { "sandbox.parcelo.example" } else { "parcelo.example" };
         let url = format!("https://{host}/track/{number}");
         let number = sample::number(number);
-        Self { name, number, order, sandbox, version: 1, awb: None, url }
+        Self { name, number, order, sandbox, version: 1, awb: None, crowded: false, url }
     }
 
     pub(super) fn data(&self) -> LabelData<'_> {
@@ -93,6 +95,39 @@ pub(super) fn of_every_length() -> Vec<Case> {
     ];
     let lengths = NAMES.into_iter().zip(10..);
     lengths.map(|(name, length)| Case::new(name, &CHARACTERS[..length], usual())).collect()
+}
+
+/// Labels with one kind of text in every field, as long as it may be.
+pub(super) fn crowded() -> Vec<Case> {
+    let cases = [
+        ("crowded-words", "SB-WORDS-0123456789-0123456789", "María Ñandú gjpqy "),
+        ("crowded-wide", "WWWWWWWWWW", "W"),
+        ("crowded-cyrillic", "SB-CYRILLIC-0001", "Щедровицкий Ёж "),
+        ("crowded-accents", "EC-ACCENTS-00001", "ẨṨgjǺ"),
+        ("crowded-boxes", "SB-BOXES-0001", "😀שלום "),
+        ("crowded-commands", "SB-COMMANDS-000001", "^XA~JA^FD^FS^XZ_5E\\"),
+    ];
+    let case =
+        |(name, number, text)| Case { crowded: true, ..Case::new(name, number, filled(text)) };
+    cases.into_iter().map(case).collect()
+}
+
+fn filled(text: &str) -> OrderRequest {
+    let long = |length: usize| text.chars().cycle().take(length).collect::<String>();
+    let mut order = usual();
+    order.customer_reference = Some(long(100));
+    let from = &mut order.sender;
+    (from.full_name, from.company_name) = (long(255), Some(long(255)));
+    (from.address.line1, from.address.line2) = (long(255), Some(long(255)));
+    (from.address.city, from.address.state) = (long(255), Some(long(255)));
+    let to = &mut order.receiver;
+    to.full_name = long(255);
+    (to.address.line1, to.address.city) = (long(255), long(255));
+    to.address.delivery_instructions = Some(long(500));
+    order.products[0].description = Some(long(255));
+    order.products[0].quantity = 1_000_000;
+    order.products = order.products.iter().cycle().take(50).cloned().collect();
+    order
 }
 
 fn usual() -> OrderRequest {

@@ -19,7 +19,8 @@ fn write_corpus() {
     let Some(folder) = std::env::var_os("PARCELO_LABELS") else { return };
     let folder = Path::new(&folder);
     fs::create_dir_all(folder).unwrap();
-    let cases: Vec<Case> = corpus::kept().into_iter().chain(corpus::of_every_length()).collect();
+    let more = corpus::of_every_length().into_iter().chain(corpus::crowded());
+    let cases: Vec<Case> = corpus::kept().into_iter().chain(more).collect();
     for case in &cases {
         for format in LabelFormat::ALL {
             let path = folder.join(case.name).with_extension(format.extension());
@@ -40,6 +41,7 @@ fn expected(case: &Case) -> Value {
         "number": case.number.as_str(),
         "url": data.tracking_url,
         "sandbox": case.sandbox,
+        "crowded": case.crowded,
         "bars": {"x": code.x, "y": code.y, "width": code.bars.modules() * code.module,
                  "height": code.height, "module": code.module},
         "qr": {"x": qr.x, "y": qr.y, "side": qr.modules * qr.module, "module": qr.module},

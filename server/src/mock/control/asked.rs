@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
-use parcelo::{CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus};
+use parcelo::{CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus, rules};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{
@@ -16,7 +16,7 @@ use utoipa::{
     },
 };
 
-use crate::{core::Refusal, http::json_object};
+use crate::{core::Refusal, http::any_json_object};
 
 /// How the clock is to be moved: `set` first, `mode` last.
 #[derive(Deserialize, ToSchema)]
@@ -52,8 +52,8 @@ pub(super) struct PlannedFault {
     /// Only so many requests.
     #[schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64)]
     pub(super) first: Option<u32>,
-    /// Each request with this probability.
-    #[schema(minimum = 0, maximum = 1)]
+    /// Each request with this probability. Of `nth`, `first` and `probability` there is one at most.
+    #[schema(exclusive_minimum = 0, maximum = 1)]
     pub(super) probability: Option<f64>,
     /// Only requests with this API key.
     pub(super) key: Option<String>,
@@ -62,10 +62,9 @@ pub(super) struct PlannedFault {
     pub(super) after_commit: bool,
     /// What happens.
     pub(super) fault: FaultKind,
-    /// Of a latency, of each piece of a slow body, until a 429 may be tried again.
-    #[serde(default)]
+    /// Of a latency or each piece of a slow body, above 0; of a 429, 1 unless given; of no other.
     #[schema(minimum = 0)]
-    pub(super) seconds: f64,
+    pub(super) seconds: Option<f64>,
     #[schema(schema_with = error_codes)]
     pub(super) code: Option<String>,
 }
@@ -118,22 +117,22 @@ pub(super) async fn read<T: for<'de> Deserialize<'de>>(
     request: Request,
     what: &str,
 ) -> Result<T, Refusal> {
-    let body = json_object(request).await?;
+    let body = any_json_object(request).await?;
     serde_json::from_value(body).map_err(|error| wrong(&format!("{what}: {error}")))
 }
 
 pub(super) fn wrong(message: &str) -> Refusal {
+    wrong_at("body", message)
+}
+
+fn wrong_at(field: &str, message: &str) -> Refusal {
     Refusal::invalid(&[FieldFault {
-        field: "body".to_owned(),
+        field: field.to_owned(),
         code: FaultCode::InvalidFormat,
         message: message.to_owned(),
         message_es: format!("El control no se entiende ({message})."),
         suggestion: None,
     }])
-}
-
-pub(super) fn no_code() -> Refusal {
-    wrong("code is an error's, such as SERVICE_UNAVAILABLE")
 }
 
 impl ClockMove {
@@ -159,29 +158,18 @@ impl ClockMove {
     }
 }
 
-impl PlannedFault {
-    /// What cannot be, though its form is right.
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        if self.nth == Some(0) || self.first == Some(0) {
-            return Err(wrong("nth and first count from 1"));
+impl WantedKey {
+    /// With name and account as they are kept, by the rules of those that operators choose.
+    pub(super) fn sound(self) -> Result<Self, Refusal> {
+        let account = self.account.as_deref().map(rules::check_account_name).transpose();
+        let name = self.name.as_deref().map(rules::check_name).transpose();
+        match (account, name) {
+            (Ok(account), Ok(name)) => Ok(Self { account, name, ..self }),
+            (account, name) => {
+                let faults: Vec<_> = account.err().into_iter().chain(name.err()).collect();
+                Err(Refusal::invalid(&faults))
+            }
         }
-        if self.probability.is_some_and(|one| !(0.0..=1.0).contains(&one)) {
-            return Err(wrong("probability is a number from 0 to 1"));
-        }
-        Ok(())
-    }
-
-    /// How long it takes.
-    pub(super) fn seconds(&self) -> Result<Duration, Refusal> {
-        let seconds = Duration::try_from_secs_f64(self.seconds);
-        seconds.map_err(|_| wrong("seconds is a number, not below 0"))
-    }
-
-    /// The error that is answered, for those that have one.
-    pub(super) fn code(&self) -> Result<Option<ErrorCode>, Refusal> {
-        let Some(code) = &self.code else { return Ok(None) };
-        let known = ErrorCode::known(code).map(Some);
-        known.ok_or_else(no_code)
     }
 }
 
@@ -200,11 +188,17 @@ pub(super) fn operation(name: &str) -> Result<Operation, Refusal> {
     let found = Operation::ALL.iter().find(|operation| operation.name() == name);
     found.copied().ok_or_else(|| {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
-        wrong(&format!("operation is one of {}", names.join(", ")))
+        wrong_at("operation", &format!("operation is one of {}", names.join(", ")))
     })
 }
 
-/// Seconds as a number, or an ISO 8601 duration of days and less: `P1DT2H30M5S`.
+/// What [`duration`] reads.
+const FORMS: &str = "advance is a number of seconds, not below 0, or a duration of weeks, days, hours, \
+                     minutes and seconds such as \"P1W\", \"P1DT2H\", \"PT5M\" or \"PT1.5S\"; months \
+                     and years have no one length";
+
+/// Seconds as a number, or an ISO 8601 duration of weeks and less, whose last part may be broken:
+/// `P1DT2H30M5.5S`.
 fn duration(given: &Value) -> Result<Duration, Refusal> {
     let read = match given {
         Value::Number(seconds) => seconds.as_f64(),
@@ -212,32 +206,46 @@ fn duration(given: &Value) -> Result<Duration, Refusal> {
         _ => None,
     };
     let read = read.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    read.ok_or_else(|| wrong("advance is seconds, or a duration such as \"PT5M\", not below 0"))
+    read.ok_or_else(|| wrong_at("advance", FORMS))
 }
 
 fn iso_seconds(text: &str) -> Option<f64> {
     let (days, rest) = text.strip_prefix('P')?.split_once('T').unwrap_or((text.get(1..)?, ""));
-    let mut total = 0.0;
-    for (part, units) in
-        [(days, &[('D', 86_400.0)][..]), (rest, &[('H', 3_600.0), ('M', 60.0), ('S', 1.0)])]
-    {
+    let (mut total, mut is_last) = (0.0, false);
+    for (part, units) in [
+        (days, &[('W', 604_800.0), ('D', 86_400.0)][..]),
+        (rest, &[('H', 3_600.0), ('M', 60.0), ('S', 1.0)]),
+    ] {
         let mut part = part;
         for (unit, seconds) in units {
             if let Some((number, after)) = part.split_once(*unit) {
-                let digits = Some(number).filter(|number| !number.starts_with('+'))?;
-                total += digits.parse::<u32>().map(f64::from).ok()? * seconds;
+                if is_last {
+                    return None;
+                }
+                is_last = number.contains(['.', ',']);
+                total += decimal(number)? * seconds;
                 part = after;
             }
         }
         part.is_empty().then_some(())?;
     }
-    text.ends_with(['D', 'H', 'M', 'S']).then_some(total)
+    text.ends_with(['W', 'D', 'H', 'M', 'S']).then_some(total)
+}
+
+/// Digits, and more of them behind a point or a comma.
+fn decimal(text: &str) -> Option<f64> {
+    let (whole, broken) = text.split_once(['.', ',']).unwrap_or((text, "0"));
+    let are_digits =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    (are_digits(whole) && are_digits(broken)).then_some(())?;
+    format!("{whole}.{broken}").parse().ok()
 }
 
 /// The statuses of answers that end an exchange.
 const STATUSES: (u16, u16) = (200, 999);
 /// What [`iso_seconds`] reads.
-const DURATION: &str = "^P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+S)?)?$";
+const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
+                        (T(?=.)([0-9]+([.,][0-9]+)?H)?([0-9]+([.,][0-9]+)?M)?([0-9]+([.,][0-9]+)?S)?)?$";
 
 /// The names of operations.
 pub(super) fn operation_names() -> ObjectBuilder {
@@ -251,13 +259,14 @@ fn operations() -> RefOr<Schema> {
 
 fn error_codes() -> RefOr<Schema> {
     let codes = ErrorCode::ALL.iter().map(|code| code.code());
-    or_null("Of an error.", [text().enum_values(Some(codes))])
+    or_null("Of an error, and of nothing else.", [text().enum_values(Some(codes))])
 }
 
 fn seconds_or_duration() -> RefOr<Schema> {
     let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Number));
-    let duration = text().pattern(Some(DURATION)).examples(["PT5M", "P30D"]);
-    let about = "Ahead by seconds, or by a duration of days and less.";
+    let duration = text().pattern(Some(DURATION)).examples(["PT5M", "P30D", "PT1.5S"]);
+    let about =
+        "Ahead by seconds, or by a duration of weeks and less, whose last part may have decimals.";
     or_null(about, [seconds.minimum(Some(0)), duration])
 }
 
@@ -291,6 +300,23 @@ mod tests {
             (json!("PT5M"), Some(300)),
             (json!("P1DT2H30M5S"), Some(86_400 + 9_005)),
             (json!("P30D"), Some(30 * 86_400)),
+            (json!("P1W"), Some(7 * 86_400)),
+            (json!("P1W1DT1S"), Some(8 * 86_400 + 1)),
+            (json!("PT1.5H"), Some(5_400)),
+            (json!("PT0,5H"), Some(1_800)),
+            (json!("P0.5D"), Some(43_200)),
+            (json!("PT1M90.9S"), Some(150)),
+            (json!("PT4294967296S"), Some(4_294_967_296)),
+            (json!("PT1.5H5M"), None),
+            (json!("P1.5DT1H"), None),
+            (json!("PT1.S"), None),
+            (json!("PT.5S"), None),
+            (json!("PT1.5.5S"), None),
+            (json!("PT1e3S"), None),
+            (json!("P1D1W"), None),
+            (json!("P1Y"), None),
+            (json!("PTinfS"), None),
+            (json!(format!("PT{}S", "9".repeat(400))), None),
             (json!(0), Some(0)),
             (json!(-1), None),
             (json!("5M"), None),
@@ -305,6 +331,7 @@ mod tests {
             (json!(null), None),
             (json!(1e300), None),
         ];
+        assert_eq!(duration(&json!("PT1.5S")).ok(), Some(Duration::from_millis(1_500)));
         for (given, seconds) in table {
             assert_eq!(duration(&given).ok().map(|one| one.as_secs()), seconds, "{given}");
         }

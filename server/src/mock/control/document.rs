@@ -114,7 +114,6 @@ fn data() -> Vec<Control> {
                 ErrorCode::ValidationFailed,
                 ErrorCode::ParcelNotFound,
                 ErrorCode::PayloadTooLarge,
-                ErrorCode::UnsupportedMediaType,
             ],
             ..put
         },
@@ -128,7 +127,7 @@ fn webhooks() -> Vec<Control> {
         takes(
             "/webhooks",
             "MockStartInbox",
-            "Send webhooks to an inbox of this server from now on",
+            "Send webhooks to an inbox of this server from now on; the inbox before it ends",
         )
         .with::<WantedInbox>(json!({ "reply": [503, 200] }), of::<InboxStarted>()),
     ]
@@ -148,8 +147,7 @@ fn reads(path: &'static str, id: &'static str, summary: &'static str, answers: S
 
 /// A control with a body, which [`Control::with`] names.
 fn takes(path: &'static str, id: &'static str, summary: &'static str) -> Control {
-    let refusals =
-        &[ErrorCode::ValidationFailed, ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType];
+    let refusals = &[ErrorCode::ValidationFailed, ErrorCode::PayloadTooLarge];
     let call = (HttpMethod::Post, path);
     Control { call, id, summary, takes: None, answers: Schemas::new(), refusals, query: &[] }
 }

@@ -3,40 +3,46 @@
 
 mod asked;
 mod document;
+mod fit;
 mod told;
 
 use std::sync::Arc;
 
 use axum::{
     Extension, Router,
-    extract::{Path, RawQuery, Request, State},
+    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
     response::Response,
     routing::{get, post},
 };
-use parcelo::{ApiKey, ErrorCode, TrackingNumber};
+use parcelo::{ErrorCode, TrackingNumber};
 
 use self::{
     asked::{
-        ClockMode, ClockMove, FaultKind, PlannedFault, WantedInbox, WantedKey, WantedStatus,
-        no_code, operation, read, wrong,
+        ClockMode, ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation, read,
+        wrong,
     },
     told::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone,
         StatusPut, UnusedFaults,
     },
 };
-use super::{Fault, Inbox, MockServer, NotPut};
+use super::{Inbox, MockServer, NotPut};
 use crate::{
-    core::Refusal,
-    http::{Beside, Refused, answer_ok, query, written},
+    clock::Clock,
+    http::{Beside, Refused, answer_ok, parameter, query, written},
+    ids::Ids,
 };
 
 /// Where the controls are.
 pub(super) const FOLDER: &str = "/__mock";
 
+/// The seed of the controls' own ids: they take nothing from the server's.
+const SEED: u64 = 0x6d6f_636b;
+
 /// A server under control, with the inbox that its webhooks go to once one is asked for.
 struct Controlled {
     server: Arc<MockServer>,
+    ids: Ids,
     inbox: tokio::sync::Mutex<Option<Inbox>>,
 }
 
@@ -49,7 +55,8 @@ pub(super) fn beside(service: Router, server: Arc<MockServer>) -> Router {
 }
 
 fn routes(server: Arc<MockServer>) -> Router {
-    let controlled = Arc::new(Controlled { server, inbox: tokio::sync::Mutex::default() });
+    let (ids, inbox) = (Ids::seeded(SEED), tokio::sync::Mutex::default());
+    let controlled = Arc::new(Controlled { server, ids, inbox });
     let routes = Router::new()
         .route("/clock", get(now).post(move_clock))
         .route("/faults", get(unused).post(plan).delete(forget))
@@ -58,11 +65,17 @@ fn routes(server: Arc<MockServer>) -> Router {
         .route("/reset", post(reset))
         .route("/parcels/{number}/status", post(put_status))
         .route("/webhooks", get(received).post(receive))
-        .with_state(controlled);
+        .with_state(Arc::clone(&controlled));
     let routes = routes
         .fallback(|| async { Refused::from(ErrorCode::NotFound) })
         .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) });
-    Router::new().nest(FOLDER, routes).layer(axum::middleware::map_response(written))
+    let named = axum::middleware::map_response_with_state(controlled, named);
+    Router::new().nest(FOLDER, routes).layer(named)
+}
+
+/// An answer with the id of its request.
+async fn named(State(controlled): Controls, response: Response) -> Response {
+    written(response, &controlled.ids.request_id(controlled.server.clock.now()))
 }
 
 async fn now(State(controlled): Controls) -> Response {
@@ -95,42 +108,8 @@ async fn move_clock(State(controlled): Controls, request: Request) -> Told {
 /// POST faults: `{"operation":"CreateOrder","nth":1,"afterCommit":true,"fault":"reset"}`.
 async fn plan(State(controlled): Controls, request: Request) -> Told {
     let asked: PlannedFault = read(request, "a fault").await?;
-    asked.check()?;
-    let (seconds, code) = (asked.seconds()?, asked.code()?);
-    let fault = selected(&controlled.server, &asked)?;
-    match asked.fault {
-        FaultKind::Latency => fault.latency(seconds),
-        FaultKind::Error => fault.error(code.ok_or_else(no_code)?),
-        FaultKind::RateLimited => fault.rate_limited(seconds),
-        FaultKind::Close => fault.close(),
-        FaultKind::Reset => fault.reset_connection(),
-        FaultKind::TruncatedBody => fault.truncated_body(),
-        FaultKind::SlowBody => fault.slow_body(seconds),
-        FaultKind::MalformedJson => fault.malformed_json(),
-    }
+    fit::plan(&controlled.server, &asked)?;
     Ok(shown_faults(&controlled))
-}
-
-/// The requests that are to meet a fault.
-fn selected<'a>(server: &'a MockServer, asked: &PlannedFault) -> Result<Fault<'a>, Refusal> {
-    let faults = server.faults();
-    let mut fault = match &asked.operation {
-        Some(name) => faults.on(operation(name)?),
-        None => faults.on_any(),
-    };
-    if let Some(key) = &asked.key {
-        fault = fault.key(&ApiKey::parse(key).map_err(|_| wrong("key is an API key"))?);
-    }
-    if let Some(nth) = asked.nth {
-        fault = fault.nth(nth.into());
-    }
-    if let Some(first) = asked.first {
-        fault = fault.first(first.into());
-    }
-    if let Some(probability) = asked.probability {
-        fault = fault.probability(probability);
-    }
-    Ok(if asked.after_commit { fault.after_commit() } else { fault })
 }
 
 async fn unused(State(controlled): Controls) -> Response {
@@ -159,7 +138,7 @@ async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Tol
 
 /// POST keys: a key of an account of its own choosing, for every country unless said otherwise.
 async fn make_key(State(controlled): Controls, request: Request) -> Told {
-    let asked: WantedKey = read(request, "a key").await?;
+    let asked = read::<WantedKey>(request, "a key").await?.sound()?;
     let mut key = controlled.server.key();
     if let Some(account) = &asked.account {
         key = key.account(account);
@@ -185,11 +164,12 @@ async fn reset(State(controlled): Controls) -> Response {
 /// POST parcels/{number}/status: the shortest legal way to a status, now.
 async fn put_status(
     State(controlled): Controls,
-    Path(number): Path<String>,
+    number: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Told {
     let asked: WantedStatus = read(request, "status").await?;
-    let number = TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
+    let number =
+        TrackingNumber::parse(&parameter(number)).map_err(|_| ErrorCode::ParcelNotFound)?;
     let put = controlled.server.put_status(&number, asked.status).await;
     let statuses = put.map_err(|not| match not {
         NotPut::NoParcel(_) => ErrorCode::ParcelNotFound.into(),
@@ -199,13 +179,16 @@ async fn put_status(
 }
 
 /// POST webhooks: webhooks go to an inbox of this server from now on, which answers as `reply`
-/// says, and 200 after that.
+/// says, and 200 after that. The inbox before it ends.
 async fn receive(State(controlled): Controls, request: Request) -> Told {
     let asked: WantedInbox = read(request, "reply, a list of statuses").await?;
     asked.check()?;
+    let mut place = controlled.inbox.lock().await;
     let inbox = controlled.server.webhook_inbox().reply(asked.reply).start().await;
     let started = InboxStarted { url: inbox.url().to_owned() };
-    *controlled.inbox.lock().await = Some(inbox);
+    if let Some(before) = place.replace(inbox) {
+        before.end();
+    }
     Ok(answer_ok(&started))
 }
 

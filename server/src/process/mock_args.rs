@@ -1,0 +1,58 @@
+//! The command line of `parcelo-server mock`.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::Args as ClapArgs;
+
+use crate::mock::Clock;
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Mock {
+    /// Where it listens; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "PARCELO_MOCK_LISTEN",
+        default_value = "127.0.0.1:0",
+        value_name = "ADDRESS"
+    )]
+    pub(super) listen: SocketAddr,
+    /// A file that is written once it listens: address, API key and process id, as JSON.
+    #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
+    pub(super) ready_file: Option<PathBuf>,
+    /// The clock: system, or frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z.
+    #[arg(long, default_value = "system", value_name = "CLOCK", value_parser = clock)]
+    pub(super) clock: Clock,
+    /// From which ids, tracking numbers and keys follow.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) seed: u64,
+    /// Lift the limits of requests a second; a frozen clock lifts them too. A key's own limit always
+    /// holds.
+    #[arg(long)]
+    pub(super) no_rate_limit: bool,
+    /// Run a shell command with `PARCELO_BASE_URL` and `PARCELO_API_KEY` set, and end with its exit
+    /// code.
+    #[arg(long, value_name = "COMMAND", value_parser = command)]
+    pub(super) exec: Option<String>,
+}
+
+fn clock(text: &str) -> Result<Clock, String> {
+    let (kind, time) = text.split_once('=').unwrap_or((text, ""));
+    let is_time = chrono::DateTime::parse_from_rfc3339(time).is_ok();
+    match kind {
+        "system" if time.is_empty() => Ok(Clock::system()),
+        "frozen" if is_time => Ok(Clock::frozen(time)),
+        "ticking" if is_time => Ok(Clock::ticking(time)),
+        _ => {
+            Err("a clock is system, frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z"
+                .to_owned())
+        }
+    }
+}
+
+/// A shell takes nothing for a success.
+fn command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("a command that runs the suite, such as 'pytest'".to_owned());
+    }
+    Ok(text.to_owned())
+}

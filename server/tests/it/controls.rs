@@ -1,0 +1,219 @@
+//! The mock server's controls: what they refuse, and what they say then.
+
+use std::process::Command;
+
+use parcelo_server::mock::{Clock, MockServer};
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, order, send},
+    running::BINARY,
+};
+
+/// A mock server with controls; it ends with the test's process.
+async fn start(clock: Clock) -> Api {
+    let server = MockServer::builder().clock(clock);
+    let server = server.start_controlled("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    Api::new(server.url())
+}
+
+async fn frozen() -> Api {
+    start(Clock::frozen("2026-01-05T08:00:00Z")).await
+}
+
+async fn post(api: &Api, control: &str, body: &Value) -> Answer {
+    send(api.request("POST", &format!("/__mock/{control}")).body(body.to_string())).await
+}
+
+/// How many of `count` requests with a new key of its own limit, or none, are refused.
+async fn refused(api: &Api, count: usize, key: Value) -> usize {
+    let key = post(api, "keys", &key).await.json()["key"].as_str().unwrap().to_owned();
+    let caller = api.clone().key(&key);
+    let mut refused = 0;
+    for _ in 0..count {
+        refused += usize::from(caller.get("/api/v1/health").await.status == 429);
+    }
+    refused
+}
+
+#[tokio::test]
+async fn where_the_clock_is_frozen_only_a_keys_own_limit_holds() {
+    let api = frozen().await;
+    assert_eq!(refused(&api, 130, json!({})).await, 0);
+    assert_eq!(refused(&api, 13, json!({ "rateLimit": 10 })).await, 3);
+    // The limits are those that the server was started with.
+    post(&api, "clock", &json!({ "mode": "ticking" })).await;
+    assert_eq!(refused(&api, 130, json!({})).await, 0);
+    let help = Command::new(BINARY).args(["mock", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(help.contains("frozen clock lifts them too") && help.contains("own limit"), "{help}");
+}
+
+#[tokio::test]
+async fn a_fault_that_contradicts_itself_or_does_nothing_is_refused() {
+    let api = frozen().await;
+    let table = [
+        (json!({ "fault": "close", "nth": 2, "first": 3 }), "first", "leave out first"),
+        (json!({ "fault": "close", "nth": 2, "probability": 0.5 }), "probability", "two faults"),
+        (json!({ "fault": "close", "first": 2, "probability": 0.5 }), "probability", "first"),
+        (json!({ "fault": "close", "nth": 1, "first": 1, "probability": 1 }), "first", "nth"),
+        (json!({ "fault": "close", "code": "INTERNAL_ERROR" }), "code", "\"error\""),
+        (json!({ "fault": "latency", "seconds": 1, "code": "NOT_FOUND" }), "code", "\"error\""),
+        (json!({ "fault": "error", "code": "NOT_FOUND", "seconds": 1 }), "seconds", "latency"),
+        (json!({ "fault": "reset", "seconds": 0 }), "seconds", "leave out seconds"),
+        (json!({ "fault": "truncatedBody", "seconds": 1 }), "seconds", "slowBody"),
+        (json!({ "fault": "latency" }), "seconds", "above 0"),
+        (json!({ "fault": "latency", "seconds": 0 }), "seconds", "above 0"),
+        (json!({ "fault": "latency", "seconds": 1e-12 }), "seconds", "above 0"),
+        (json!({ "fault": "slowBody", "seconds": 0 }), "seconds", "above 0"),
+        (json!({ "fault": "close", "probability": 0 }), "probability", "above 0"),
+        (json!({ "fault": "close", "nth": 0 }), "nth", "from 1"),
+        (json!({ "fault": "close", "first": 0 }), "first", "from 1"),
+        (json!({ "fault": "error" }), "code", "SERVICE_UNAVAILABLE"),
+        (json!({ "fault": "close", "key": "pk_test_no" }), "key", "API key"),
+        (json!({ "fault": "close", "operation": "Fly" }), "operation", "CreateOrder"),
+    ];
+    for (plan, field, hint) in table {
+        let answer = post(&api, "faults", &plan).await;
+        assert_eq!(answer.refusal(), (400, "VALIDATION_FAILED".to_owned()), "{plan}");
+        let fault = &answer.json()["error"]["details"]["errors"][0];
+        assert_eq!(fault["field"], field, "{plan}");
+        let (english, spanish) = (fault["message"].as_str().unwrap(), &fault["message_es"]);
+        assert!(english.contains(hint) && spanish != english, "{plan}: {fault}");
+    }
+    for plan in [
+        json!({ "fault": "rateLimited" }),
+        json!({ "fault": "rateLimited", "seconds": 3, "nth": 1 }),
+        json!({ "fault": "slowBody", "seconds": 0.01, "first": 2, "afterCommit": true }),
+        json!({ "fault": "latency", "seconds": 0.01, "probability": 1 }),
+        json!({ "fault": "error", "code": "NOT_FOUND", "nth": null, "seconds": null }),
+    ] {
+        let answer = post(&api, "faults", &plan).await;
+        assert_eq!(answer.status, 200, "{plan}: {}", answer.text());
+    }
+    let planned = send(api.request("GET", "/__mock/faults")).await.json();
+    assert_eq!(planned["unused"].as_array().unwrap().len(), 5, "{planned}");
+}
+
+#[tokio::test]
+async fn a_new_inbox_takes_the_place_of_the_one_before() {
+    let api = frozen().await;
+    let first = post(&api, "webhooks", &json!({})).await.json()["url"].as_str().unwrap().to_owned();
+    let address = first.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    assert!(tokio::net::TcpStream::connect(&address).await.is_ok());
+    post(&api, "webhooks", &json!({ "reply": [200] })).await;
+    // Its socket closes in its own task, at once but not before this one goes on.
+    let gone = async {
+        while tokio::net::TcpStream::connect(&address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let gone = tokio::time::timeout(std::time::Duration::from_secs(10), gone).await;
+    assert!(gone.is_ok(), "the first inbox listens on");
+    let shown = send(api.request("GET", "/__mock/webhooks")).await.json();
+    assert_eq!(shown, json!({ "listening": true, "deliveries": [] }));
+}
+
+#[tokio::test]
+async fn a_control_takes_json_whatever_its_media_type_says() {
+    let api = frozen().await;
+    for kind in [None, Some("application/x-www-form-urlencoded"), Some("text/plain"), Some("")] {
+        let mut request = api.request("POST", "/__mock/clock").body(r#"{"advance": 1}"#);
+        if let Some(kind) = kind {
+            request = request.header("content-type", kind);
+        }
+        let answer = send(request).await;
+        assert_eq!(answer.status, 200, "{kind:?}: {}", answer.text());
+    }
+    let form = send(api.request("POST", "/__mock/clock").body("advance=1")).await;
+    assert_eq!(form.faults(), ["body MALFORMED_JSON"]);
+}
+
+#[tokio::test]
+async fn every_refusal_is_an_envelope_with_an_id_of_its_own() {
+    let api = frozen().await;
+    let mut ids = std::collections::BTreeSet::new();
+    for (method, path, expected) in [
+        ("POST", "/__mock/parcels/%FF/status", (404, "PARCEL_NOT_FOUND")),
+        ("POST", "/__mock/parcels/odd/status", (404, "PARCEL_NOT_FOUND")),
+        ("POST", "/__mock/parcels/%FF", (404, "NOT_FOUND")),
+        ("POST", "/__mock/%FF", (404, "NOT_FOUND")),
+        ("PUT", "/__mock/clock", (405, "METHOD_NOT_ALLOWED")),
+        ("POST", "/__mock/clock", (400, "VALIDATION_FAILED")),
+        ("GET", "/docs/%FF", (404, "NOT_FOUND")),
+        ("GET", "/%FF", (404, "NOT_FOUND")),
+    ] {
+        let body = if path.ends_with("status") { r#"{"status": "DELIVERED"}"# } else { "" };
+        let answer = send(api.request(method, path).body(body)).await;
+        assert_eq!(answer.refusal(), (expected.0, expected.1.to_owned()), "{method} {path}");
+        let id = answer.header("x-request-id").to_owned();
+        assert!(id.starts_with("req_") && id.len() == 30, "{id}");
+        assert!(ids.insert(id), "two refusals with one id");
+    }
+}
+
+#[tokio::test]
+async fn refused_controls_take_nothing_from_the_servers_ids() {
+    let mut numbers = Vec::new();
+    for refusals in [0, 3] {
+        let api = frozen().await;
+        let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+        for _ in 0..refusals {
+            assert_eq!(post(&api, "faults", &json!({})).await.status, 400);
+        }
+        numbers.push(api.key(&key).created(&order("order-0001")).await);
+    }
+    assert_eq!(numbers[0], numbers[1]);
+}
+
+#[tokio::test]
+async fn a_refused_duration_says_which_form_is_right() {
+    let api = frozen().await;
+    let moved = |advance: Value| {
+        let (api, body) = (&api, json!({ "advance": advance }));
+        async move { post(api, "clock", &body).await }
+    };
+    let now = moved(json!("PT1.5S")).await.json()["now"].clone();
+    assert_eq!(now, "2026-01-05T08:00:01.500Z");
+    assert_eq!(moved(json!("P1W")).await.json()["now"], "2026-01-12T08:00:01.500Z");
+    for wrong in [json!("P1M"), json!("P1Y"), json!("PT1.5H5M"), json!("5 minutes"), json!([])] {
+        let answer = moved(wrong.clone()).await;
+        let told = answer.text();
+        for word in ["weeks", "days", "PT5M", "PT1.5S", "months"] {
+            assert!(answer.status == 400 && told.contains(word), "{wrong}: {told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_has_a_sound_name_and_account() {
+    let api = frozen().await;
+    let table = [
+        (json!({ "account": "" }), "account REQUIRED"),
+        (json!({ "account": "  " }), "account REQUIRED"),
+        (json!({ "account": "a".repeat(101) }), "account TOO_LONG"),
+        (json!({ "account": "a\u{0}b" }), "account INVALID_FORMAT"),
+        (json!({ "name": "" }), "name REQUIRED"),
+        (json!({ "name": "n".repeat(101) }), "name TOO_LONG"),
+        (json!({ "name": "a\u{0}b" }), "name INVALID_FORMAT"),
+    ];
+    for (key, fault) in table {
+        assert_eq!(post(&api, "keys", &key).await.faults(), [fault], "{key}");
+    }
+    let both = post(&api, "keys", &json!({ "account": "", "name": "" })).await;
+    assert_eq!(both.faults(), ["account REQUIRED", "name REQUIRED"]);
+    for key in [json!({ "account": "a".repeat(100) }), json!({ "account": null, "name": " Ana " })]
+    {
+        assert_eq!(post(&api, "keys", &key).await.status, 200, "{key}");
+    }
+}
+
+#[test]
+fn a_suite_that_is_no_command_is_refused() {
+    for nothing in ["", "  ", "\n"] {
+        let output = Command::new(BINARY).args(["mock", "--exec", nothing]).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{nothing:?}: {told}");
+        assert!(told.contains("such as 'pytest'"), "{told}");
+    }
+}

@@ -1,0 +1,131 @@
+//! What the process does when its words cannot be written.
+
+use std::{
+    fs::File,
+    io::Read,
+    process::{Command, Output, Stdio},
+};
+
+use crate::{
+    api::Api,
+    running::{BINARY, House, wait_for},
+};
+
+/// A pipe that nobody reads.
+fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+/// A disk without room.
+fn full() -> Stdio {
+    File::options().write(true).open("/dev/full").unwrap().into()
+}
+
+fn run(arguments: &[&str], stdout: Stdio) -> Output {
+    let mut command = Command::new(BINARY);
+    command.env_clear().env("PATH", "/usr/bin:/bin").args(arguments);
+    command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_ends_a_command_in_silence() {
+    let house = House::new();
+    house.new_key("sandbox");
+    let database = house.database();
+    for arguments in [&["keys", "list"][..], &["keys", "list", "--json"], &["accounts", "list"]] {
+        let arguments = [arguments, &["--database", &database]].concat();
+        let output = run(&arguments, closed());
+        assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_an_error() {
+    let house = House::new();
+    house.new_key("sandbox");
+    let database = house.database();
+    let make = ["keys", "create", "--environment", "sandbox", "--name", "n", "--countries", "*"];
+    for arguments in [&["keys", "list"][..], &["keys", "list", "--json"], &make] {
+        let arguments = [arguments, &["--database", &database]].concat();
+        let output = run(&arguments, full());
+        let told = told(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(told.contains("the output cannot be written: No space left"), "{told}");
+        assert!(!told.contains("panicked"), "{told}");
+    }
+}
+
+#[test]
+fn a_new_key_that_nobody_saw_is_an_error() {
+    let house = House::new();
+    let database = house.database();
+    let make = ["keys", "create", "--environment", "sandbox", "--name", "n", "--countries", "*"];
+    let output = run(&[&make[..], &["--database", &database]].concat(), closed());
+    let told = told(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("the output cannot be written") && !told.contains("panicked"), "{told}");
+}
+
+#[test]
+fn a_mock_server_whose_address_nobody_reads_runs_its_suite_and_a_full_disk_stops_it() {
+    let output = run(&["mock", "--exec", "exit 7"], closed());
+    assert_eq!(output.status.code(), Some(7), "{}", told(&output));
+    let output = run(&["mock", "--exec", "exit 7"], full());
+    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+    assert!(told(&output).contains("the output cannot be written"), "{}", told(&output));
+}
+
+#[test]
+fn a_server_that_cannot_show_its_first_key_does_not_run_without_one() {
+    for (stdout, word) in [(full(), "No space left"), (closed(), "Broken pipe")] {
+        let house = House::new();
+        let mut command = house.command();
+        command.stdout(stdout).stderr(Stdio::piped());
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        assert!(told(&output).contains(word), "{}", told(&output));
+        assert!(!told(&output).contains("panicked"), "{}", told(&output));
+    }
+}
+
+#[test]
+fn closed_error_output_does_not_hide_the_exit_code() {
+    for stderr in [closed(), full()] {
+        let mut command = Command::new(BINARY);
+        command.args(["keys", "list", "--database", "sqlite:/nonexistent.db"]).stderr(stderr);
+        assert_eq!(command.stdout(Stdio::null()).status().unwrap().code(), Some(1));
+    }
+    let mut nothing = String::new();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let house = House::new();
+    house.new_key("sandbox");
+    let mut command = Command::new(BINARY);
+    command.args(["keys", "list", "--database", &house.database()]);
+    assert_eq!(command.stdout(writer).stderr(closed()).status().unwrap().code(), Some(0));
+    drop(command);
+    reader.read_to_string(&mut nothing).unwrap();
+    assert!(nothing.contains("pk_test_"), "{nothing}");
+}
+
+#[tokio::test]
+async fn a_server_whose_log_is_full_goes_on_answering() {
+    let house = House::new();
+    let ready = house.path("ready.json");
+    let mut command = house.command();
+    command.env("PARCELO_LOG", "debug").stdout(Stdio::null()).stderr(full());
+    let mut child = command.arg("--ready-file").arg(&ready).spawn().unwrap();
+    let ready = wait_for(&ready, &mut child);
+    let api = Api::new(ready["sandbox"].as_str().unwrap());
+    for _ in 0..3 {
+        assert_eq!(api.get("/api/v1/health").await.status, 401);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
