@@ -1,7 +1,12 @@
 //! `webhook listen`: a small receiver on this machine. It verifies each message, shows it, passes it
 //! on if asked, and answers as the program does that it was passed on to.
 
-use std::{convert::Infallible, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    net::Ipv4Addr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Request, Response, StatusCode, header, request::Parts};
@@ -21,7 +26,7 @@ use tokio::{
 use crate::{
     clock,
     failure::{Exit, Failure},
-    output::{Events, Message},
+    output::{self, Events, Message},
     results::Done,
     texts,
 };
@@ -52,12 +57,16 @@ pub(super) async fn listen(receiver: Receiver) -> Result<Done, Failure> {
     };
     let listener = listener.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
-    let desk = Arc::new(Desk { client: client()?, receiver, closed: Notify::new() });
+    let (closed, lost) = (Notify::new(), OnceLock::new());
+    let desk = Arc::new(Desk { client: client()?, receiver, closed, lost });
     let shown = desk.receiver.events.listening(&format!("http://{address}/"));
-    if shown.is_ok() {
+    let is_heard = shown.is_ok();
+    desk.shown(shown);
+    if is_heard {
         serve(listener, &desk).await;
     }
-    Ok(Done::default())
+    let failure = desk.lost.get().map(|why| Failure::output_lost(why));
+    Ok(Done { failure, ..Done::default() })
 }
 
 fn client() -> Result<reqwest::Client, Failure> {
@@ -74,6 +83,8 @@ struct Desk {
     client: reqwest::Client,
     /// Told when nobody reads the events any more.
     closed: Notify,
+    /// Why an event could not be shown to who still reads.
+    lost: OnceLock<String>,
 }
 
 /// Takes connections until Ctrl-C or until nobody reads; messages that are there are answered.
@@ -136,7 +147,7 @@ impl Desk {
         {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
             Err(why) => {
-                self.shown(&self.receiver.events.refuse(why, clock::now()));
+                self.shown(self.receiver.events.refuse(why, clock::now()));
                 status_of(why)
             }
         }
@@ -154,7 +165,7 @@ impl Desk {
             Some(Ok(status)) => *status,
             Some(Err(_)) => ErrorCode::ServiceUnavailable.status(),
         };
-        self.shown(&self.receiver.events.show(&Message { id, event, body: told, forwarded }));
+        self.shown(self.receiver.events.show(&Message { id, event, body: told, forwarded }));
         status
     }
 
@@ -172,10 +183,12 @@ impl Desk {
         })
     }
 
-    fn shown(&self, shown: &std::io::Result<()>) {
-        if shown.is_err() {
-            self.closed.notify_one();
+    fn shown(&self, shown: std::io::Result<()>) {
+        let Err(fault) = shown else { return };
+        if !output::is_closed_pipe(&fault) {
+            self.lost.get_or_init(|| fault.to_string());
         }
+        self.closed.notify_one();
     }
 }
 

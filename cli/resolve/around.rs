@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use parcelo::{Client, TrackingNumber, Url, Webhook};
+use parcelo::{ApiKey, Client, TrackingNumber, Url, Webhook};
 
 use super::{Caller, Job, access::parsed};
 use crate::{
@@ -167,7 +167,11 @@ impl Caller {
 
     pub(super) fn doctor(self) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
-        let (address, key) = (self.address(), self.key());
+        let key = self.key();
+        let address = self.address().and_then(|address| match &key {
+            Ok(key) => usable(address, key.clone()),
+            Err(_) => Ok(address),
+        });
         let fits = match (&address, &key) {
             (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
@@ -235,6 +239,11 @@ fn skipped(name: &'static str, title: texts::Text) -> Check {
 
 fn as_is(text: &str) -> texts::Said {
     texts::AS_IS.with(&[("value", text)])
+}
+
+/// An address that a client takes, whatever environment the key is of.
+fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
+    Ok(Client::builder(key).base_url(&address).map(|_| address)?)
 }
 
 /// An address; who it would sign in as is nobody's business.

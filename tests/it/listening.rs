@@ -205,6 +205,19 @@ async fn a_port_that_is_taken_is_2_and_the_secret_is_never_shown() {
     taken.end();
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn events_that_cannot_be_written_are_1() {
+    let desk = Desk::new("", "");
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let line = "webhook listen --port 0 -o csv";
+    let secret = secret().expose().to_string();
+    let child = desk.start_with(line, &[("PARCELO_WEBHOOK_SECRET", &secret)], full.into());
+    let ran = desk.ended(child.wait_with_output().unwrap(), line);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_closes_the_pipe_has_seen_enough() {
     let desk = Desk::new("", "");
