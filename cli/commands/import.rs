@@ -251,6 +251,7 @@ fn failure_of(tally: &Tally, stop: Option<Stop>, plan: &Plan) -> Option<Failure>
     let said = texts::PARTLY_IMPORTED.with(&values);
     let resume =
         |exit, code: &str| Failure::new(exit, code, said.clone()).hint(texts::RESUME_IMPORT);
+    let again = Said::from(texts::RESUME_IMPORT);
     let failure = match stop {
         Some(Stop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
         Some(Stop::Failing(why)) => {
@@ -260,9 +261,12 @@ fn failure_of(tally: &Tally, stop: Option<Stop>, plan: &Plan) -> Option<Failure>
                 (0, 0) => why.exit,
             };
             let said = both(&said, &why.message);
-            let hint = why.hint.as_ref().map_or(texts::RESUME_IMPORT.into(), |hint| {
-                both(hint, &texts::RESUME_IMPORT.into())
-            });
+            let hint = match &why.hint {
+                // It would speak of one request, and of a run without --resume.
+                _ if why.exit == Exit::NotExecuted => both(&texts::CHECK_NETWORK.into(), &again),
+                Some(hint) => both(hint, &again),
+                None => again,
+            };
             Failure::new(exit, &why.code, said).hint(hint).with(|facts| {
                 (facts.status, facts.retry_after) = (why.status, why.retry_after);
                 facts.request_id.clone_from(&why.request_id);

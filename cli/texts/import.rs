@@ -44,6 +44,7 @@ texts! {
     FIX_ROWS = "Correct these rows and run the command again.", "Corrija estas filas y ejecute el comando de nuevo.";
     PARTLY_IMPORTED = "{done} of {all} rows are done; {file} says what became of each.", "{done} de {all} filas están hechas; {file} dice qué pasó con cada una.";
     FIX_AND_RESUME = "Correct the rows that failed and run the command again with --resume; rows that are done are not sent again.", "Corrija las filas que fallaron y ejecute el comando de nuevo con --resume; las filas hechas no se envían otra vez.";
+    CHECK_NETWORK = "Check the address and the network.", "Revise la dirección y la red.";
     RESUME_IMPORT = "Run the same command again with --resume; rows that are done are not sent again.", "Ejecute el mismo comando otra vez con --resume; las filas hechas no se envían de nuevo.";
     MORE_FAULTS = "… and {n} more.", "… y {n} más.";
 

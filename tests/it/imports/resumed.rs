@@ -158,6 +158,10 @@ async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
     let ran =
         shop.run(&format!("order import orders.csv --labels gone --base-url {dead} -o ndjson"));
     assert_eq!(ran.code, 8, "{ran:?}");
+    let error = ran.error();
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("--resume") && hint.matches("again with").count() == 1, "{hint}");
+    assert!(!hint.contains("Nothing was executed"), "rows before it may have been: {hint}");
     let all = outcomes(&ran);
     assert!(all.len() == 30 && all.contains(&"not_sent".into()), "{all:?}");
 
