@@ -65,7 +65,7 @@ pub(super) async fn listen(receiver: Receiver) -> Result<Done, Failure> {
     if is_heard {
         serve(listener, &desk).await;
     }
-    let failure = desk.lost.get().map(|why| Failure::output_lost(why));
+    let failure = desk.lost.get().map(Failure::output_lost);
     Ok(Done { failure, ..Done::default() })
 }
 

@@ -211,7 +211,7 @@ fn events_that_cannot_be_written_are_1() {
     let desk = Desk::new("", "");
     let full = std::fs::File::create("/dev/full").unwrap();
     let line = "webhook listen --port 0 -o csv";
-    let secret = secret().expose().to_string();
+    let secret = secret().expose().clone();
     let child = desk.start_with(line, &[("PARCELO_WEBHOOK_SECRET", &secret)], full.into());
     let ran = desk.ended(child.wait_with_output().unwrap(), line);
     assert_eq!(ran.code, 1, "{ran:?}");
