@@ -147,3 +147,41 @@ fn open_private(file: &Path, options: &mut fs::OpenOptions) -> io::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options.open(file).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "
+        INSERT INTO webhook_endpoints VALUES (1, 'https://a.example', 3, x'01', x'02', 99, 1, 'w', 5, 6);
+        INSERT INTO webhook_endpoints VALUES (2, 'https://b.example', 1, x'03', NULL, NULL, 0, NULL, NULL, 7);
+        INSERT INTO manifests VALUES (1, 1, '176-1', x'01', 50, x'');
+        INSERT INTO manifest_parcels VALUES (1, 1), (2, 1), (3, 1);";
+
+    #[test]
+    fn what_an_older_file_holds_is_there_in_a_newer_one() {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch(&MIGRATIONS[..7].concat()).unwrap();
+        db.pragma_update(None, "user_version", 7).unwrap();
+        db.execute_batch(OLD).unwrap();
+        // Never reprinted, reprinted before the flight was known, and after.
+        for (id, version, reprinted) in [(1, 1, None), (2, 2, Some(49)), (3, 2, Some(51))] {
+            let insert = "INSERT INTO parcels VALUES
+                (?1, 1, 1, 1, 'SB' || ?1, x'', 1, 0, 0, '', '', 'EC', 0, ?2, 1, NULL, NULL, ?3, '{}')";
+            db.execute(insert, (id, version, reprinted)).unwrap();
+        }
+        let secret = prepare(&mut db, Path::new("old.db"), [7; 32]).unwrap();
+        assert_eq!((secret, schema(&db).unwrap()), ([7; 32], known()));
+        let one = |sql: &str| db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+        let endpoints =
+            "SELECT group_concat(concat_ws(' ', tenant, url, kinds, hex(secret), enabled,
+            disabled_why, last_success, created_at), '; ') FROM webhook_endpoints";
+        let expected = "1 https://a.example 3 01 1 w 5 6; 2 https://b.example 1 03 0 7";
+        assert_eq!(one(endpoints), expected);
+        let old = "SELECT group_concat(concat_ws(' ', tenant, hex(secret), until)) FROM webhook_old_secrets";
+        assert_eq!(one(old), "1 02 99", "it signs until its time is over");
+        let flights = "SELECT group_concat(label_version) FROM manifest_parcels";
+        assert_eq!(one(flights), "1,2,1", "the version that was printed under the flight");
+        assert_eq!(one("SELECT count(*) || '' FROM sqlite_schema WHERE name = 'kept'"), "0");
+    }
+}
