@@ -11,7 +11,7 @@ pub const DEFAULT_ACCOUNT: &str = "default";
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(rename_all = "camelCase"))]
 pub struct KeyRequest {
-    /// What its owner calls it: 1-100 characters.
+    /// What its owner calls it: 1-100 characters, all of which can be seen.
     pub name: String,
     /// The environment it works in.
     pub environment: Environment,
@@ -50,7 +50,8 @@ pub struct WebhookRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierKeyRequest {
-    /// The carrier's name, 1-100 characters: keys of one name in one environment are one carrier's.
+    /// The carrier's name, 1-100 characters, all of which can be seen: keys of one name in one
+    /// environment are one carrier's.
     pub name: String,
     /// The environment whose parcels it may report on.
     pub environment: Environment,
@@ -60,7 +61,7 @@ pub struct CarrierKeyRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountRequest {
-    /// Its name: 1-100 characters.
+    /// Its name: 1-100 characters, all of which can be seen.
     pub name: String,
 }
 
