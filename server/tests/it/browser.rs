@@ -149,6 +149,15 @@ impl Browser {
         self.tell("/execute/sync", &json!({ "script": script, "args": [] })).await
     }
 
+    /// Nothing on the page is wider than its window, by the browser's own layout.
+    pub(crate) async fn assert_fits(&self, what: &str) {
+        let script = "const e=document.documentElement;return e.scrollWidth>e.clientWidth?\
+            [...document.querySelectorAll('body *')].filter(x=>x.getBoundingClientRect().right>e.clientWidth)\
+            .map(x=>x.outerHTML.slice(0,80)).join('\\n')||'wide':''";
+        let wide = self.look(script).await;
+        assert_eq!(wide, "", "{what} is too wide");
+    }
+
     /// The cookies that belong to the page, as the browser keeps them.
     pub(crate) async fn cookies(&self) -> Vec<Value> {
         let cookies = self.ask(Method::GET, "/cookie", &json!({})).await;

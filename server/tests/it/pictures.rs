@@ -5,39 +5,41 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fs,
     io::{BufWriter, Cursor},
-    path::Path,
-    process::Command,
     time::Duration,
 };
 
 use parcelo_server::mock::{Clock, MockServer};
 use serde_json::json;
 
-use crate::api::{Api, numbered, send, with};
+use crate::{
+    api::{Api, numbered, with},
+    browser::{Browser, Window},
+};
 
 pub(crate) const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
-/// A page at a width; a phone's is narrower than a browser's window can be, so a frame holds it.
+/// A page in a window.
 struct Shot {
     name: &'static str,
     path: &'static str,
-    width: u32,
-    height: u32,
-    dark: bool,
+    window: Window,
 }
 
+const PHONE: Window = Window { width: 390, height: 1050, dark: false };
+const DESK: Window = Window { width: 1200, height: 760, dark: false };
+
 const SHOTS: &[Shot] = &[
-    Shot::new("tracking-phone-en", "SB-SUCCESS-1001?lang=en", 390, 1050),
-    Shot::new("tracking-phone-es", "SB-CUSTOMS-1001?lang=es", 390, 1050),
-    Shot::new("tracking-desktop-en", "SB-SUCCESS-1001?lang=en", 1200, 760),
-    Shot::new("tracking-desktop-es", "SB-CUSTOMS-1001?lang=es", 1200, 760),
-    Shot { dark: true, ..Shot::new("tracking-phone-dark", "SB-RTS-1001?lang=es", 390, 1050) },
-    Shot::new("tracking-lost", "SB-NOBODY-1001?lang=en", 390, 830),
+    Shot::new("tracking-phone-en", "SB-SUCCESS-1001?lang=en", PHONE),
+    Shot::new("tracking-phone-es", "SB-CUSTOMS-1001?lang=es", PHONE),
+    Shot::new("tracking-desktop-en", "SB-SUCCESS-1001?lang=en", DESK),
+    Shot::new("tracking-desktop-es", "SB-CUSTOMS-1001?lang=es", DESK),
+    Shot::new("tracking-phone-dark", "SB-RTS-1001?lang=es", Window { dark: true, ..PHONE }),
+    Shot::new("tracking-lost", "SB-NOBODY-1001?lang=en", Window { height: 830, ..PHONE }),
 ];
 
 impl Shot {
-    const fn new(name: &'static str, path: &'static str, width: u32, height: u32) -> Self {
-        Self { name, path, width, height, dark: false }
+    const fn new(name: &'static str, path: &'static str, window: Window) -> Self {
+        Self { name, path, window }
     }
 }
 
@@ -55,75 +57,20 @@ async fn server() -> MockServer {
 
 /// `PARCELO_BLESS=1` keeps the pictures.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's chromium; `.ci/run` installs it"]
+#[ignore = "needs Debian's chromium and chromium-driver; `.ci/run` installs them"]
 async fn the_page_is_drawn_by_a_browser_at_every_width_and_in_both_languages() {
     let server = server().await;
-    let folder = tempfile::tempdir().unwrap();
-    for shot in SHOTS {
-        let file = folder.path().join(format!("{}.png", shot.name));
-        take(shot, &server, folder.path(), &file);
-        let picture = Picture::read(&file).cropped(shot.width, shot.height);
-        // A page without its style sheet has black, white and little between.
-        let colours = picture.colours();
-        assert!(colours > 40, "{} has {colours} colours", shot.name);
-        assert_eq!(is_too_wide(shot, &server, folder.path()).await, "no", "{}", shot.name);
+    let browser = Browser::start().await;
+    for Shot { name, path, window } in SHOTS {
+        browser.shape(*window).await;
+        browser.go(&format!("{}/track/{path}", server.url())).await;
+        browser.assert_fits(name).await;
+        let picture = Picture::of(&browser.picture().await);
+        assert!(picture.colours() > 40, "{name} is drawn with its style sheet");
         if std::env::var_os("PARCELO_BLESS").is_some() {
-            picture.keep(&format!("{DOCS}/{}.png", shot.name));
+            picture.keep(&format!("{DOCS}/{name}.png"));
         }
     }
-}
-
-fn take(shot: &Shot, server: &MockServer, folder: &Path, file: &Path) {
-    let frame = folder.join("frame.html");
-    let url = format!("{}/track/{}", server.url(), shot.path);
-    let size = format!("width:{}px;height:{}px", shot.width, shot.height);
-    let html =
-        format!("<body style='margin:0'><iframe style='border:0;{size}' src='{url}'></iframe>");
-    fs::write(&frame, html).unwrap();
-    let window = format!("--window-size={},{}", shot.width.max(600), shot.height);
-    let mut browser = browser(folder);
-    if shot.dark {
-        browser.arg("--blink-settings=preferredColorScheme=0");
-    }
-    browser.arg(window).arg(format!("--screenshot={}", file.display())).arg(&frame);
-    run(&mut browser);
-}
-
-/// Whether something on the page is wider than its window, as the browser lays it out.
-async fn is_too_wide(shot: &Shot, server: &MockServer, folder: &Path) -> String {
-    let probe = folder.join("probe.html");
-    let page = folder.join("page.html");
-    let visit = Api::new(server.url()).request("GET", &format!("/track/{}", shot.path));
-    fs::write(&page, send(visit.header("accept", "text/html")).await.bytes).unwrap();
-    let script = "f.onload=()=>{const e=f.contentDocument.documentElement;\
-                  document.title=e.scrollWidth>e.clientWidth?'yes':'no'}";
-    let width = shot.width;
-    let html = format!(
-        "<title></title><iframe id=f style='border:0;width:{width}px' src=page.html></iframe><script>{script}</script>"
-    );
-    fs::write(&probe, html).unwrap();
-    let mut browser = browser(folder);
-    let dom = run(browser.args(["--allow-file-access-from-files", "--dump-dom"]).arg(&probe));
-    let title = dom.split("<title>").nth(1).and_then(|rest| rest.split('<').next());
-    title.unwrap_or_default().to_owned()
-}
-
-fn browser(folder: &Path) -> Command {
-    let mut browser = Command::new("chromium");
-    browser.args([
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--hide-scrollbars",
-        "--virtual-time-budget=5000",
-    ]);
-    browser.arg(format!("--user-data-dir={}", folder.join("profile").display()));
-    browser
 }
 
 /// Rows of three bytes a dot.
@@ -133,10 +80,6 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    fn read(file: &Path) -> Self {
-        Self::of(&fs::read(file).unwrap())
-    }
-
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut decoder = png::Decoder::new(Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::STRIP_16);
@@ -147,13 +90,6 @@ impl Picture {
         let row = |row: &[u8]| row.chunks(dot).flat_map(|dot| dot[..3].to_vec()).collect();
         let rows = bytes.chunks(info.line_size).map(row).collect();
         Self { width: info.width, rows }
-    }
-
-    fn cropped(mut self, width: u32, height: u32) -> Self {
-        assert!(self.width >= width && self.rows.len() >= height as usize);
-        self.rows.truncate(height as usize);
-        self.rows.iter_mut().for_each(|row| row.truncate(width as usize * 3));
-        Self { width, ..self }
     }
 
     pub(crate) fn colours(&self) -> usize {
@@ -209,10 +145,4 @@ fn the_kept_pictures_are_small() {
         let bytes = fs::metadata(format!("{DOCS}/{}.png", shot.name)).unwrap().len();
         assert!(bytes <= 60 * 1024, "{} has {bytes} bytes", shot.name);
     }
-}
-
-fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -159,15 +159,6 @@ async fn sign_in(browser: &Browser, house: &House) {
     assert_eq!(browser.address().await, format!("{}/dashboard", house.url));
 }
 
-/// Nothing on the page is wider than its window, by the browser's own layout.
-async fn assert_fits(browser: &Browser, what: &str) {
-    let script = "const e=document.documentElement;return e.scrollWidth>e.clientWidth?\
-        [...document.querySelectorAll('main *')].filter(x=>x.getBoundingClientRect().right>e.clientWidth)\
-        .map(x=>x.outerHTML.slice(0,80)).join('\\n')||'wide':''";
-    let wide = browser.look(script).await;
-    assert_eq!(wide, "", "{what} is too wide");
-}
-
 /// Every field has a label, every button and link a name, every page one first heading.
 async fn assert_named(browser: &Browser, what: &str) {
     let script = "const bare=[...document.querySelectorAll('input:not([type=hidden]),select,textarea')]\
@@ -189,7 +180,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
         browser.go(&format!("{}/dashboard/sign-in?lang={language}", house.url)).await;
         for window in [PHONE, DESK] {
             browser.shape(window).await;
-            assert_fits(&browser, "sign-in").await;
+            browser.assert_fits("sign-in").await;
             assert_named(&browser, "sign-in").await;
             keep(folder.as_ref(), &format!("sign-in-{language}-{}", window.width), &browser).await;
         }
@@ -211,7 +202,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
                     window.width,
                     if window.dark { "-dark" } else { "" }
                 );
-                assert_fits(&browser, &what).await;
+                browser.assert_fits(&what).await;
                 assert_named(&browser, &what).await;
                 keep(folder.as_ref(), &what, &browser).await;
             }
