@@ -1,4 +1,4 @@
-//! What the client promises: on a scripted transport in virtual time, and over real sockets.
+//! What the client promises alone: on a scripted transport in virtual time, and over real sockets.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,12 +7,8 @@
     reason = "a test that cannot go on fails"
 )]
 
-mod blocking;
-mod conformance;
 mod keys;
 mod labels;
-mod limits;
-mod many;
 mod operations;
 mod outage;
 mod raw;
@@ -20,4 +16,3 @@ mod retries;
 mod script;
 mod socket;
 mod spans;
-mod sweep;

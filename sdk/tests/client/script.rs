@@ -9,8 +9,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    ApiKey, BodyStream, Client, Environment, IdempotencyKey, OrderRequest, Phase, TrackingNumber,
-    Transport, TransportError,
+    ApiKey, BodyStream, Client, Environment, OrderRequest, Phase, TrackingNumber, Transport,
+    TransportError,
 };
 
 /// What happens to one request.
@@ -120,23 +120,6 @@ pub(crate) fn order() -> OrderRequest {
         "parcelDetails": {"weightKg": 1.5, "declaredValue": 19.99}
     }))
     .unwrap()
-}
-
-/// An order that the service takes.
-pub(crate) fn real(key: &IdempotencyKey) -> OrderRequest {
-    let mut order: OrderRequest = serde_json::from_value(serde_json::json!({
-        "idempotencyKey": "order-0001",
-        "sender": {"fullName": "Ana Ruiz", "phone": "+13055550100",
-            "address": {"line1": "8400 NW 25th St", "city": "Miami", "state": "FL", "country": "US"}},
-        "receiver": {"fullName": "Luis Paredes", "phone": "+593991234567",
-            "nationalId": "1714307103", "idType": "cedula",
-            "address": {"line1": "Av. Amazonas N34-451", "city": "Quito", "province": "Pichincha", "country": "EC"}},
-        "parcelDetails": {"weightKg": 1.25, "declaredValue": 45.50},
-        "products": [{"description": "Cotton shirt", "quantity": 2, "unitFobValue": 22.75, "hsCode": "610910"}]
-    }))
-    .unwrap();
-    order.idempotency_key = key.clone();
-    order
 }
 
 pub(crate) const CREATED: &str = r#"{"success":true,"parcel":{"id":"par_1","trackingNumber":"SB-SUCCESS-0001",

@@ -12,7 +12,10 @@ use parcelo::{ErrorKind, IdempotencyKey, OrderRequest, ParcelStatus};
 use parcelo_server::mock::MockServer;
 use serde_json::json;
 
-use crate::script::{CREATED, Piece, Script, Step, answer, order, real, refusal};
+use crate::{
+    conformance::real,
+    script::{CREATED, Piece, Script, Step, answer, order, refusal},
+};
 
 fn orders(count: usize) -> Vec<OrderRequest> {
     let number = |number: usize| OrderRequest {
@@ -148,7 +151,7 @@ async fn a_streamed_list_keeps_what_the_caller_said() {
 async fn an_import_that_is_run_twice_creates_everything_once() {
     let server = MockServer::start().await;
     let client = server.client(&server.key().issue());
-    let orders = || (0..30).map(|row| real(&IdempotencyKey::derive("import", &row.to_string())));
+    let orders = || (0..30).map(|row| real(IdempotencyKey::derive("import", &row.to_string())));
     let mut numbers = Vec::new();
     for expected in [parcelo::Outcome::Created, parcelo::Outcome::Replayed] {
         let mut creations = client.orders().create_many(orders()).concurrency(4);

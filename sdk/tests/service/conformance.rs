@@ -56,11 +56,12 @@ async fn stubs(server: &MockServer) -> wiremock::MockServer {
 
 /// The order of a key.
 pub(crate) fn keyed(key: &str) -> OrderRequest {
-    OrderRequest { idempotency_key: IdempotencyKey::parse(key).unwrap(), ..valid() }
+    real(IdempotencyKey::parse(key).unwrap())
 }
 
-fn valid() -> OrderRequest {
-    let mut order = order();
+/// An order that the service takes.
+pub(crate) fn real(key: IdempotencyKey) -> OrderRequest {
+    let mut order = OrderRequest { idempotency_key: key, ..order() };
     order.receiver.national_id = Some("1714307103".into());
     order
 }

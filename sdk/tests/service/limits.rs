@@ -127,7 +127,7 @@ async fn ten_thousand_creations_on_the_real_service_are_never_refused_and_use_th
 
 /// Creates orders on a service that takes them, and tells which share of its limit was used.
 async fn share_of(limit: u32, count: u32, client: &Client) -> f64 {
-    let orders = orders(count).map(|order| crate::script::real(&order.idempotency_key));
+    let orders = orders(count).map(|order| crate::conformance::real(order.idempotency_key));
     let mut created = client.orders().create_many(orders).concurrency(16);
     let began = now();
     while let Some((_, created)) = created.next().await {

@@ -1,0 +1,17 @@
+//! What the client promises before the real service, embedded.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
+
+mod blocking;
+mod conformance;
+mod limits;
+mod many;
+#[expect(dead_code, reason = "the tests of the client alone break more connections")]
+#[path = "../client/script.rs"]
+mod script;
+mod sweep;
