@@ -4,12 +4,13 @@ use std::{
     fs::{self, File},
     io,
     path::Path,
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::StoreError;
+use super::{StoreError, copy::copy_pages};
 
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
@@ -58,6 +59,22 @@ pub(super) fn memory() -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
+/// The same with its schema, copied from one that the process keeps: a suite starts hundreds.
+pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
+    static EMPTY: Mutex<Option<Connection>> = Mutex::new(None);
+    let mut kept = EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut db = memory()?;
+    if let Some(empty) = &*kept {
+        copy_pages(empty, &mut db)?;
+    } else {
+        migrate(&db)?;
+        let mut empty = memory()?;
+        copy_pages(&db, &mut empty)?;
+        *kept = Some(empty);
+    }
+    Ok(db)
+}
+
 /// Holds the file for one server; the lock goes with the returned file, or with the process.
 pub(super) fn lock(file: &Path) -> Result<File, StoreError> {
     create(file).map_err(|error| StoreError::open(file, error))?;
@@ -85,22 +102,26 @@ pub(super) fn prepare(
     if found > known {
         return Err(StoreError::Newer { file: file.to_owned(), found, known });
     }
-    migrate(db, fresh).map_err(|error| StoreError::of(file, error))
+    let mut prepared = || {
+        let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        // The version is read again, now that no other process can be migrating.
+        migrate(&tx)?;
+        let secret = secret(&tx, fresh)?;
+        tx.commit()?;
+        Ok(secret)
+    };
+    prepared().map_err(|error| StoreError::of(file, error))
 }
 
-fn migrate(db: &mut Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
-    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Read again, now that no other process can be migrating.
-    let done = usize::try_from(schema(&tx)?).unwrap_or(0);
+fn migrate(db: &Connection) -> rusqlite::Result<()> {
+    let done = usize::try_from(schema(db)?).unwrap_or(0);
     for sql in MIGRATIONS.iter().skip(done) {
-        tx.execute_batch(sql)?;
+        db.execute_batch(sql)?;
     }
     if done < MIGRATIONS.len() {
-        tx.pragma_update(None, "user_version", known())?;
+        db.pragma_update(None, "user_version", known())?;
     }
-    let secret = secret(&tx, fresh)?;
-    tx.commit()?;
-    Ok(secret)
+    Ok(())
 }
 
 fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
@@ -151,6 +172,25 @@ fn open_private(file: &Path, options: &mut fs::OpenOptions) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn databases_in_memory_have_the_schema_in_common_and_nothing_else() {
+        let mut migrated = memory().unwrap();
+        prepare(&mut migrated, Path::new(":memory:"), [0; 32]).unwrap();
+        let tables = |db: &Connection| {
+            let sql = "SELECT group_concat(concat_ws(' ', type, name, sql), ';' ORDER BY name) FROM sqlite_schema";
+            db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()
+        };
+        for secret in 1..=3 {
+            let mut db = memory_with_schema().unwrap();
+            assert_eq!(schema(&db).unwrap(), known());
+            assert_eq!(tables(&db), tables(&migrated));
+            assert_eq!(
+                prepare(&mut db, Path::new(":memory:"), [secret; 32]).unwrap(),
+                [secret; 32]
+            );
+        }
+    }
 
     const OLD: &str = "
         INSERT INTO webhook_endpoints VALUES (1, 'https://a.example', 3, x'01', x'02', 99, 1, 'w', 5, 6);

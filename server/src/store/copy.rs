@@ -57,7 +57,7 @@ impl Store {
 }
 
 /// Copies all, or fails: `SQLite` calls it no error when one of the two is held by somebody else.
-fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
     match Backup::new(from, to)?.step(ALL)? {
         StepResult::Done => Ok(()),
         _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),

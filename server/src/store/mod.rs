@@ -140,7 +140,7 @@ impl Store {
     /// A database in memory, which ends with the last clone of the store.
     pub fn memory(fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let name = Path::new(":memory:");
-        let db = connection::memory().map_err(|error| StoreError::of(name, error))?;
+        let db = connection::memory_with_schema().map_err(|error| StoreError::of(name, error))?;
         Self::inline(db, name, fresh_secret)
     }
 
