@@ -156,9 +156,9 @@ fn a_command_says_what_is_wrong() {
     let set = |environment, url| run(&["set", "--environment", environment, "--url", url]);
     let table = [
         (set("production", "http://shop.example/hook"), "https"),
-        (set("production", "https://10.0.0.7/hook"), "public address"),
-        (set("production", "https://[::ffff:10.0.0.7]/hook"), "public address"),
-        (set("sandbox", "http://169.254.169.254/latest"), "public address"),
+        (set("production", "https://10.0.0.7/hook"), "only public ones"),
+        (set("production", "https://[::ffff:10.0.0.7]/hook"), "only public ones"),
+        (set("sandbox", "http://169.254.169.254/latest"), "only public ones"),
         (set("sandbox", "shop.example"), "URL"),
         (run(&["show", "--environment", "sandbox"]), "there is no"),
         (run(&["replay", "--environment", "sandbox", "--event", "7"]), "evt_"),

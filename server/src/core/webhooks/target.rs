@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use parcelo::{Environment, FaultCode, FieldFault, rules::is_invisible};
+use parcelo::{Environment, FaultCode, FieldFault, Language, rules::is_invisible};
 use url::{Host, Url};
 
 /// The most characters of an endpoint's address.
@@ -22,53 +22,60 @@ pub enum Reach {
 
 /// Why an address cannot be an endpoint's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text(Language::En))]
 pub enum BadTarget {
     /// Longer than 500 characters.
-    #[error("an endpoint's address has at most 500 characters")]
     TooLong,
     /// With a character that nobody sees; some of them readers of URLs leave out.
-    #[error(
-        "an endpoint's address holds a character that cannot be seen; type it again without it"
-    )]
     Hidden,
     /// No address of the web.
-    #[error("an endpoint's address is a URL such as https://shop.example/parcelo")]
     Malformed,
     /// It holds a user or a password.
-    #[error("an endpoint's address holds no user and no password; verify the signature instead")]
     Credentials,
     /// Plain http where https is needed.
-    #[error("an endpoint of production is reached by https")]
     Plain,
     /// An address that webhooks are not sent to.
-    #[error("an endpoint has a public address; private and special ones are not called")]
     NotPublic,
 }
 
 impl BadTarget {
+    /// What to do about it, in a sentence.
+    pub fn text(self, language: Language) -> &'static str {
+        match self {
+            Self::TooLong => language.pick(
+                "A webhook's address has at most 500 characters.",
+                "La dirección de un webhook tiene como máximo 500 caracteres.",
+            ),
+            Self::Hidden => language.pick(
+                "The webhook's address holds a character that cannot be seen: type it again without it.",
+                "La dirección del webhook tiene un carácter que no se ve: escríbala de nuevo sin él.",
+            ),
+            Self::Malformed => language.pick(
+                "A webhook's address is a whole URL such as https://shop.example/parcelo.",
+                "La dirección de un webhook es una URL completa, como https://tienda.example/parcelo.",
+            ),
+            Self::Credentials => language.pick(
+                "Leave user and password out of the webhook's address; verify the signature instead.",
+                "No ponga usuario ni contraseña en la dirección del webhook; verifique la firma.",
+            ),
+            Self::Plain => language.pick(
+                "In production a webhook's address begins with https.",
+                "En producción, la dirección de un webhook empieza con https.",
+            ),
+            Self::NotPublic => language.pick(
+                "The webhook's address is private or special, and only public ones are called.",
+                "La dirección del webhook es privada o especial y solo se llama a las públicas.",
+            ),
+        }
+    }
+
     /// The fault of a request's `url`.
     pub fn to_fault(self) -> FieldFault {
-        let spanish = match self {
-            Self::TooLong => "La dirección de un webhook tiene como máximo 500 caracteres.",
-            Self::Hidden => {
-                "La dirección de un webhook tiene un carácter que no se ve; escríbala de nuevo sin él."
-            }
-            Self::Malformed => {
-                "La dirección de un webhook es una URL como https://tienda.example/parcelo."
-            }
-            Self::Credentials => {
-                "La dirección de un webhook no lleva usuario ni contraseña; verifique la firma."
-            }
-            Self::Plain => "En producción, la dirección de un webhook empieza con https.",
-            Self::NotPublic => {
-                "La dirección de un webhook es pública; las privadas y especiales no se llaman."
-            }
-        };
         FieldFault {
             field: "url".to_owned(),
             code: if self == Self::TooLong { FaultCode::TooLong } else { FaultCode::InvalidFormat },
-            message: self.to_string(),
-            message_es: spanish.to_owned(),
+            message: self.text(Language::En).to_owned(),
+            message_es: self.text(Language::Es).to_owned(),
             suggestion: None,
         }
     }

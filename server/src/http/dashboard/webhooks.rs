@@ -17,9 +17,7 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{
-            BadTarget, DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered,
-        },
+        webhooks::{DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered},
     },
     http::{Api, Refused},
     ids::named,
@@ -118,7 +116,7 @@ pub(super) async fn set(
         Ok((endpoint, true)) => member.leave(place, once(&endpoint.secret), now),
         Ok((_, false)) => member.leave(place, Said::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
-            let fault = Some(fault(bad, member.language()));
+            let fault = Some(bad.text(member.language()));
             let draft = Draft { environment, url: request.url, kinds, fault };
             return again(&webhook(&api, &member, draft)?);
         }
@@ -292,35 +290,6 @@ fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static
                 "Un evento no se pudo entregar durante un minuto. Repare el receptor y actívelo.",
             ),
         },
-    }
-}
-
-fn fault(bad: BadTarget, language: Language) -> &'static str {
-    match bad {
-        BadTarget::TooLong => language.pick(
-            "An address has at most 500 characters.",
-            "Una dirección tiene como máximo 500 caracteres.",
-        ),
-        BadTarget::Hidden => language.pick(
-            "The address holds a character that cannot be seen: type it again without it.",
-            "La dirección tiene un carácter que no se ve: escríbala de nuevo sin él.",
-        ),
-        BadTarget::Malformed => language.pick(
-            "Write a whole address, such as https://shop.example/parcelo.",
-            "Escriba una dirección completa, como https://shop.example/parcelo.",
-        ),
-        BadTarget::Credentials => language.pick(
-            "Leave user and password out of the address; check the signature instead.",
-            "No ponga usuario ni contraseña en la dirección; verifique la firma.",
-        ),
-        BadTarget::Plain => language.pick(
-            "In production the address begins with https.",
-            "En producción la dirección empieza con https.",
-        ),
-        BadTarget::NotPublic => language.pick(
-            "The address is private, and this service calls public ones only.",
-            "La dirección es privada y este servicio solo llama a direcciones públicas.",
-        ),
     }
 }
 

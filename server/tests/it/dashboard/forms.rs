@@ -259,7 +259,7 @@ async fn an_address_that_is_not_called_is_refused_with_the_reason_in_both_langua
         ("production", "http://shop.example/hook", "begins with https", "empieza con https"),
         ("production", "https://10.0.0.7/hook", "is private", "es privada"),
         ("sandbox", "http://169.254.169.254/", "is private", "es privada"),
-        ("sandbox", "shop", "whole address", "dirección completa"),
+        ("sandbox", "shop", "a whole URL", "una URL completa"),
         (
             "sandbox",
             "https://me:secret@shop.example/",
