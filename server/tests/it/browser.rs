@@ -1,7 +1,8 @@
 //! A real browser, driven as `WebDriver` has it: chromium by its own chromedriver, both Debian's.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader, Read, Write},
+    net::TcpStream,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -173,8 +174,20 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // chromedriver ends its browser when it is asked to stop, and not when it is killed.
-        let _ = Command::new("kill").args(["-TERM", &self.driver.id().to_string()]).status();
+        // The browser and its files go when chromedriver is asked to end, and stay when it is killed.
+        if self.shut_down().is_err() {
+            let _ = self.driver.kill();
+        }
         let _ = self.driver.wait();
+    }
+}
+
+impl Browser {
+    fn shut_down(&self) -> io::Result<()> {
+        let host = self.session.split('/').nth(2).unwrap();
+        let mut line = TcpStream::connect(host)?;
+        line.set_read_timeout(Some(PATIENCE))?;
+        write!(line, "GET /shutdown HTTP/1.1\r\nhost: {host}\r\n\r\n")?;
+        line.read_exact(&mut [0])
     }
 }
