@@ -269,7 +269,7 @@ fn target(address: &str) -> Result<Url, Failure> {
     url.ok_or_else(|| {
         let address = output::without_keys(address);
         let values = [("value", &*address), ("option", "--forward-to")];
-        Failure::usage(texts::UNFIT.with(&values), texts::SEE_HELP)
+        Failure::usage(texts::UNFIT.with(&values), texts::GIVE_TARGET)
     })
 }
 
