@@ -12,6 +12,8 @@ texts! {
     SEE_COLUMNS = "parcelo order template --csv prints a file with every column.", "parcelo order template --csv imprime un archivo con todas las columnas.";
     WIDE_TEXT = "The file is UTF-16, not UTF-8.", "El archivo es UTF-16, no UTF-8.";
     NO_TEXT = "The file is not text, or is UTF-16, not UTF-8.", "El archivo no es texto, o es UTF-16, no UTF-8.";
+    ONE_DOCUMENT = "The file is one JSON document; an import takes an order on each line.", "El archivo es un solo documento JSON; una importación toma un pedido por línea.";
+    LINE_BY_LINE = "jq -c . FILE writes an order on a line, jq -c '.[]' FILE those of an array; parcelo order create takes one order as it is.", "jq -c . ARCHIVO escribe un pedido en una línea, jq -c '.[]' ARCHIVO los de una lista; parcelo order create toma un pedido tal como está.";
     SAVE_UTF8 = "Save it as CSV UTF-8.", "Guárdelo como CSV UTF-8.";
     NOT_UTF8 = "The cell is not UTF-8 text: save the file as CSV UTF-8.", "La celda no es texto UTF-8: guarde el archivo como CSV UTF-8.";
     MANY_CELLS = "The row has more cells than there are headings: a cell that holds the separator must stand in quotes.", "La fila tiene más celdas que encabezados: una celda que contiene el separador debe ir entre comillas.";
