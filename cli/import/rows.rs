@@ -143,6 +143,14 @@ impl<'a> Rows<'a> {
         Ok(raw.map(|raw| self.checked(raw)))
     }
 
+    /// The column of the reference, as the file spells it; lines have none.
+    pub(crate) fn reference_column(&self) -> Option<String> {
+        match &self.reader {
+            Reader::Csv(rows) => rows.header().column_of(REFERENCE, &[]),
+            Reader::Lines(..) => None,
+        }
+    }
+
     fn is_misread(&self, column: &str) -> bool {
         matches!(&self.reader, Reader::Csv(rows) if rows.is_misread(column))
     }
