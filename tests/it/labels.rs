@@ -71,6 +71,7 @@ async fn standard_output_takes_the_file_and_nothing_else() {
     assert_eq!(zpl.text().matches("^XA").count(), 2);
     let pdf = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dir -");
     assert_eq!((pdf.code, &*pdf.stdout), (2, &b""[..]));
+    assert!(pdf.stderr.contains("what to do: Add --format zpl"), "{pdf:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,4 +209,27 @@ async fn a_label_that_cannot_be_saved_says_why() {
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.stderr.contains("(os error"), "{ran:?}");
     }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
+    use std::{fs, os::unix::fs::FileTypeExt, process::Command};
+    let shop = Shop::open().await;
+    let pipe = shop.desk.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    let ran = shop.run("order create order.json --label pipe");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(), "it is still a pipe");
+    assert!(reader.join().unwrap().starts_with(b"%PDF"));
+
+    fs::write(shop.desk.path("old.pdf"), "old").unwrap();
+    std::os::unix::fs::symlink("old.pdf", shop.desk.path("link.pdf")).unwrap();
+    assert_eq!(shop.run("order create order.json --label link.pdf").code, 0);
+    assert!(fs::symlink_metadata(shop.desk.path("link.pdf")).unwrap().is_symlink());
+    assert!(fs::read(shop.desk.path("old.pdf")).unwrap().starts_with(b"%PDF"));
 }
