@@ -97,7 +97,11 @@ fn what_is_out_of_range_or_excluded_says_what_would_do() {
         ("parcel list --all --page 2", "--all cannot be given together with --page <N>."),
         ("parcel list --all --page 2 --lang es", "--all no se puede indicar junto con --page <N>."),
         ("health --lang en --lang en", "--lang <LANGUAGE> was given twice."),
-        ("webhook listen --forward-to foo", "--forward-to http://127.0.0.1:3000/hooks"),
+        (
+            "webhook listen --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= \
+             --forward-to foo",
+            "--forward-to http://127.0.0.1:3000/hooks",
+        ),
     ];
     for (line, expected) in table {
         let ran = desk.run(line);
