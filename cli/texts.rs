@@ -214,6 +214,7 @@ texts! {
     LEAVE_OUT = "Leave these parcels out and run the command again; nothing was submitted.", "Deje fuera estos paquetes y ejecute el comando de nuevo; no se envió nada.";
     OTHER_MANIFEST = "Give another air waybill, or see what was submitted: parcelo manifest show {id}", "Indique otra guía aérea o vea lo que se envió: parcelo manifest show {id}";
     OTHER_KEY = "If this is another request, give it an idempotency key of its own.", "Si es otra solicitud, dele una clave de idempotencia propia.";
+    ORDER_ANEW = "If it is still to be shipped, create a new order with a new idempotency key.", "Si aún debe enviarse, cree un pedido nuevo con otra clave de idempotencia.";
     OTHER_NUMBER = "Give another trackingNumber, or leave it out to get one.", "Indique otro trackingNumber u omítalo para recibir uno.";
     WAIT = "Wait {n} second(s), then run the command again.", "Espere {n} segundo(s) y ejecute el comando de nuevo.";
     WAIT_A_WHILE = "Wait a while, then run the command again.", "Espere un rato y ejecute el comando de nuevo.";

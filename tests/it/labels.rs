@@ -160,6 +160,7 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
     for (line, exit, code) in table {
         let ran = shop.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
+        assert!(ran.error()["hint"].is_string(), "{line}: it says what to do: {ran:?}");
     }
     assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }
