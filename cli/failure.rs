@@ -153,13 +153,15 @@ impl Failure {
             en: texts::LABEL_UNSAVED.with(&[("why", en)]).en,
             es: texts::LABEL_UNSAVED.with(&[("why", es)]).es,
         };
-        Self::new(Exit::Partly, &why.code, message)
-            .hint(texts::GET_LABEL.with(&[("number", number.as_str())]))
-            .with(|facts| {
-                facts.status = why.status;
-                facts.request_id.clone_from(&why.request_id);
-                facts.retry_after = why.retry_after;
-            })
+        let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
+        // A void label is not to be had later either.
+        let is_void = why.code == ErrorCode::LabelVoided.code();
+        let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
+        Self::new(Exit::Partly, &why.code, message).hint(hint).with(|facts| {
+            facts.status = why.status;
+            facts.request_id.clone_from(&why.request_id);
+            facts.retry_after = why.retry_after;
+        })
     }
 
     /// Of `all` parcels, `done` were done, and these failed; after the last nothing was tried.

@@ -234,3 +234,14 @@ async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
     assert!(fs::symlink_metadata(shop.desk.path("link.pdf")).unwrap().is_symlink());
     assert!(fs::read(shop.desk.path("old.pdf")).unwrap().starts_with(b"%PDF"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_label_of_an_order_that_is_void_is_not_promised_for_later() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.run("order create order.json").code, 0);
+    assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
+    let ran = shop.run("order create order.json --label label.pdf");
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert!(ran.stderr.contains("create a new order"), "{ran:?}");
+    assert!(!ran.stderr.contains("parcelo label get"), "{ran:?}");
+}
