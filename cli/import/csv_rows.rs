@@ -84,7 +84,8 @@ impl CsvRows {
             } else {
                 self.body(&mut products)
             };
-            return Ok(Some(Raw { number, body, products }));
+            let surplus = if is_open { 0 } else { inside };
+            return Ok(Some(Raw { number, body, products, surplus }));
         }
     }
 

@@ -192,6 +192,23 @@ fn a_quote_that_is_never_closed_is_told_at_its_row() {
 }
 
 #[test]
+fn a_quote_that_is_closed_rows_later_says_that_rows_are_in_it() {
+    let desk = Desk::new("", "");
+    let (open, close) =
+        (row("A-1").replace("Luis", "\"Luis"), row("A-3").replace("Luis", "Luis\""));
+    let content = format!("{HEADINGS}\n{open}\n{}\n{close}\n{}\n", row("A-2"), row("A-4"));
+    for content in [content.clone(), content.replace('\n', "\r\n")] {
+        fs::write(desk.path("orders.csv"), content).unwrap();
+        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
+        let errors = ran.lines()[0]["errors"].as_array().unwrap().clone();
+        let late = errors.iter().find(|error| error["code"] == "CELL_OF_SEVERAL_LINES").unwrap();
+        assert!(late["message"].as_str().unwrap().contains("over 2 more lines"), "{late}");
+        assert!(late["message_es"].as_str().unwrap().contains("2 líneas más"), "{late}");
+    }
+}
+
+#[test]
 fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
     let desk = Desk::new("", "");
     let headings = format!("{HEADINGS},product_quantity,product_value");
