@@ -138,6 +138,7 @@ fn hint_of_code(code: ErrorCode) -> Option<Said> {
         ErrorCode::ParcelDuplicateTracking => texts::OTHER_NUMBER,
         ErrorCode::IdempotencyConflict => texts::OTHER_KEY,
         ErrorCode::ParcelNotVoidable | ErrorCode::VoidFailed => texts::NOT_VOIDABLE,
+        ErrorCode::LabelVoided => texts::ORDER_ANEW,
         ErrorCode::ManifestParcelsRejected => texts::LEAVE_OUT,
         _ => return None,
     };

@@ -1,6 +1,6 @@
 //! Why a run did not do all that it was asked to: what happened, what to do, and the exit code.
 
-use std::{fmt::Display, process::ExitCode};
+use std::{fmt::Display, io, process::ExitCode};
 
 use parcelo::{ErrorCode, FieldFault, IdempotencyKey, TrackingNumber, Warning};
 
@@ -97,9 +97,16 @@ impl Failure {
     }
 
     /// A file that cannot be read.
-    pub(crate) fn unreadable(file: &str, why: &impl Display) -> Self {
-        let values = [("file", file), ("why", &why.to_string())];
-        Self::new(Exit::Usage, "FILE", texts::UNREADABLE.with(&values))
+    pub(crate) fn unreadable(file: &str, why: &io::Error) -> Self {
+        let why = match why.kind() {
+            io::ErrorKind::NotFound => texts::NOT_THERE.into(),
+            io::ErrorKind::PermissionDenied => texts::FORBIDDEN.into(),
+            io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
+            _ => Said { en: why.to_string(), es: why.to_string() },
+        };
+        let said = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
+        let message = Said { en: said(&why.en).en, es: said(&why.es).es };
+        Self::new(Exit::Usage, "FILE", message).hint(texts::NAME_FILE)
     }
 
     /// A place where no label can be written.
@@ -146,13 +153,15 @@ impl Failure {
             en: texts::LABEL_UNSAVED.with(&[("why", en)]).en,
             es: texts::LABEL_UNSAVED.with(&[("why", es)]).es,
         };
-        Self::new(Exit::Partly, &why.code, message)
-            .hint(texts::GET_LABEL.with(&[("number", number.as_str())]))
-            .with(|facts| {
-                facts.status = why.status;
-                facts.request_id.clone_from(&why.request_id);
-                facts.retry_after = why.retry_after;
-            })
+        let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
+        // A void label is not to be had later either.
+        let is_void = why.code == ErrorCode::LabelVoided.code();
+        let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
+        Self::new(Exit::Partly, &why.code, message).hint(hint).with(|facts| {
+            facts.status = why.status;
+            facts.request_id.clone_from(&why.request_id);
+            facts.retry_after = why.retry_after;
+        })
     }
 
     /// Of `all` parcels, `done` were done, and these failed; after the last nothing was tried.

@@ -54,18 +54,35 @@ fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
             let hint = if is_output { texts::SEE_DIR } else { texts::SEE_HELP };
             Failure::usage(texts::BAD_VALUE.with(&values), hint)
         }
-        ErrorKind::ValueValidation => {
-            let values = [("value", &*value), ("option", &*option)];
-            Failure::usage(texts::UNFIT.with(&values), texts::SEE_HELP)
-        }
+        ErrorKind::ValueValidation => Failure::usage(unfit(&value, &option, stop), texts::SEE_HELP),
         ErrorKind::MissingRequiredArgument => {
             Failure::usage(texts::MISSING.with(&[("values", &option)]), texts::SEE_HELP)
         }
         ErrorKind::MissingSubcommand => Failure::usage(texts::NO_COMMAND, texts::SEE_HELP),
         ErrorKind::ArgumentConflict => {
-            Failure::usage(texts::TWICE.with(&[("option", &option)]), texts::SEE_HELP)
+            let other = told(ContextKind::PriorArg);
+            let values = [("option", &*option), ("other", &*other)];
+            let is_other = !other.is_empty() && other != option;
+            let text = if is_other { texts::EXCLUDED } else { texts::TWICE };
+            Failure::usage(text.with(&values), texts::SEE_HELP)
         }
         _ => Failure::usage(texts::WRONG_LINE, texts::SEE_HELP),
+    }
+}
+
+/// A value of no use, and what would be of use where the parser knows that.
+fn unfit(value: &str, option: &str, stop: &clap::Error) -> Said {
+    let why = std::error::Error::source(stop).map(ToString::to_string).unwrap_or_default();
+    let range = why.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
+    let (least, most) = range.unwrap_or_default();
+    // What a number of its size just holds is no limit that anybody set.
+    let most = Some(most.trim_start_matches('=')).filter(|most| *most != u32::MAX.to_string());
+    let most = most.unwrap_or_default();
+    let values = [("value", value), ("option", option), ("least", least), ("most", most)];
+    match (least, most) {
+        ("", _) => texts::UNFIT.with(&values),
+        (_, "") => texts::TOO_SMALL.with(&values),
+        _ => texts::OUT_OF_RANGE.with(&values),
     }
 }
 

@@ -384,7 +384,7 @@ fn place(get: &GetLabel, labels: usize) -> Result<Place, Failure> {
         return Ok(Place::Output);
     }
     if labels > 1 {
-        return Err(Failure::usage(texts::ONE_TO_STDOUT, texts::REDIRECT));
+        return Err(Failure::usage(texts::ONE_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
     }
     if output::is_terminal() {
         let message = texts::NOT_TO_TERMINAL.with(&[("format", format.code())]);

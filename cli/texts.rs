@@ -20,14 +20,14 @@ pub(crate) use around::{
     BAD_SECRET, BAD_SIGNATURE, CHECK_ADDRESS_OF, CHECK_API_KEY, CHECK_CLOCK, CHECK_DNS,
     CHECK_LIMITS, CHECK_RECEIVER, CHECK_SERVICE, CHMOD, CLOCK_FAST, CLOCK_FINE, CLOCK_SLOW,
     CONFIG_BROKEN, CONFIG_SETTING, CONFIG_UNREADABLE, COPY, DRAWN_FOR_PEOPLE, EXPOSED, FAILED,
-    FIELD_FORM, FINE, FIX_CONFIG, FORCE, GIVE_SECRET, HEADER_MALFORMED, HEADER_MISSING,
-    HEADER_REPEATED, IN_USE, KEY_TO_INIT, LANGUAGE, LIMITS_SEEN, LISTENING, MAN_CONFIG,
-    MAN_ENVIRONMENT, MAN_EXITS, MAN_FILES, MAN_NAME, MAN_SYNOPSIS, MAN_VARIABLES, NO_CONFIG,
-    NO_DATE, NO_DRY_RUN, NO_EVENT, NO_HOME, NO_LIMITS, NO_ONE_TO_ASK, NO_PICTURE, NO_PROFILE,
-    NO_PROFILES, NO_SECRET, NO_SUCH_HOST, NOT_DRAWN, NOT_FORWARDED, NOT_HEALTHY, NOT_REACHED,
-    NOT_TEXT, OTHER_PORT, OUTPUT, PAGES_OR_PAGE, PORT_BUSY, PROFILE, PROFILE_EXISTS, PROFILE_MADE,
-    PROFILE_OF, REDIRECT_ONLY, REFUSED, RESUME_REQUEST, SEE_PROFILES, SEE_VARIABLES, SET_CLOCK,
-    SET_HOME, SKIPPED, TOO_NEW, TOO_OLD, WITHOUT_DRAW,
+    FIELD_FORM, FINE, FIX_CONFIG, FORCE, GIVE_SECRET, GIVE_TARGET, HEADER_MALFORMED,
+    HEADER_MISSING, HEADER_REPEATED, IN_USE, KEY_TO_INIT, LANGUAGE, LIMITS_SEEN, LISTENING,
+    MAN_CONFIG, MAN_ENVIRONMENT, MAN_EXITS, MAN_FILES, MAN_NAME, MAN_SYNOPSIS, MAN_VARIABLES,
+    NO_CONFIG, NO_DATE, NO_DRY_RUN, NO_EVENT, NO_HOME, NO_LIMITS, NO_ONE_TO_ASK, NO_PICTURE,
+    NO_PROFILE, NO_PROFILES, NO_SECRET, NO_SUCH_HOST, NOT_DRAWN, NOT_FORWARDED, NOT_HEALTHY,
+    NOT_REACHED, NOT_TEXT, OTHER_PORT, OUTPUT, PAGES_OR_PAGE, PORT_BUSY, PROFILE, PROFILE_EXISTS,
+    PROFILE_MADE, PROFILE_OF, REDIRECT_ONLY, REFUSED, RESUME_REQUEST, SEE_PROFILES, SEE_VARIABLES,
+    SET_CLOCK, SET_HOME, SKIPPED, TOO_NEW, TOO_OLD, WITHOUT_DRAW,
 };
 
 /// A text in both languages, with `{places}` to be filled in.
@@ -155,7 +155,10 @@ texts! {
     BAD_VALUE = "{value} is no value for {option}; use one of: {values}.", "{value} no es un valor para {option}; use uno de: {values}.";
     NO_VALUE = "{option} needs a value.", "{option} necesita un valor.";
     MISSING = "Missing: {values}", "Falta: {values}";
-    TWICE = "{option} was given twice, or together with what excludes it.", "{option} se indicó dos veces o junto con algo que lo excluye.";
+    TWICE = "{option} was given twice.", "{option} se indicó dos veces.";
+    EXCLUDED = "{option} cannot be given together with {other}.", "{option} no se puede indicar junto con {other}.";
+    OUT_OF_RANGE = "{value} is no value for {option}; use {least}-{most}.", "{value} no es un valor para {option}; use {least}-{most}.";
+    TOO_SMALL = "{value} is no value for {option}; use {least} or more.", "{value} no es un valor para {option}; use {least} o más.";
     WRONG_LINE = "The command line cannot be understood.", "No se entiende la línea de comandos.";
     SEE_HELP = "Add --help to the command to see how it is used.", "Añada --help al comando para ver cómo se usa.";
     PERHAPS = "Perhaps {value}? Add --help to the command to see how it is used.", "¿Quizá {value}? Añada --help al comando para ver cómo se usa.";
@@ -174,11 +177,16 @@ texts! {
     DECLINED = "Nothing was deleted.", "No se borró nada.";
     BAD_COUNTRY = "{value} is no country code: two upper-case letters of ISO 3166-1, such as EC.", "{value} no es un código de país: dos letras mayúsculas de ISO 3166-1, por ejemplo EC.";
     UNREADABLE = "{file} cannot be read: {why}.", "No se puede leer {file}: {why}.";
+    NOT_THERE = "there is no such file", "no existe";
+    FORBIDDEN = "you may not read it", "no tiene permiso para leerlo";
+    IS_DIRECTORY = "it is a directory", "es un directorio";
+    NAME_FILE = "Name a file that you may read, or - for standard input.", "Indique un archivo que pueda leer, o - para la entrada estándar.";
     NO_LABEL_PLACE = "{file} cannot be written: {why}.", "No se puede escribir {file}: {why}.";
     GIVE_PLACE = "Name a file or directory that you may write to; the directory must exist for --label.", "Indique un archivo o directorio en el que pueda escribir; con --label el directorio debe existir.";
     LABEL_TO_STDOUT = "--label takes a file; the order's result goes to standard output.", "--label requiere un archivo; el resultado del pedido va a la salida estándar.";
     GET_TO_STDOUT = "Run: parcelo label get NUMBER --dir -", "Ejecute: parcelo label get NÚMERO --dir -";
     ONE_TO_STDOUT = "Only ZPL labels can follow one another on standard output.", "Solo las etiquetas ZPL pueden ir una tras otra por la salida estándar.";
+    ZPL_OR_DIRECTORY = "Add --format zpl, or save them with --dir DIR.", "Añada --format zpl o guárdelas con --dir DIRECTORIO.";
     NOT_TO_TERMINAL = "A {format} file is not for a terminal.", "Un archivo {format} no es para una terminal.";
     REDIRECT = "Send the output into a file or a pipe, or give --dir DIR.", "Envíe la salida a un archivo o una tubería, o indique --dir DIRECTORIO.";
 
@@ -206,6 +214,7 @@ texts! {
     LEAVE_OUT = "Leave these parcels out and run the command again; nothing was submitted.", "Deje fuera estos paquetes y ejecute el comando de nuevo; no se envió nada.";
     OTHER_MANIFEST = "Give another air waybill, or see what was submitted: parcelo manifest show {id}", "Indique otra guía aérea o vea lo que se envió: parcelo manifest show {id}";
     OTHER_KEY = "If this is another request, give it an idempotency key of its own.", "Si es otra solicitud, dele una clave de idempotencia propia.";
+    ORDER_ANEW = "If it is still to be shipped, create a new order with a new idempotency key.", "Si aún debe enviarse, cree un pedido nuevo con otra clave de idempotencia.";
     OTHER_NUMBER = "Give another trackingNumber, or leave it out to get one.", "Indique otro trackingNumber u omítalo para recibir uno.";
     WAIT = "Wait {n} second(s), then run the command again.", "Espere {n} segundo(s) y ejecute el comando de nuevo.";
     WAIT_A_WHILE = "Wait a while, then run the command again.", "Espere un rato y ejecute el comando de nuevo.";

@@ -70,20 +70,21 @@ fn unsent(mut rows: Rows<'_>, survey: &Survey, fine: Outcome) -> Result<Reports,
     let mut reports = Reports::new().map_err(|why| spool(&why))?;
     for place in 0.. {
         let Some(row) = rows.next()? else { break };
-        let report = judged(&row, survey).unwrap_or_else(|| RowReport::of(&row, fine));
+        let report = judged(&row, &rows, survey).unwrap_or_else(|| RowReport::of(&row, fine));
         reports.add(place, report).map_err(|why| spool(&why))?;
     }
     Ok(reports)
 }
 
 /// What there is to say of a row that is not to be sent.
-fn judged(row: &Row, survey: &Survey) -> Option<RowReport> {
+fn judged(row: &Row, rows: &Rows<'_>, survey: &Survey) -> Option<RowReport> {
     let other = |row: u64| [("row", row.to_string())];
     let said = |text: words::Text, number: u64| {
         let values = other(number);
         text.with(&values.each_ref().map(|(name, value)| (*name, value.as_str())))
     };
     let against = |rival| RowFault {
+        column: rows.reference_column(),
         field: Some("externalOrderId".to_owned()),
         ..RowFault::new("DUPLICATE_REFERENCE", said(texts::RIVAL_ROW, rival))
     };
@@ -136,13 +137,13 @@ struct Run<'a> {
 
 const TICK: Duration = Duration::from_millis(200);
 /// So many rows in a row that fail for no reason of their own end the run.
-const STREAK: u32 = 10;
+const STREAK: usize = 10;
 
 impl Run<'_> {
     /// Does all rows, several at a time; those that are left when it stops are reported too.
     async fn all(mut self, mut rows: Rows<'_>, concurrency: usize) -> (Reports, Option<Stop>) {
         let desk = self.desk;
-        let (mut under_way, mut places, mut streak) = (FuturesUnordered::new(), 0.., 0);
+        let (mut under_way, mut places, mut streak) = (FuturesUnordered::new(), 0.., Vec::new());
         let (mut stop, mut more) = (None, true);
         let (mut presses, mut ticks) = (presses(), tokio::time::interval(TICK));
         loop {
@@ -179,13 +180,14 @@ impl Run<'_> {
                 _ = ticks.tick() => self.progress.tick(&self.reports.tally()),
             }
         }
-        self.progress.end(&self.reports.tally());
-        (self.reports, stop)
+        let tally = self.reports.tally();
+        self.progress.end(&tally);
+        (self.reports, stop.or_else(|| in_vain(&tally, streak)))
     }
 
     fn next(&mut self, rows: &mut Rows<'_>, place: u64, stopped: bool) -> Result<Next, Failure> {
         let Some(row) = rows.next()? else { return Ok(Next::End) };
-        let known = judged(&row, self.survey);
+        let known = judged(&row, rows, self.survey);
         let left = || stopped.then(|| RowReport::of(&row, Outcome::NotSent));
         if let Some(report) = known.or_else(left) {
             self.reports.add(place, report).map_err(|why| spool(&why))?;
@@ -212,17 +214,24 @@ enum Next {
 }
 
 /// Whether a row's end is a reason to stop.
-fn turn_of(turn: Turn, streak: &mut u32) -> Option<Stop> {
+fn turn_of(turn: Turn, streak: &mut Vec<Failure>) -> Option<Stop> {
     match turn {
-        Turn::Fine => *streak = 0,
+        Turn::Fine => streak.clear(),
         Turn::OfRow => {}
         Turn::OfAll(failure) => return Some(Stop::Failing(failure)),
         Turn::Elsewhere(failure) => {
-            *streak += 1;
-            return (*streak >= STREAK).then_some(Stop::Failing(failure));
+            streak.push(failure);
+            return (streak.len() >= STREAK).then(|| streak.pop()).flatten().map(Stop::Failing);
         }
     }
     None
+}
+
+/// A file may have too few rows for a streak: when all of them failed, and the last of a streak,
+/// the reason is the same.
+fn in_vain(tally: &Tally, mut streak: Vec<Failure>) -> Option<Stop> {
+    let all_failed = tally.of(Outcome::Failed) == tally.all();
+    if all_failed { streak.pop().map(Stop::Failing) } else { None }
 }
 
 /// Each time that Ctrl-C is pressed.

@@ -60,7 +60,22 @@ pub(super) async fn save(
     format: LabelFormat,
     file: &Path,
 ) -> Result<SavedLabel, Failure> {
-    let bytes = service::read(client.labels().download(number, format).save_to(file)).await?;
+    let download = client.labels().download(number, format);
+    let bytes = match fs::metadata(file) {
+        // A pipe or a device takes the bytes; a file must not stand in its place afterwards.
+        Ok(there) if !there.is_file() => {
+            let bytes = service::read(download.bytes()).await?;
+            fs::write(file, &bytes)
+                .map_err(|why| Failure::unwritable(&file.to_string_lossy(), &why))?;
+            bytes.len() as u64
+        }
+        // A link to a file stays a link.
+        Ok(_) => {
+            let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+            service::read(download.save_to(place)).await?
+        }
+        Err(_) => service::read(download.save_to(file)).await?,
+    };
     Ok(SavedLabel { number: number.clone(), format, file: file.to_owned(), bytes })
 }
 

@@ -37,7 +37,7 @@ pub(super) struct CsvRows {
 /// a quote that is never closed reaches the end.
 type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 
-const SEPARATORS: [u8; 3] = *b",;\t";
+const SEPARATORS: [u8; 4] = *b",;\t|";
 
 impl CsvRows {
     pub(super) fn of(content: &Content) -> Result<Self, Failure> {
@@ -84,7 +84,8 @@ impl CsvRows {
             } else {
                 self.body(&mut products)
             };
-            return Ok(Some(Raw { number, body, products }));
+            let surplus = if is_open { 0 } else { inside };
+            return Ok(Some(Raw { number, body, products, surplus }));
         }
     }
 

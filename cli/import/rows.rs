@@ -118,6 +118,8 @@ pub(super) struct Raw {
     pub(super) body: Result<Value, Box<RowFault>>,
     /// The numbers of the products that it has.
     pub(super) products: Vec<usize>,
+    /// The lines that it takes besides its first.
+    pub(super) surplus: u64,
 }
 
 impl<'a> Rows<'a> {
@@ -143,15 +145,26 @@ impl<'a> Rows<'a> {
         Ok(raw.map(|raw| self.checked(raw)))
     }
 
+    /// The column of the reference, as the file spells it; lines have none.
+    pub(crate) fn reference_column(&self) -> Option<String> {
+        match &self.reader {
+            Reader::Csv(rows) => rows.header().column_of(REFERENCE, &[]),
+            Reader::Lines(..) => None,
+        }
+    }
+
     fn is_misread(&self, column: &str) -> bool {
         matches!(&self.reader, Reader::Csv(rows) if rows.is_misread(column))
     }
 
     fn checked(&self, raw: Raw) -> Row {
-        let Raw { number, body, products } = raw;
+        let Raw { number, body, products, surplus } = raw;
+        let late = late_quote(surplus);
         let mut body = match body {
             Ok(body) => body,
-            Err(fault) => return Row::unreadable(number, *fault),
+            Err(fault) => {
+                return Row::unreadable(number, [*fault].into_iter().chain(late).collect());
+            }
         };
         let (reference, key) = named(&mut body);
         let digest = digest_of(&body);
@@ -175,7 +188,8 @@ impl<'a> Rows<'a> {
         let (order, warnings) = match check_order(&body, &context) {
             Ok(Accepted { value, warnings }) => (Ok(Box::new(value)), warnings),
             Err(rejected) => {
-                (Err(rejected.faults.into_iter().map(located).collect()), rejected.warnings)
+                let faults = rejected.faults.into_iter().map(located);
+                (Err(faults.chain(late).collect()), rejected.warnings)
             }
         };
         let (order, key) = match key {
@@ -226,6 +240,12 @@ fn nameless(
     [fault].into_iter().chain(order.err().into_iter().flatten()).collect()
 }
 
+/// Said of a wrong row only: a right one may well have a cell of several lines.
+fn late_quote(surplus: u64) -> Option<RowFault> {
+    let said = || texts::LATE_QUOTE.with(&[("n", &surplus.to_string())]);
+    (surplus > 0).then(|| RowFault::new("CELL_OF_SEVERAL_LINES", said()))
+}
+
 /// Half of the fingerprint is enough to tell the rows of one file apart.
 fn digest_of(body: &Value) -> String {
     let half = fingerprint(body, "").first_chunk().copied().unwrap_or_default();
@@ -233,12 +253,12 @@ fn digest_of(body: &Value) -> String {
 }
 
 impl Row {
-    fn unreadable(number: u64, fault: RowFault) -> Self {
+    fn unreadable(number: u64, faults: Vec<RowFault>) -> Self {
         Self {
             number,
             reference: String::new(),
             digest: String::new(),
-            order: Err(vec![fault]),
+            order: Err(faults),
             warnings: Vec::new(),
             key: nobody(),
         }
@@ -268,6 +288,6 @@ fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<O
         } else {
             Err(Box::new(RowFault::new("TOO_LONG", texts::LONG_LINE)))
         };
-        return Ok(Some(Raw { number: *number, body, products: Vec::new() }));
+        return Ok(Some(Raw { number: *number, body, products: Vec::new(), surplus: 0 }));
     }
 }

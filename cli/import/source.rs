@@ -4,7 +4,7 @@
 use std::{
     ffi::OsString,
     fs::File,
-    io::{self, Read, Seek},
+    io::{self, Read, Seek, SeekFrom},
 };
 
 use crate::{failure::Failure, input::Source, texts::import as texts};
@@ -15,6 +15,8 @@ pub(crate) struct Content {
     file: File,
     name: String,
     form: Form,
+    /// Where the rows begin: after the byte order mark and a line for Excel.
+    begin: u64,
 }
 
 /// How rows are written.
@@ -58,23 +60,27 @@ impl Content {
             return Err(Failure::usage(texts::NO_TEXT, texts::SAVE_UTF8));
         }
         let form = form(source, &start);
+        if form == Form::Lines && is_document(&start) {
+            return Err(Failure::usage(texts::ONE_DOCUMENT, texts::LINE_BY_LINE));
+        }
+        let begin = begin(form, &start) as u64;
         if form == Form::Csv && line_break == Some(LineBreak::Return) {
             file.rewind().map_err(unreadable)?;
             file = spooled(Returns(file)).map_err(unreadable)?;
         }
-        Ok(Self { file, name, form })
+        Ok(Self { file, name, form, begin })
     }
 
     pub(crate) fn form(&self) -> Form {
         self.form
     }
 
-    /// From the beginning, without the byte order mark.
+    /// From the beginning of the rows.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         self.rewound().map_err(|why| self.unreadable(&why))
     }
 
-    /// How many bytes there are to read from the beginning.
+    /// How many bytes there are to read from there.
     pub(super) fn length(&self) -> io::Result<u64> {
         let mut file = self.rewound()?;
         Ok(file.metadata()?.len().saturating_sub(file.stream_position()?))
@@ -83,12 +89,7 @@ impl Content {
     fn rewound(&self) -> io::Result<File> {
         // Clones of a handle share their place, so that there is one reader at a time.
         let mut file = self.file.try_clone()?;
-        file.rewind()?;
-        let mut start = Vec::new();
-        file.by_ref().take(MARK.len() as u64).read_to_end(&mut start)?;
-        if start != MARK {
-            file.rewind()?;
-        }
+        file.seek(SeekFrom::Start(self.begin))?;
         Ok(file)
     }
 
@@ -131,6 +132,27 @@ impl Read for Returns {
         into.iter_mut().take(count).filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
         Ok(count)
     }
+}
+
+/// How many bytes stand before the rows: a byte order mark, and the line that tells Excel which
+/// character separates cells. A spreadsheet shows neither.
+fn begin(form: Form, start: &[u8]) -> usize {
+    let text = start.strip_prefix(MARK).unwrap_or(start);
+    let mark = start.len() - text.len();
+    let (line, line_break) = first_line(text);
+    let is_told =
+        matches!(line, [s, e, p, b'=', _] if [s, e, p].map(u8::to_ascii_lowercase) == *b"sep");
+    if form == Form::Lines || !is_told || line_break.is_none() {
+        return mark;
+    }
+    let is_pair = text.get(line.len()..).is_some_and(|rest| rest.starts_with(b"\r\n"));
+    mark + line.len() + if is_pair { 2 } else { 1 }
+}
+
+/// True for an array, and for an object that goes on after its first line.
+fn is_document(start: &[u8]) -> bool {
+    let text = start.strip_prefix(MARK).unwrap_or(start).trim_ascii_start();
+    text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
 }
 
 /// By the file's ending, else by what it begins with.

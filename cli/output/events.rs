@@ -4,7 +4,10 @@
 use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
-use parcelo::webhook::{EventData, WebhookError, WebhookEvent};
+use parcelo::{
+    ErrorCode,
+    webhook::{EventData, WebhookError, WebhookEvent},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -58,7 +61,9 @@ impl Events {
         let number = number(&message.event.data).unwrap_or_default();
         let kind = message.event.data.kind();
         let forwarded = message.forwarded.as_ref();
-        let status = forwarded.map(|answer| answer.as_ref().map_or(0, |status| *status));
+        // What the service is told then.
+        let unreached = ErrorCode::ServiceUnavailable.status();
+        let status = forwarded.map(|answer| answer.as_ref().map_or(unreached, |status| *status));
         match self.0.format {
             Format::Json | Format::Ndjson => {
                 let document =

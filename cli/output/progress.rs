@@ -53,7 +53,7 @@ impl Progress {
         match &mut self.shown {
             Shown::Bar(bar) => {
                 bar.set_position(tally.all());
-                let left = indicatif::HumanDuration(whole(bar.eta())).to_string();
+                let left = left(bar.eta());
                 let left = texts::LEFT.with(&[("progress", said), ("left", &left)]);
                 bar.set_message(left.pick(self.language).to_owned());
             }
@@ -93,14 +93,19 @@ impl Progress {
 
 fn bar(all: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template("{bar:24} {percent}% {msg}") {
+    match ProgressStyle::with_template("{bar:24} {percent}% {wide_msg}") {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
 }
 
-fn whole(left: Duration) -> Duration {
-    Duration::from_secs(left.as_secs())
+/// Seconds, minutes or hours as every language writes them.
+fn left(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
+    }
 }
 
 fn said(tally: &Tally, all: u64) -> Said {
@@ -118,4 +123,18 @@ fn said(tally: &Tally, all: u64) -> Said {
 fn write(said: &str) {
     // Who closed standard error does not want to know.
     let _ = writeln!(io::stderr(), "{said}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_is_left_is_said_in_no_language() {
+        let table =
+            [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "119 min"), (7_200, "2 h")];
+        for (seconds, expected) in table {
+            assert_eq!(left(Duration::from_secs(seconds)), expected);
+        }
+    }
 }

@@ -77,6 +77,7 @@ texts! {
     NO_EVENT = "the body is not the JSON of an event", "el cuerpo no es el JSON de un evento";
     BAD_SIGNATURE = "no signature fits; check the secret", "ninguna firma corresponde; revise el secreto";
     NOT_FORWARDED = "The event could not be passed on to {address}; it will be sent again.", "No se pudo reenviar el evento a {address}; se volverá a enviar.";
+    GIVE_TARGET = "Give your program's address, such as --forward-to http://127.0.0.1:3000/hooks.", "Indique la dirección de su programa, por ejemplo --forward-to http://127.0.0.1:3000/hooks.";
     CHECK_RECEIVER = "Start your program, or check --forward-to.", "Inicie su programa o revise --forward-to.";
 
     // Checks.

@@ -12,10 +12,13 @@ texts! {
     SEE_COLUMNS = "parcelo order template --csv prints a file with every column.", "parcelo order template --csv imprime un archivo con todas las columnas.";
     WIDE_TEXT = "The file is UTF-16, not UTF-8.", "El archivo es UTF-16, no UTF-8.";
     NO_TEXT = "The file is not text, or is UTF-16, not UTF-8.", "El archivo no es texto, o es UTF-16, no UTF-8.";
+    ONE_DOCUMENT = "The file is one JSON document; an import takes an order on each line.", "El archivo es un solo documento JSON; una importación toma un pedido por línea.";
+    LINE_BY_LINE = "jq -c . FILE writes an order on a line, jq -c '.[]' FILE those of an array; parcelo order create takes one order as it is.", "jq -c . ARCHIVO escribe un pedido en una línea, jq -c '.[]' ARCHIVO los de una lista; parcelo order create toma un pedido tal como está.";
     SAVE_UTF8 = "Save it as CSV UTF-8.", "Guárdelo como CSV UTF-8.";
     NOT_UTF8 = "The cell is not UTF-8 text: save the file as CSV UTF-8.", "La celda no es texto UTF-8: guarde el archivo como CSV UTF-8.";
     MANY_CELLS = "The row has more cells than there are headings: a cell that holds the separator must stand in quotes.", "La fila tiene más celdas que encabezados: una celda que contiene el separador debe ir entre comillas.";
     OPEN_QUOTE = "A cell of this row begins with a quote that is never closed: the rest of the file would be in it.", "Una celda de esta fila empieza con una comilla que nunca se cierra: el resto del archivo quedaría dentro.";
+    LATE_QUOTE = "A cell of this row goes on over {n} more lines: if that is not meant, a quote is missing, and the rows on them were not read.", "Una celda de esta fila sigue durante {n} líneas más: si no es lo que quería, falta una comilla y no se leyeron las filas de esas líneas.";
     NO_NUMBER = "This is not a number: write digits and a decimal point, such as 1250 or 1.25.", "Esto no es un número: escriba cifras y un punto decimal, por ejemplo 1250 o 1.25.";
     LONG_LINE = "The line is longer than 1 MiB.", "La línea supera 1 MiB.";
     NO_REFERENCE = "A row needs a reference: it keeps the order from being created twice.", "Una fila necesita una referencia: evita que el pedido se cree dos veces.";

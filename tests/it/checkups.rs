@@ -55,6 +55,7 @@ async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
         (secret, "", 2, "ok failed ok skipped skipped skipped skipped skipped"),
         (secret, "ftp://h", 2, "ok failed ok skipped skipped skipped skipped skipped"),
         ("", url, 4, "ok ok failed skipped skipped skipped skipped skipped"),
+        ("", "ftp://h", 2, "ok failed failed skipped skipped skipped skipped skipped"),
         ("nonsense", url, 4, "ok ok failed skipped skipped skipped skipped skipped"),
         (secret, "https://live.example", 2, "ok ok ok failed skipped skipped skipped skipped"),
         (secret, "http://nowhere.invalid", 8, "ok ok ok ok failed skipped skipped skipped"),

@@ -172,6 +172,7 @@ async fn two_rows_of_one_reference_are_one_order_or_both_wrong() {
         .collect();
     assert!(messages[1].starts_with("Row 5 has") && messages[3].starts_with("Row 3 has"));
     assert!(messages[2].contains("row 2"), "{messages:?}");
+    assert_eq!(ran.lines()[1]["errors"][0]["column"], "reference", "as its other faults say it");
     assert_eq!(shop.creations(), 1);
 }
 

@@ -71,6 +71,7 @@ async fn standard_output_takes_the_file_and_nothing_else() {
     assert_eq!(zpl.text().matches("^XA").count(), 2);
     let pdf = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dir -");
     assert_eq!((pdf.code, &*pdf.stdout), (2, &b""[..]));
+    assert!(pdf.stderr.contains("what to do: Add --format zpl"), "{pdf:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,6 +160,7 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
     for (line, exit, code) in table {
         let ran = shop.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
+        assert!(ran.error()["hint"].is_string(), "{line}: it says what to do: {ran:?}");
     }
     assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }
@@ -208,4 +210,38 @@ async fn a_label_that_cannot_be_saved_says_why() {
         assert_eq!(ran.code, 2, "{ran:?}");
         assert!(ran.stderr.contains("(os error"), "{ran:?}");
     }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
+    use std::{fs, os::unix::fs::FileTypeExt, process::Command};
+    let shop = Shop::open().await;
+    let pipe = shop.desk.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    let ran = shop.run("order create order.json --label pipe");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(), "it is still a pipe");
+    assert!(reader.join().unwrap().starts_with(b"%PDF"));
+
+    fs::write(shop.desk.path("old.pdf"), "old").unwrap();
+    std::os::unix::fs::symlink("old.pdf", shop.desk.path("link.pdf")).unwrap();
+    assert_eq!(shop.run("order create order.json --label link.pdf").code, 0);
+    assert!(fs::symlink_metadata(shop.desk.path("link.pdf")).unwrap().is_symlink());
+    assert!(fs::read(shop.desk.path("old.pdf")).unwrap().starts_with(b"%PDF"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_label_of_an_order_that_is_void_is_not_promised_for_later() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.run("order create order.json").code, 0);
+    assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
+    let ran = shop.run("order create order.json --label label.pdf");
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert!(ran.stderr.contains("create a new order"), "{ran:?}");
+    assert!(!ran.stderr.contains("parcelo label get"), "{ran:?}");
 }

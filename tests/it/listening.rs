@@ -181,7 +181,8 @@ async fn an_event_that_cannot_be_passed_on_is_to_be_sent_again() {
     let mut listening = listen(&desk, &format!("--forward-to {target}"));
     let answer = send(&listening.url, &secret(), CHANGE).await;
     assert_eq!(answer, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(listening.shown().contains("parcel.status_changed"));
+    let shown = listening.shown();
+    assert!(shown.contains("parcel.status_changed") && shown.contains("→ 503"), "{shown}");
     assert!(listening.told().contains("could not be passed on"));
     listening.end();
 }

@@ -83,6 +83,33 @@ fn the_language_is_the_flag_s_or_the_locale_s() {
     }
 }
 
+#[test]
+fn what_is_out_of_range_or_excluded_says_what_would_do() {
+    let desk = Desk::new("", "");
+    let table = [
+        ("parcel list --limit 101", "101 is no value for --limit <N>; use 1-100."),
+        ("parcel list --limit 101 --lang es", "101 no es un valor para --limit <N>; use 1-100."),
+        ("parcel list --page 0", "0 is no value for --page <N>; use 1 or more."),
+        ("parcel list --page 0 --lang es", "0 no es un valor para --page <N>; use 1 o más."),
+        ("order import a.csv --labels x --concurrency 65", "use 1-64."),
+        ("webhook listen --port 99999", "use 0-65535."),
+        ("parcel list --page two", "two is no value for --page <N>."),
+        ("parcel list --all --page 2", "--all cannot be given together with --page <N>."),
+        ("parcel list --all --page 2 --lang es", "--all no se puede indicar junto con --page <N>."),
+        ("health --lang en --lang en", "--lang <LANGUAGE> was given twice."),
+        (
+            "webhook listen --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= \
+             --forward-to foo",
+            "--forward-to http://127.0.0.1:3000/hooks",
+        ),
+    ];
+    for (line, expected) in table {
+        let ran = desk.run(line);
+        assert_eq!(ran.code, 2, "{line}");
+        assert!(ran.stderr.contains(expected), "{line}: {}", ran.stderr);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_speaks_the_language_and_names_field_and_remedy() {
     let shop = Shop::open().await;

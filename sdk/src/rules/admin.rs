@@ -1,5 +1,5 @@
 //! What operators ask of the admin API: keys, webhooks, carriers, accounts (api: 12). Unknown fields
-//! are ignored. Where a webhook may be sent, the server judges.
+//! are ignored, unless they stand alone where an empty request means everything. Where a webhook may be sent, the server judges.
 
 use std::net::IpAddr;
 
@@ -94,6 +94,11 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
         let since = replay.text("since", Text::DATA).then(moment);
         if event.is_some() && !since.is_absent() {
             since.fault(faults::event_or_since());
+        }
+        // A misspelt name must not mean everything.
+        let names_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
+        if names_neither && !replay.members().is_empty() {
+            replay.fault_at("eventId", faults::event_or_empty());
         }
         Some(ReplayRequest { event_id: event.map(str::to_owned), since: since.optional() })
     });
@@ -314,5 +319,12 @@ mod tests {
             ["eventId INVALID_FORMAT", "since INVALID_FORMAT"]
         );
         assert_eq!(check_replay(&json!({})), Ok(ReplayRequest::default()));
+        // All of it only for who asks for nothing else: a misspelt id is not all events.
+        for misspelt in ["event", "eventid", "from"] {
+            let faults = faults_of(check_replay(&json!({ misspelt: "evt_1" })));
+            assert_eq!(faults, ["eventId REQUIRED"], "{misspelt}");
+        }
+        let more = json!({ "since": "2026-01-10T15:05:00Z", "note": "after the move" });
+        assert!(check_replay(&more).is_ok());
     }
 }

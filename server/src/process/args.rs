@@ -99,7 +99,7 @@ pub(super) struct Serve {
         value_name = "ADDRESS"
     )]
     pub(super) sandbox_listen: SocketAddr,
-    /// Where operators ask for health.
+    /// Where operators have the dashboard, the admin API, /metrics and the probes.
     #[arg(
         long,
         env = "PARCELO_ADMIN_LISTEN",

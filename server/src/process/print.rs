@@ -180,11 +180,11 @@ pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) -> Written {
         }
         for record in records {
             let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-            let (environment, last4) = (record.environment, &record.last4);
-            let prefix = CarrierKey::prefix(environment);
+            let (environment, last4) = (record.environment.code(), &record.last4);
+            let prefix = CarrierKey::prefix(record.environment);
             writeln!(
                 out,
-                "{}  {prefix}…{last4}  {state:<8}{environment:<11}{}",
+                "{}  {prefix}…{last4}  {state:<8} {environment:<11} {}",
                 record.id, record.name
             )?;
         }

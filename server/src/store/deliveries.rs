@@ -146,14 +146,32 @@ impl Store {
 
     /// The tenant's latest events and their attempts, newest first.
     pub fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<Logged>, StoreError> {
+        self.older_deliveries(tenant, 0, most)
+    }
+
+    /// The same after the `skipped` latest.
+    pub fn older_deliveries(
+        &self,
+        tenant: Tenant,
+        skipped: usize,
+        most: usize,
+    ) -> Result<Vec<Logged>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare(
                 "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
                  FROM outbox o LEFT JOIN parcels p ON p.id = o.parcel \
-                 WHERE o.tenant = ?1 ORDER BY o.id DESC LIMIT ?2",
+                 WHERE o.tenant = ?1 ORDER BY o.id DESC LIMIT ?2 OFFSET ?3",
             )?;
-            let most = i64::try_from(most).unwrap_or(i64::MAX);
-            find.query_map([tenant.number(), most], |row| logged(db, row))?.collect()
+            let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+            find.query_map([tenant.number(), most, skipped], |row| logged(db, row))?.collect()
+        })
+    }
+
+    /// True when an event of the tenant's failed or is held.
+    pub fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
+        self.read(|db| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1 AND state IN (3, 4))";
+            db.query_row(sql, [tenant.number()], |row| row.get(0))
         })
     }
 }

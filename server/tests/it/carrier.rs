@@ -258,6 +258,22 @@ async fn a_refused_event_is_judged_anew_when_it_is_sent_again() {
     assert_eq!(status(&api).await, "DELIVERED");
 }
 
+#[test]
+fn the_list_of_carrier_keys_keeps_its_columns_apart() {
+    let house = House::new();
+    for environment in ["sandbox", "production"] {
+        house.carriers(&create(environment, "Andes Cargo"));
+    }
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_parcelo-server"));
+    command.args(["carriers", "list", "--database", &house.database()]);
+    let listed = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let rows: Vec<Vec<_>> = listed.lines().map(|row| row.split_whitespace().collect()).collect();
+    let ends: Vec<_> = rows.iter().map(|row| row[2..].join(" ")).collect();
+    assert_eq!(ends, ["active sandbox Andes Cargo", "active production Andes Cargo"]);
+    let names: Vec<_> = listed.lines().map(|row| row.find("Andes")).collect();
+    assert_eq!(names[0], names[1], "{listed}");
+}
+
 #[tokio::test]
 async fn refused_events_are_kept_for_people_to_look_at() {
     let house = House::new();

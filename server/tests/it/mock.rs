@@ -237,6 +237,23 @@ fn a_ready_file_spares_its_neighbours_and_is_its_owners_only() {
 }
 
 #[test]
+fn a_ready_file_that_is_a_pipe_takes_the_words_and_stays_a_pipe() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("ready");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (told, heard) = std::sync::mpsc::channel();
+    let reader = pipe.clone();
+    std::thread::spawn(move || told.send(std::fs::read_to_string(reader)));
+    let mut mock = Command::new(BINARY);
+    let status = mock.args(["mock", "--exec", "true", "--ready-file"]).arg(&pipe).status().unwrap();
+    assert!(status.success());
+    assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    let heard = heard.recv_timeout(std::time::Duration::from_secs(20)).unwrap().unwrap();
+    assert!(heard.contains("\"pid\""), "it is not read");
+}
+
+#[test]
 fn wrong_arguments_say_what_would_be_right() {
     for (arguments, hint) in [
         (["--clock", "frozen=noon"], "2026-01-05T08:00:00Z"),

@@ -16,13 +16,18 @@ fn a_file_is_read_however_it_was_saved() {
     let own = HEADINGS.replace("customs_hs_code", "Customs HS Code,# mine,");
     let (one, two) = (order("SB-A-000001"), order("SB-B-000001"));
     let lines = format!("{one}\n\n{two}\n");
-    let table: [(&str, &str, Vec<u8>); 12] = [
+    let announced = format!("sep=;\n{semicolons}");
+    let table: [(&str, &str, Vec<u8>); 16] = [
         ("plain", "orders.csv", plain.clone().into()),
         ("marked", "orders.csv", format!("\u{feff}{plain}").into()),
         ("from Windows", "orders.csv", plain.replace('\n', "\r\n").into()),
         ("from an old Mac", "orders.csv", plain.replace('\n', "\r").into()),
         ("without a last line break", "orders.csv", plain.trim_end().to_owned().into()),
         ("with semicolons", "orders.csv", semicolons.into()),
+        ("with bars", "orders.csv", plain.replace(',', "|").into()),
+        ("for Excel", "orders.csv", announced.clone().into()),
+        ("for Excel, marked", "orders.csv", format!("\u{feff}SEP=,\r\n{plain}").into()),
+        ("for Excel on an old Mac", "orders.csv", announced.replace('\n', "\r").into()),
         ("with tabs", "orders.tsv", plain.replace(',', "\t").into()),
         ("with the API's names", "orders.csv", paths.into()),
         ("with notes", "orders.csv", format!("{own}\n{},x,y\n{}\n", row("A"), row("B")).into()),
@@ -63,6 +68,8 @@ fn rows_are_counted_as_a_spreadsheet_does() {
         content.trim_end().to_owned(),
         content.trim_end().replace('\n', "\r\n"),
         content.replace('\n', "\r"),
+        // A spreadsheet does not show this line.
+        format!("sep=,\r\n{}", content.replace('\n', "\r\n")),
     ] {
         fs::write(desk.path("orders.csv"), content).unwrap();
         let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
@@ -119,6 +126,23 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
     for name in ["missing.csv", "."] {
         let ran = desk.run(&format!("order import {name} --labels out --dry-run"));
         assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("what to do:"), "{ran:?}");
+    }
+    let spanish = desk.run("order import missing.csv --labels out --dry-run --lang es").stderr;
+    assert!(spanish.contains("no existe"), "{spanish}");
+}
+
+#[test]
+fn a_json_document_over_several_lines_is_refused_once_and_not_line_by_line() {
+    let desk = Desk::new("", "");
+    let order = order("SB-A-000001");
+    let pretty = serde_json::to_string_pretty(&order).unwrap();
+    for content in [pretty.clone(), format!("\u{feff}\n{pretty}"), json!([order]).to_string()] {
+        fs::write(desk.path("orders.json"), content).unwrap();
+        let ran = desk.run("order import orders.json --labels out --dry-run");
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("an order on each line"), "{ran:?}");
+        assert!(ran.stderr.contains("jq -c") && ran.stdout.is_empty(), "{ran:?}");
     }
 }
 
@@ -164,6 +188,23 @@ fn a_quote_that_is_never_closed_is_told_at_its_row() {
             assert_eq!(line["row"], 3, "{line_break:?}{end:?}: {line}");
             assert_eq!(line["errors"][0]["code"], "QUOTE_NOT_CLOSED", "{line}");
         }
+    }
+}
+
+#[test]
+fn a_quote_that_is_closed_rows_later_says_that_rows_are_in_it() {
+    let desk = Desk::new("", "");
+    let (open, close) =
+        (row("A-1").replace("Luis", "\"Luis"), row("A-3").replace("Luis", "Luis\""));
+    let content = format!("{HEADINGS}\n{open}\n{}\n{close}\n{}\n", row("A-2"), row("A-4"));
+    for content in [content.clone(), content.replace('\n', "\r\n")] {
+        fs::write(desk.path("orders.csv"), content).unwrap();
+        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
+        let errors = ran.lines()[0]["errors"].as_array().unwrap().clone();
+        let late = errors.iter().find(|error| error["code"] == "CELL_OF_SEVERAL_LINES").unwrap();
+        assert!(late["message"].as_str().unwrap().contains("over 2 more lines"), "{late}");
+        assert!(late["message_es"].as_str().unwrap().contains("2 líneas más"), "{late}");
     }
 }
 

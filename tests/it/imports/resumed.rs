@@ -162,6 +162,15 @@ async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
     let hint = error["hint"].as_str().unwrap();
     assert!(hint.contains("--resume") && hint.matches("again with").count() == 1, "{hint}");
     assert!(!hint.contains("Nothing was executed"), "rows before it may have been: {hint}");
+    shop.put("few.csv", sheet(&rows(3)));
+    for lang in ["en", "es"] {
+        let few =
+            format!("order import few.csv --labels few-{lang} --base-url {dead} --lang {lang}");
+        let few = shop.run(&few);
+        let hint = if lang == "en" { "Check the address and the network." } else { "la red" };
+        assert!(few.code == 8 && few.stderr.contains(hint), "too few for a streak: {few:?}");
+        assert!(!few.stderr.contains("Correct the rows"), "{few:?}");
+    }
     let all = outcomes(&ran);
     assert!(all.len() == 30 && all.contains(&"not_sent".into()), "{all:?}");
 

@@ -370,6 +370,14 @@ pub(crate) fn event_or_since() -> Wrong {
     Wrong::mismatch("Give eventId or since, not both.", "Indique eventId o since, no ambos.")
 }
 
+pub(crate) fn event_or_empty() -> Wrong {
+    Wrong::new(
+        FaultCode::Required,
+        "Give eventId or since; an empty object {} sends all that failed or was held.",
+        "Indique eventId o since; un objeto vacío {} envía todo lo fallido o retenido.",
+    )
+}
+
 pub(crate) fn event_id() -> Wrong {
     Wrong::invalid(
         "An event's id is evt_ and 26 letters and digits.",

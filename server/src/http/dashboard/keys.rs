@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{
-    extract::{Path, State},
+    extract::{Path, RawQuery, State},
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode};
@@ -10,7 +10,7 @@ use parcelo::{Environment, ErrorCode};
 use super::{
     frame::{Frame, Moment, Section, again, page},
     key_form::KeyForm,
-    member::{Member, Posted},
+    member::{Fields, Member, Posted},
     notes::{Once, Place, Said},
 };
 use crate::{
@@ -20,6 +20,8 @@ use crate::{
 };
 
 const PAGE: &str = "/dashboard/keys";
+/// Keys on a page.
+const SHOWN: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/keys.html")]
@@ -27,6 +29,8 @@ struct Keys {
     frame: Frame,
     fresh: Vec<Once>,
     all: Vec<Key>,
+    newer: Option<String>,
+    older: Option<String>,
 }
 
 /// A key as people see it.
@@ -73,11 +77,29 @@ impl Key {
 }
 
 /// The account's keys, and those just made with their secrets.
-pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
+pub(super) async fn list(
+    State(api): State<Api>,
+    RawQuery(query): RawQuery,
+    member: Member,
+) -> Result<Response, Refused> {
     let records = api.service.store().keys_of(member.session.account)?;
+    let asked = Fields::of(query.unwrap_or_default().as_bytes());
+    let last = records.len().div_ceil(SHOWN).max(1);
+    let number = asked.text("page").parse().unwrap_or(1).clamp(1, last);
+    let shown = records.iter().skip((number - 1) * SHOWN).take(SHOWN);
     let notes = member.take(Place::Keys, api.service.now());
     let frame = member.frame(Section::Keys).saying(notes.said);
-    page(&Keys { frame, fresh: notes.secrets, all: records.iter().map(Key::of).collect() })
+    page(&Keys {
+        frame,
+        fresh: notes.secrets,
+        all: shown.map(Key::of).collect(),
+        newer: (number > 1).then(|| address(number - 1)),
+        older: (number < last).then(|| address(number + 1)),
+    })
+}
+
+fn address(page: usize) -> String {
+    if page > 1 { format!("{PAGE}?page={page}") } else { PAGE.to_owned() }
 }
 
 /// An empty form.

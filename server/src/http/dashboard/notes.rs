@@ -32,6 +32,10 @@ pub(super) enum Said {
     Disabled,
     Removed,
     Replayed(usize),
+    /// Nothing, since the webhook is off.
+    IsOff,
+    /// Nothing, since there is no webhook.
+    IsGone,
 }
 
 impl Said {
@@ -59,6 +63,14 @@ impl Said {
             Self::Removed => language.pick(
                 "The webhook is removed. What had not arrived is held for 30 days.",
                 "El webhook está eliminado. Lo que no había llegado se guarda durante 30 días.",
+            ),
+            Self::IsOff => language.pick(
+                "Nothing was sent: the webhook is turned off. Turn it on first.",
+                "No se envió nada: el webhook está desactivado. Actívelo primero.",
+            ),
+            Self::IsGone => language.pick(
+                "Nothing was done: there is no webhook any more. Set one up first.",
+                "No se hizo nada: ya no hay un webhook. Configure uno primero.",
             ),
             Self::Replayed(0) => {
                 language.pick("There was nothing to send again.", "No había nada que reenviar.")

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{
-    extract::{Path, State},
+    extract::{Path, RawQuery, State},
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode, Language, webhook::Secret};
@@ -11,7 +11,7 @@ use ulid::Ulid;
 use super::{
     frame::{Frame, Moment, Section, again, page},
     member::{Fields, Member, Posted},
-    notes::{Once, Place, Said},
+    notes::{Once, Place, Said, What},
 };
 use crate::{
     clock::Millis,
@@ -27,8 +27,10 @@ use crate::{
 
 /// The environment that is shown first.
 pub(super) const FIRST: &str = "/dashboard/webhooks/production";
-/// Events in the log.
+/// Events on a page of the log.
 const SHOWN: usize = 50;
+/// The last page that can be asked for.
+const LAST: usize = 1_000_000;
 
 #[derive(Template)]
 #[template(path = "dashboard/webhook.html")]
@@ -41,6 +43,8 @@ struct Webhook {
     fault: Option<&'static str>,
     fresh: Option<Once>,
     log: Vec<Delivery>,
+    newer: Option<String>,
+    older: Option<String>,
     missed: bool,
 }
 
@@ -86,18 +90,24 @@ struct Draft {
     url: String,
     kinds: Kinds,
     fault: Option<&'static str>,
+    /// Which page of the log.
+    page: usize,
 }
 
 /// A webhook with its deliveries.
 pub(super) async fn show(
     State(api): State<Api>,
     Path(environment): Path<String>,
+    RawQuery(query): RawQuery,
     member: Member,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
+    let asked = Fields::of(query.unwrap_or_default().as_bytes());
+    let number = asked.text("page").parse().unwrap_or(1).clamp(1, LAST);
     let hook = find(&api, member.tenant(environment))?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
-    page(&webhook(&api, &member, Draft { environment, url, kinds, fault: None })?)
+    let draft = Draft { environment, url, kinds, fault: None, page: number };
+    page(&webhook(&api, &member, draft)?)
 }
 
 /// Sets a webhook up, or changes it.
@@ -117,7 +127,7 @@ pub(super) async fn set(
         Ok((_, false)) => member.leave(place, Said::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
-            let draft = Draft { environment, url: request.url, kinds, fault };
+            let draft = Draft { environment, url: request.url, kinds, fault, page: 1 };
             return again(&webhook(&api, &member, draft)?);
         }
         Err(error) => return Err(refused(error)),
@@ -134,35 +144,34 @@ pub(super) async fn act(
     let environment = environment_of(&environment)?;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let endpoints = api.service.endpoints();
-    let said = match action.as_str() {
-        "test" => endpoints.test(tenant, now).await.map(|_| Said::TestSent),
-        "enable" => endpoints.enable(tenant).await.map(|_| Said::Enabled),
-        "remove" => endpoints.remove(tenant).await.map(|_| Said::Removed),
-        "disable" => endpoints.disable(tenant).await.map(|_| Said::Disabled),
+    let done: Result<What, _> = match action.as_str() {
+        "test" => endpoints.test(tenant, now).await.map(|_| Said::TestSent.into()),
+        "enable" => endpoints.enable(tenant).await.map(|_| Said::Enabled.into()),
+        "remove" => endpoints.remove(tenant).await.map(|_| Said::Removed.into()),
+        "disable" => endpoints.disable(tenant).await.map(|_| Said::Disabled.into()),
         "replay" => {
             let what = replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;
-            endpoints.replay(tenant, what, now).await.map(Said::Replayed)
+            endpoints.replay(tenant, what, now).await.map(|count| Said::Replayed(count).into())
         }
-        "rotate" => {
-            let secret = endpoints.rotate_secret(tenant, now).await.map_err(refused)?;
-            member.leave(Place::Webhook(environment), once(&secret), now);
-            return Ok(back(environment));
-        }
+        "rotate" => endpoints.rotate_secret(tenant, now).await.map(|secret| once(&secret).into()),
         _ => return Err(ErrorCode::NotFound.into()),
     };
-    member.leave(Place::Webhook(environment), said.map_err(refused)?, now);
+    let what = done.or_else(outdated).map_err(refused)?;
+    member.leave(Place::Webhook(environment), what, now);
     Ok(back(environment))
 }
 
 fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused> {
-    let Draft { environment, url, kinds, fault } = draft;
+    let Draft { environment, url, kinds, fault, page } = draft;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
     let hook = find(api, tenant)?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
-    let logged = api.service.store().deliveries(tenant, SHOWN)?;
+    let store = api.service.store();
+    let mut logged = store.older_deliveries(tenant, (page - 1) * SHOWN, SHOWN + 1)?;
+    let has_older = logged.len() > SHOWN;
+    logged.truncate(SHOWN);
     let mut notes = member.take(Place::Webhook(environment), now);
-    let was_missed = |event: &Logged| matches!(event.standing, Standing::Failed | Standing::Held);
     Ok(Webhook {
         // Of two the newer one signs.
         fresh: notes.secrets.pop(),
@@ -172,7 +181,9 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
         url,
         kinds: choices(kinds, language),
         fault,
-        missed: is_on && logged.iter().any(was_missed),
+        newer: (page > 1).then(|| address(environment, page - 1)),
+        older: has_older.then(|| address(environment, page + 1)),
+        missed: is_on && store.has_missed(tenant)?,
         log: logged.iter().map(|event| Delivery::of(event, is_on, language)).collect(),
     })
 }
@@ -297,7 +308,15 @@ fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
     Ok(api.service.store().endpoint(tenant)?)
 }
 
-/// A button that was pressed on a page that has grown old.
+/// What is said of a button that was pressed on a page that has grown old.
+fn outdated(error: EndpointError) -> Result<What, EndpointError> {
+    match error {
+        EndpointError::None => Ok(Said::IsGone.into()),
+        EndpointError::Disabled => Ok(Said::IsOff.into()),
+        other => Err(other),
+    }
+}
+
 fn refused(error: EndpointError) -> Refused {
     match error {
         EndpointError::Store(error) => error.into(),
@@ -314,5 +333,10 @@ pub(super) fn environment_of(word: &str) -> Result<Environment, Refused> {
 }
 
 fn back(environment: Environment) -> Response {
-    Redirect::to(&format!("/dashboard/webhooks/{}", environment.code())).into_response()
+    Redirect::to(&address(environment, 1)).into_response()
+}
+
+fn address(environment: Environment, page: usize) -> String {
+    let query = if page > 1 { format!("?page={page}") } else { String::new() };
+    format!("/dashboard/webhooks/{}{query}", environment.code())
 }

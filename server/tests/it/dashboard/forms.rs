@@ -217,14 +217,44 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     let off = act("disable").await;
     assert!(off.contains("Somebody turned it off.") && off.contains(">Held<"), "{off}");
     assert!(!off.contains("/sandbox/test\""), "what is off cannot be tested");
-    assert_eq!(member.post(&format!("{page}/test"), &[]).await.status, 404);
+    assert!(act("test").await.contains("Nothing was sent: the webhook is turned off."));
     let on = act("enable").await;
     assert!(on.contains("Send all failed and held again"));
     assert!(act("replay").await.contains("One event is sent again."));
     assert!(act("replay").await.contains("There was nothing to send again."));
     assert!(act("remove").await.contains("The webhook is removed."));
     assert!(house.service.store().endpoint(tenant).unwrap().is_none());
-    assert_eq!(member.post(&format!("{page}/remove"), &[]).await.status, 404);
+    for action in ["test", "rotate", "enable", "disable", "replay", "remove"] {
+        let html = act(action).await;
+        assert!(html.contains("Nothing was done: there is no webhook any more."), "{action}");
+    }
+    assert_eq!(member.post(&format!("{page}/explode"), &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn every_event_is_on_some_page_and_the_oldest_that_was_held_can_be_sent_again() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    set(&member, "sandbox", HOOK).await;
+    let page = "/dashboard/webhooks/sandbox";
+    house.order(&caller, "SB-NORMAL-0001").await;
+    member.post(&format!("{page}/disable"), &[]).await;
+    member.post(&format!("{page}/enable"), &[]).await;
+    let first = member.page(page).await;
+    assert!(!first.contains("rel=\"next\"") && !first.contains("rel=\"prev\""));
+    for _ in 0..60 {
+        member.post(&format!("{page}/test"), &[]).await;
+    }
+    let first = member.page(page).await;
+    assert!(!first.contains("SB-NORMAL-0001") && !first.contains("rel=\"prev\""));
+    assert!(first.contains("href=\"/dashboard/webhooks/sandbox?page=2\""), "{first}");
+    assert!(first.contains("Send all failed and held again"), "the page does not matter");
+    let second = member.page(&format!("{page}?page=2")).await;
+    assert!(second.contains("SB-NORMAL-0001") && !second.contains("rel=\"next\""));
+    assert!(second.contains("href=\"/dashboard/webhooks/sandbox\" rel=\"prev\""), "{second}");
+    let past = member.page(&format!("{page}?page=99")).await;
+    assert!(past.contains("rel=\"prev\"") && past.contains("No events here."), "{past}");
 }
 
 #[tokio::test]

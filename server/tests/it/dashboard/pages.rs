@@ -246,6 +246,30 @@ async fn a_long_list_has_pages() {
 }
 
 #[tokio::test]
+async fn hundreds_of_keys_have_pages_and_a_new_one_is_shown_on_the_first() {
+    let house = House::new().await;
+    for count in 0..60 {
+        house.pass(1_000);
+        house.key_named("default", Environment::Sandbox, &format!("Shop {count:02}")).await;
+    }
+    let member = house.member("default").await;
+    let first = member.page("/dashboard/keys").await;
+    assert!(first.contains("Shop 59") && first.contains("Shop 10") && !first.contains("Shop 09"));
+    assert!(first.contains("href=\"/dashboard/keys?page=2\" rel=\"next\""), "{first}");
+    let second = member.page("/dashboard/keys?page=2").await;
+    assert!(
+        second.contains("Shop 09") && second.contains("Shop 00") && !second.contains("Shop 10")
+    );
+    assert!(second.contains("href=\"/dashboard/keys\" rel=\"prev\""), "{second}");
+    assert!(!second.contains("rel=\"next\"") && !first.contains("rel=\"prev\""));
+    for odd in ["0", "x", "-1"] {
+        assert!(member.page(&format!("/dashboard/keys?page={odd}")).await.contains("Shop 59"));
+    }
+    let past = member.page("/dashboard/keys?page=9").await;
+    assert!(past.contains("Shop 00") && past.contains("rel=\"prev\""), "the last one there is");
+}
+
+#[tokio::test]
 async fn legacy_calls_are_counted_up_to_this_moment() {
     let (house, member) = furnished().await;
     let caller = house.key_named("default", Environment::Sandbox, "Old shop").await;
