@@ -241,6 +241,10 @@ fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result
 /// Writes a ready file.
 pub(super) fn write_whole(path: &Path, content: &str) -> Result<(), Failure> {
     let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        // Its place would be taken: from a reader who waits at it, or from the whole machine.
+        return Err(failed(io::Error::other("a pipe or a device is there; name a file")));
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = write_draft(&draft, content).and_then(|()| std::fs::rename(&draft, path));

@@ -237,6 +237,20 @@ fn a_ready_file_spares_its_neighbours_and_is_its_owners_only() {
 }
 
 #[test]
+fn a_ready_file_takes_the_place_of_no_pipe_and_no_device() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("ready");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut mock = Command::new(BINARY);
+    let output = mock.args(["mock", "--exec", "true", "--ready-file"]).arg(&pipe).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("name a file"), "{told}");
+    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+}
+
+#[test]
 fn wrong_arguments_say_what_would_be_right() {
     for (arguments, hint) in [
         (["--clock", "frozen=noon"], "2026-01-05T08:00:00Z"),
