@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::extract::Request;
-use chrono::{DateTime, Datelike, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use parcelo::{CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus, rules};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,7 +16,11 @@ use utoipa::{
     },
 };
 
-use crate::{core::Refusal, http::any_json_object};
+use crate::{
+    core::Refusal,
+    http::any_json_object,
+    mock::clock::{later, read_time},
+};
 
 /// How the clock is to be moved: `set` first, `mode` last.
 #[derive(Deserialize, ToSchema)]
@@ -139,9 +143,7 @@ impl ClockMove {
     /// The time to be set.
     pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };
-        let parsed = DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc());
-        let time = parsed.filter(|time| (0..=9_999).contains(&time.year()));
-        time.map(Some).ok_or_else(|| {
+        read_time(text).map(Some).ok_or_else(|| {
             wrong("set is a time such as 2026-01-05T08:00:00Z, in the years 0 to 9999")
         })
     }
@@ -150,11 +152,8 @@ impl ClockMove {
     pub(super) fn by(&self, from: DateTime<Utc>) -> Result<Option<Duration>, Refusal> {
         let Some(given) = &self.advance else { return Ok(None) };
         let by = duration(given)?;
-        let end = TimeDelta::from_std(by).ok().and_then(|by| from.checked_add_signed(by));
-        match end {
-            Some(end) if end.year() <= 9_999 => Ok(Some(by)),
-            _ => Err(wrong("advance leads beyond the year 9999")),
-        }
+        let end = later(from, by);
+        end.map(|_| Some(by)).ok_or_else(|| wrong("advance leads beyond the year 9999"))
     }
 }
 
