@@ -19,7 +19,10 @@ use utoipa::{
 use crate::{
     core::Refusal,
     http::any_json_object,
-    mock::clock::{later, read_time},
+    mock::{
+        clock::{later, read_time},
+        inbox::STATUSES,
+    },
 };
 
 /// How the clock is to be moved: `set` first, `mode` last.
@@ -240,8 +243,6 @@ fn decimal(text: &str) -> Option<f64> {
     format!("{whole}.{broken}").parse().ok()
 }
 
-/// The statuses of answers that end an exchange.
-const STATUSES: (u16, u16) = (200, 999);
 /// What [`iso_seconds`] reads.
 const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
                         (T(?=.)([0-9]+([.,][0-9]+)?H)?([0-9]+([.,][0-9]+)?M)?([0-9]+([.,][0-9]+)?S)?)?$";
