@@ -208,6 +208,19 @@ async fn a_key_has_a_sound_name_and_account() {
     }
 }
 
+#[tokio::test]
+async fn where_all_is_optional_there_need_be_no_body() {
+    let api = frozen().await;
+    for (control, told) in [("keys", "key"), ("webhooks", "url")] {
+        let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
+        assert!(answer.status == 200 && answer.json()[told].is_string(), "{}", answer.text());
+    }
+    for control in ["clock", "faults"] {
+        let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
+        assert_eq!(answer.status, 400, "{control}");
+    }
+}
+
 #[test]
 fn a_suite_that_is_no_command_is_refused() {
     for nothing in ["", "  ", "\n"] {

@@ -143,6 +143,14 @@ fn wrong_at(field: &str, message: &str) -> Refusal {
 }
 
 impl ClockMove {
+    /// What asks for nothing is misspelt, or was left out by mistake.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.advance.is_some() || self.set.is_some() || self.mode.is_some() {
+            return Ok(());
+        }
+        Err(wrong("the clock is moved by advance, set or mode: give one of them"))
+    }
+
     /// The time to be set.
     pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };

@@ -86,6 +86,7 @@ async fn now(State(controlled): Controls) -> Response {
 /// the mode last.
 async fn move_clock(State(controlled): Controls, request: Request) -> Told {
     let asked: ClockMove = read(request, "advance, set and mode").await?;
+    asked.check()?;
     let (server, mut fired) = (&controlled.server, Vec::new());
     let clock = server.clock();
     let to = asked.to()?;
