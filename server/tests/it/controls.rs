@@ -221,6 +221,21 @@ async fn where_all_is_optional_there_need_be_no_body() {
     }
 }
 
+#[tokio::test]
+async fn a_question_that_is_misspelt_is_refused() {
+    let api = frozen().await;
+    for (query, status) in [
+        ("", 200),
+        ("?operation=Health", 200),
+        ("?op=Health", 400),
+        ("?Operation=Health", 400),
+        ("?operation=Health&operation=GetLabel", 400),
+        ("?operation=Health&status=200", 400),
+    ] {
+        assert_eq!(api.get(&format!("/__mock/requests{query}")).await.status, status, "{query}");
+    }
+}
+
 #[test]
 fn a_suite_that_is_no_command_is_refused() {
     for nothing in ["", "  ", "\n"] {

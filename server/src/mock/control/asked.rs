@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use parcelo::{CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus, rules};
 use serde::Deserialize;
 use serde_json::Value;
+use url::form_urlencoded;
 use utoipa::{
     ToSchema,
     openapi::{
@@ -190,6 +191,16 @@ impl WantedInbox {
             return Ok(());
         }
         Err(wrong("reply is a list of statuses of final answers, 200 to 999"))
+    }
+}
+
+/// The operation whose requests are asked for; none for all of them.
+pub(super) fn asked_operation(query: Option<&str>) -> Result<Option<Operation>, Refusal> {
+    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    match (pairs.next(), pairs.next()) {
+        (None, _) => Ok(None),
+        (Some((name, value)), None) if name == "operation" => operation(&value).map(Some),
+        (Some(_), _) => Err(wrong_at("operation", "requests are chosen by ?operation=NAME alone")),
     }
 }
 

@@ -18,8 +18,8 @@ use parcelo::{ErrorCode, TrackingNumber};
 
 use self::{
     asked::{
-        ClockMode, ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation, read,
-        wrong,
+        ClockMode, ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, asked_operation,
+        read, wrong,
     },
     told::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone,
@@ -29,7 +29,7 @@ use self::{
 use super::{Inbox, MockServer, NotPut};
 use crate::{
     clock::Clock,
-    http::{Beside, Refused, answer_ok, parameter, query, written},
+    http::{Beside, Refused, answer_ok, parameter, written},
     ids::Ids,
 };
 
@@ -131,8 +131,8 @@ fn shown_faults(controlled: &Controlled) -> Response {
 /// GET requests, of one operation if `?operation=` names it.
 async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Told {
     let mut requests = controlled.server.requests();
-    if let Some(name) = query(asked.as_deref(), "operation") {
-        requests = requests.of(operation(&name)?);
+    if let Some(operation) = asked_operation(asked.as_deref())? {
+        requests = requests.of(operation);
     }
     Ok(answer_ok(&RequestLog::of(&requests.all())))
 }
