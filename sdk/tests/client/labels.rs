@@ -67,6 +67,16 @@ async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_label_is_saved_under_the_longest_name_that_a_disk_takes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("n".repeat(255));
+    let (client, _) = Script::client([label(14, &[LABEL])]);
+    let number = number();
+    let saved = client.labels().download(&number, LabelFormat::Pdf).save_to(&path).await;
+    assert_eq!((saved.unwrap(), std::fs::read(&path).unwrap()), (14, LABEL.to_vec()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_page_or_json_in_the_place_of_a_label_is_not_saved_as_one() {
     let typed = |kind: &str| label(14, &[LABEL]).with("content-type", kind);
     let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL[..5].into()), Piece::Break]);
