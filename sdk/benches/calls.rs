@@ -3,7 +3,8 @@
 //! own. The connection runs on the measured thread.
 //!
 //! `cargo bench -p parcelo --bench calls [-- CALLS]` prints a table for docs/benchmarks.md. Linux only:
-//! it reads a thread's CPU time from /proc.
+//! it reads a thread's CPU time from /proc. `count WHAT CALLS` makes calls of one kind and prints
+//! nothing: for a program that counts instructions.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -34,12 +35,14 @@ fn main() {
         return serve();
     }
     let calls = arguments.iter().find_map(|text| text.parse().ok()).unwrap_or(2000);
+    let counted = arguments.first().is_some_and(|first| first == "count");
+    let counted = counted.then(|| arguments[1].as_str());
     let server = Server::start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    measure(&runtime, &server.address, calls);
+    measure(&runtime, &server.address, counted, calls);
 }
 
-fn measure(runtime: &Runtime, address: &str, calls: u32) {
+fn measure(runtime: &Runtime, address: &str, counted: Option<&str>, calls: u32) {
     let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
     let url = format!("{address}/api/v1/orders/create");
     let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
@@ -61,6 +64,12 @@ fn measure(runtime: &Runtime, address: &str, calls: u32) {
     let client = builder.rate_limit(RateLimit::off()).build().unwrap();
     let ours = async || client.orders().create(&order).await.unwrap();
 
+    match counted {
+        Some("reqwest") => return runtime.block_on(repeat(calls, &alone)),
+        Some("middleware") => return runtime.block_on(repeat(calls, &middleware)),
+        Some(_) => return runtime.block_on(repeat(calls, &ours)),
+        None => {}
+    }
     // Round by round, so that whatever else the machine does meets all three.
     let mut costs = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
@@ -79,15 +88,17 @@ fn measure(runtime: &Runtime, address: &str, calls: u32) {
 /// The CPU time of a call on this thread, in microseconds.
 fn cost<T>(runtime: &Runtime, calls: u32, call: &impl AsyncFn() -> T) -> f64 {
     runtime.block_on(async {
-        for _ in 0..calls / 10 {
-            std::hint::black_box(call().await);
-        }
+        repeat(calls / 10, call).await;
         let before = cpu_time();
-        for _ in 0..calls {
-            std::hint::black_box(call().await);
-        }
+        repeat(calls, call).await;
         (cpu_time() - before) as f64 / 1000.0 / f64::from(calls)
     })
+}
+
+async fn repeat<T>(calls: u32, call: &impl AsyncFn() -> T) {
+    for _ in 0..calls {
+        std::hint::black_box(call().await);
+    }
 }
 
 /// The nanoseconds that this thread has run.

@@ -1,7 +1,9 @@
 //! Orders a second over HTTP, each answered after its fsync, beside a static axum handler that
-//! answers the same request with the same bytes and does nothing else, in the same run.
+//! answers the same request with the same bytes and does nothing else, in the same run; the same in
+//! memory, repeats and tracking records; and how long a new server takes until its first order.
 //!
-//! `cargo bench -p parcelo-server --bench creates [-- SECONDS]` prints a table for docs/benchmarks.md.
+//! `cargo bench -p parcelo-server --bench creates [-- SECONDS]` prints tables for docs/benchmarks.md.
+//! Linux only: it reads a process's memory from /proc.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -14,6 +16,7 @@
 )]
 
 use std::{
+    io::{BufRead, BufReader},
     net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
@@ -31,7 +34,8 @@ use tokio::{net::TcpStream, task::JoinSet};
 const SERVER: &str = env!("CARGO_BIN_EXE_parcelo-server");
 const PATH: &str = "/api/v1/orders/create";
 const STATIC: &str = "--static";
-const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
+const STARTS: usize = 21;
+const ORDER: &str = r#"{"idempotencyKey":"bench-NAME","trackingNumber":"SB-NAME","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 const ANSWER: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z0000000000000000000A","trackingNumber":"SBEC7K2M9QX4T8WD0","status":"LABEL_GENERATED","labelUrl":"http://127.0.0.1:8081/files/SBEC7K2M9QX4T8WD0.pdf?sig=0000000000000000000000","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
 
 fn main() {
@@ -49,11 +53,48 @@ async fn measure(time: Duration) {
     println!("| what | connections | answers/s | p50 ms | p99 ms | orders per commit |");
     println!("|---|---|---|---|---|---|");
     for connections in [32, 256] {
-        let peer = Peer::start_static(folder.path());
-        load(peer, "a static axum handler", connections, time).await;
-        let peer = Peer::start_server(folder.path(), connections);
-        load(peer, "durable creates, SQLite, synchronous=FULL", connections, time).await;
+        let row = async |peer, what, asks| load(peer, what, asks, connections, time).await;
+        row(Peer::start_static(folder.path()), "a static axum handler", Asks::New).await;
+        let durable = || Peer::start_server(folder.path());
+        row(durable(), "durable creates, SQLite, synchronous=FULL", Asks::New).await;
+        row(Peer::start_mock(folder.path()), "creates in memory, the mock server", Asks::New).await;
+        row(durable(), "repeats of a key", Asks::Again).await;
+        row(durable(), "tracking records", Asks::Tracking).await;
     }
+    println!("\n| a new server with a new database | least ms | median ms | resident MiB |");
+    println!("|---|---|---|---|");
+    let mut starts = Vec::new();
+    for _ in 0..STARTS {
+        starts.push(cold_start(folder.path()).await);
+    }
+    starts.sort_unstable();
+    let [(least, _), (median, memory)] = [starts[0], starts[STARTS / 2]];
+    let [least, median] = [least, median].map(|time| time.as_secs_f64() * 1000.0);
+    let memory = memory as f64 / 1024.0;
+    println!("| to its first labelled 201 | {least:.1} | {median:.1} | {memory:.1} |");
+}
+
+/// How long a new server takes until it has answered an order, and the KiB that it then holds.
+async fn cold_start(folder: &Path) -> (Duration, u64) {
+    let begun = Instant::now();
+    let peer = Peer::start_server(folder);
+    let mut line = Line::to(peer.address).await;
+    line.send(&peer.key, Asks::New, 0, 0).await;
+    let took = begun.elapsed();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", peer.child.id())).unwrap();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    (took, memory.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+/// What every request of a row asks for.
+#[derive(Clone, Copy)]
+enum Asks {
+    /// An order under a key of its own.
+    New,
+    /// An order that is there.
+    Again,
+    /// Where a parcel is.
+    Tracking,
 }
 
 /// A server in a process of its own.
@@ -73,28 +114,40 @@ impl Peer {
         Self { child, address, key: "pk_test_".to_owned(), log: None }
     }
 
-    fn start_server(folder: &Path, run: usize) -> Self {
-        let database = format!("sqlite:{}", folder.join(format!("{run}.db")).display());
-        let ready = folder.join(format!("{run}.json"));
-        let log = folder.join(format!("{run}.log"));
+    /// A server with a new database; its first start makes the key.
+    fn start_server(folder: &Path) -> Self {
+        let file = |kind: &str| folder.join(kind);
+        let database = tempfile::Builder::new().suffix(".db").tempfile_in(folder).unwrap();
+        let (_, database) = database.keep().unwrap();
+        std::fs::remove_file(&database).unwrap();
+        let (ready, log) = (file("ready.json"), file("log.json"));
         let mut command = Command::new(SERVER);
-        command.args(["serve", "--database", &database, "--sandbox-rate-limit", "100000000"]);
+        command.arg("serve").arg("--database").arg(format!("sqlite:{}", database.display()));
+        command.args(["--sandbox-rate-limit", "100000000"]);
         for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
             command.args([listener, "127.0.0.1:0"]);
         }
-        command
-            .arg("--ready-file")
-            .arg(&ready)
-            .env("PARCELO_LOG", "warn,parcelo_server::process=info");
-        command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
-        let child = command.spawn().unwrap();
+        command.arg("--ready-file").arg(&ready);
+        command.env("PARCELO_LOG", "warn,parcelo_server::process=info");
+        command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log).unwrap());
+        let mut child = command.spawn().unwrap();
         let addresses: serde_json::Value = serde_json::from_str(&wait_for(&ready)).unwrap();
-        let address = addresses["sandbox"].as_str().unwrap().trim_start_matches("http://");
-        let mut keys = Command::new(SERVER);
-        keys.args(["keys", "create", "--database", &database, "--environment", "sandbox"]);
-        let key = keys.args(["--name", "bench", "--countries", "*"]).output().unwrap().stdout;
-        let key = String::from_utf8(key).unwrap().trim().to_owned();
-        Self { child, address: address.parse().unwrap(), key, log: Some(log) }
+        let said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let key = said.map_while(Result::ok).find_map(|line| {
+            let start = line.find("pk_test_")?;
+            Some(line[start..].split(|c: char| !c.is_alphanumeric() && c != '_').next()?.to_owned())
+        });
+        Self { child, address: address(&addresses["sandbox"]), key: key.unwrap(), log: Some(log) }
+    }
+
+    fn start_mock(folder: &Path) -> Self {
+        let ready = folder.join("mock.json");
+        let mut command = Command::new(SERVER);
+        command.args(["mock", "--no-rate-limit", "--ready-file"]).arg(&ready);
+        let child = command.stdout(Stdio::null()).spawn().unwrap();
+        let said: serde_json::Value = serde_json::from_str(&wait_for(&ready)).unwrap();
+        let key = said["apiKey"].as_str().unwrap().to_owned();
+        Self { child, address: address(&said["sandbox"]), key, log: None }
     }
 
     /// Stops the server in order; its last words say how many orders went into how many commits.
@@ -118,6 +171,10 @@ impl Drop for Peer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn address(url: &serde_json::Value) -> SocketAddr {
+    url.as_str().unwrap().trim_start_matches("http://").parse().unwrap()
 }
 
 fn wait_for(file: &Path) -> String {
@@ -145,39 +202,69 @@ async fn serve_static(ready: &Path) {
     listener.finish().await;
 }
 
-async fn load(mut peer: Peer, what: &str, connections: usize, time: Duration) {
+async fn load(mut peer: Peer, what: &str, asks: Asks, connections: usize, time: Duration) {
     let key: Arc<str> = peer.key.as_str().into();
     let until = Instant::now() + time;
     let mut tasks = JoinSet::new();
     for connection in 0..connections {
-        tasks.spawn(client(peer.address, Arc::clone(&key), connection, until));
+        tasks.spawn(client(peer.address, Arc::clone(&key), asks, connection, until));
     }
     let mut micros: Vec<u64> = tasks.join_all().await.into_iter().flatten().collect();
     micros.sort_unstable();
     let at = |share: f64| micros[(micros.len() as f64 * share) as usize] as f64 / 1000.0;
     let rate = micros.len() as f64 / time.as_secs_f64();
     let (p50, p99, grouped) = (at(0.5), at(0.99), peer.orders_per_commit());
+    let grouped = if matches!(asks, Asks::New) { &grouped } else { "-" };
     println!("| {what} | {connections} | {rate:.0} | {p50:.2} | {p99:.2} | {grouped} |");
 }
 
-/// One connection that sends order after order, each with a key of its own; how long each took.
-async fn client(address: SocketAddr, key: Arc<str>, connection: usize, until: Instant) -> Vec<u64> {
-    let stream = TcpStream::connect(address).await.unwrap();
-    stream.set_nodelay(true).unwrap();
-    let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(driver);
+/// One connection that sends request after request; how long each took.
+async fn client(
+    address: SocketAddr,
+    key: Arc<str>,
+    asks: Asks,
+    connection: usize,
+    until: Instant,
+) -> Vec<u64> {
+    let mut line = Line::to(address).await;
+    if !matches!(asks, Asks::New) {
+        line.send(&key, Asks::New, connection, 0).await;
+    }
     let mut micros = Vec::new();
     while Instant::now() < until {
-        let order = ORDER.replace("KEY", &format!("bench-{connection}-{}", micros.len()));
-        let request =
-            Request::post(PATH).header("host", "bench").header("content-type", "application/json");
-        let request =
-            request.header("x-api-key", &*key).body(Full::new(Bytes::from(order))).unwrap();
         let begun = Instant::now();
-        let answer = sender.send_request(request).await.unwrap();
-        assert_eq!(answer.status(), 201);
-        answer.into_body().collect().await.unwrap();
+        line.send(&key, asks, connection, micros.len()).await;
         micros.push(u64::try_from(begun.elapsed().as_micros()).unwrap());
     }
     micros
+}
+
+/// A connection.
+struct Line(http1::SendRequest<Full<Bytes>>);
+
+impl Line {
+    async fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(driver);
+        Self(sender)
+    }
+
+    async fn send(&mut self, key: &str, asks: Asks, connection: usize, count: usize) {
+        let count = if matches!(asks, Asks::New) { count } else { 0 };
+        let name = format!("{connection:04}-{count:08}");
+        let (request, body, status) = match asks {
+            Asks::Tracking => {
+                (Request::get(format!("/api/v1/tracking/SB-{name}")), String::new(), 200)
+            }
+            Asks::New => (Request::post(PATH), ORDER.replace("NAME", &name), 201),
+            Asks::Again => (Request::post(PATH), ORDER.replace("NAME", &name), 200),
+        };
+        let request = request.header("host", "bench").header("content-type", "application/json");
+        let request = request.header("x-api-key", key).body(Full::new(Bytes::from(body))).unwrap();
+        let answer = self.0.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), status);
+        answer.into_body().collect().await.unwrap();
+    }
 }

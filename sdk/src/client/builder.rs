@@ -180,7 +180,7 @@ impl ClientBuilder {
         }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(Http::new(self.settings.timeouts)?),
+            None => Arc::new(Http::new(base_url.clone(), self.settings.timeouts)?),
         };
         let environment = self.key.environment();
         let shared = Shared {
@@ -275,11 +275,12 @@ fn headers(key: &ApiKey, language: Language) -> Result<HeaderMap, Error> {
         .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
     secret.set_sensitive(true);
     let agent = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
-    Ok(HeaderMap::from_iter([
-        (http::HeaderName::from_static(header::API_KEY), secret),
-        (ACCEPT_LANGUAGE, HeaderValue::from_static(language.code())),
-        (USER_AGENT, HeaderValue::from_static(agent)),
-    ]))
+    // With room for those that each request and HTTP itself add.
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(header::API_KEY, secret);
+    headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
+    headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+    Ok(headers)
 }
 
 #[cfg(test)]

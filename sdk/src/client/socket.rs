@@ -5,31 +5,46 @@ use std::{error::Error as StdError, io};
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use http::{Uri, uri::Authority};
 use http_body_util::BodyDataStream;
+use url::Url;
 
 use super::{BodyStream, Error, Phase, Timeouts, Transport, TransportError};
 
 #[derive(Debug)]
-pub(super) struct Http(reqwest::Client);
+pub(super) struct Http {
+    client: reqwest::Client,
+    base: Url,
+}
 
 impl Http {
-    pub(super) fn new(timeouts: Timeouts) -> Result<Self, Error> {
+    pub(super) fn new(base: Url, timeouts: Timeouts) -> Result<Self, Error> {
         reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .connect_timeout(timeouts.connect)
             .build()
-            .map(Self)
+            .map(|client| Self { client, base })
             .map_err(|fault| Error::config(NO_CLIENT).because(fault))
+    }
+
+    fn request(&self, request: http::Request<Bytes>) -> Result<reqwest::Request, TransportError> {
+        let (head, body) = request.into_parts();
+        let url = under(&self.base, &head.uri)
+            .map_err(|fault| TransportError::new(Phase::NotSent, fault))?;
+        let mut request = reqwest::Request::new(head.method, url);
+        *request.headers_mut() = head.headers;
+        *request.body_mut() = Some(body.into());
+        Ok(request)
     }
 
     async fn exchange(
         &self,
         request: http::Request<Bytes>,
     ) -> Result<http::Response<BodyStream>, TransportError> {
-        let request =
-            reqwest::Request::try_from(request).map_err(|fault| failed(Phase::NotSent, fault))?;
-        let answer = self.0.execute(request).await.map_err(|fault| failed(phase(&fault), fault))?;
+        let request = self.request(request)?;
+        let answer =
+            self.client.execute(request).await.map_err(|fault| failed(phase(&fault), fault))?;
         let answer: http::Response<reqwest::Body> = answer.into();
         Ok(answer.map(|body| {
             BodyDataStream::new(body).map_err(|fault| failed(Phase::MaybeSent, fault)).boxed()
@@ -44,6 +59,18 @@ impl Transport for Http {
     ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
         self.exchange(request).boxed()
     }
+}
+
+/// An address as a URL. Reading the host is most of the work, and the base's was read before.
+fn under(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
+    let authority = address.authority().map(Authority::as_str);
+    if address.scheme_str() != Some(base.scheme()) || authority != Some(base.authority()) {
+        return Url::parse(&address.to_string());
+    }
+    let mut url = base.clone();
+    url.set_path(address.path());
+    url.set_query(address.query());
+    Ok(url)
 }
 
 const NO_CLIENT: (&str, &str) =
@@ -85,4 +112,28 @@ fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
     cause
         .downcast_ref::<hyper::Error>()
         .is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_the_same_url_however_it_is_read() {
+        let addresses = [
+            "http://h:81/a/b/api/v1/tracking/SB-1?lang=es&x=%20+",
+            "http://h:81/",
+            "http://h:81/a%2Fb/%C3%B1?",
+            "http://h:81/a/./b",
+            "http://h:81/api?a='b",
+            "https://h:81/other",
+            "http://h/other",
+            "http://other:81/a?b",
+        ];
+        let base = Url::parse("http://h:81/a/b").unwrap();
+        for address in addresses {
+            let uri = Uri::try_from(address).unwrap();
+            assert_eq!(under(&base, &uri), Url::parse(address), "{address}");
+        }
+    }
 }

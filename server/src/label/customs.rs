@@ -104,9 +104,9 @@ fn total(order: &OrderRequest) -> String {
     format!("{count}   {weight}   {declared}")
 }
 
-/// The weight in kilograms.
+/// The weight in kilograms; no parcel weighs less than a gram.
 pub(super) fn weight(order: &OrderRequest) -> String {
-    let kilograms = order.parcel_details.kilograms();
+    let kilograms = order.parcel_details.kilograms().map(|kg| kg.max(Decimal::new(1, 3)));
     kilograms.map_or(caption::NOTHING.to_owned(), |kg| format!("{} kg", kg.normalize()))
 }
 

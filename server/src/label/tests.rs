@@ -397,6 +397,18 @@ fn four_items_or_three_and_how_many_more() {
 }
 
 #[test]
+fn a_weight_is_in_kilograms_and_never_nothing() {
+    for (kilograms, shown) in
+        [("1.250", "1.25 kg"), ("0.4", "0.4 kg"), ("0.001", "0.001 kg"), ("0.0004", "0.001 kg")]
+    {
+        let mut order = sample::order();
+        order.parcel_details.weight_kg = Some(kilograms.parse().unwrap());
+        let marks = marks_of(&order);
+        assert!(texts(&marks).iter().any(|text| text.line == shown), "{shown}");
+    }
+}
+
+#[test]
 fn a_long_address_is_whole() {
     let order = sample::full_order();
     let street = &order.receiver.address.line1;
