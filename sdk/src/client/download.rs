@@ -8,16 +8,19 @@ use std::{
 
 use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, stream, stream::BoxStream};
+use http::header::CONTENT_TYPE;
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    Client, Error, ErrorKind, Failure,
+    Client, Error, ErrorKind, Failure, StopReason,
     body::Reader,
     call::Call,
-    course::Course,
+    course::{Answer, Course},
     error::Texts,
+    failure::Trace,
     file::{self, Draft},
+    reply,
 };
 use crate::{LabelFormat, Operation, TrackingNumber};
 
@@ -62,8 +65,8 @@ impl<'a> LabelDownload<'a> {
     /// # }
     /// ```
     pub async fn bytes(self) -> Result<Bytes, Error> {
-        let (answer, _) = self.client.answer(&self.call(), Reader::whole).await?;
-        Ok(answer.body)
+        let (answer, course) = self.client.answer(&self.call(), Reader::whole).await?;
+        label_in(answer, &course.trace)
     }
 
     /// Writes the file and tells its length in bytes.
@@ -159,7 +162,7 @@ impl<'a> LabelDownload<'a> {
     pub async fn stream(self) -> Result<LabelStream, Error> {
         let read = |reader| std::future::ready(Ok(reader));
         let (answer, course) = self.client.answer(&self.call(), read).await?;
-        Ok(LabelStream::new(answer.body, course))
+        Ok(LabelStream::new(label_in(answer, &course.trace)?, course))
     }
 
     fn call(&self) -> Call<'_> {
@@ -257,7 +260,7 @@ impl Delivery {
             self.course.extend();
             self.course.recover(failure).await?;
             let answer = self.course.answer(|reader| std::future::ready(Ok(reader))).await?;
-            self.reader = answer.body;
+            self.reader = label_in(answer, &self.course.trace)?;
             match self.pass_over().await {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(self.changed()),
@@ -287,6 +290,29 @@ impl Delivery {
         Error::new(ErrorKind::Conflict, CHANGED)
             .with(|inner| inner.attempts = self.course.trace.attempts)
     }
+}
+
+/// What calls itself a page or JSON is no label, but the word of somebody between: a proxy that asks for
+/// a login, say.
+const NO_LABELS: [&str; 2] = ["text/html", "application/json"];
+
+/// The file in an answer.
+fn label_in<T>(answer: Answer<T>, trace: &Trace) -> Result<T, Error> {
+    const NO_LABEL: Texts = (
+        "The answer is no label: look at what answers at the address.",
+        "La respuesta no es una etiqueta: revise qué responde en esa dirección.",
+    );
+    let given = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if !NO_LABELS.iter().any(|other| kind.eq_ignore_ascii_case(other)) {
+        return Ok(answer.body);
+    }
+    Err(Error::new(ErrorKind::Decode, NO_LABEL).with(|inner| {
+        inner.status = Some(answer.status.as_u16());
+        inner.request_id = reply::request_id(&answer.headers);
+        inner.attempts = trace.attempts;
+        inner.stop_reason = Some(StopReason::Permanent);
+    }))
 }
 
 const BAD_NAME: Texts = ("The path names no file.", "La ruta no nombra un archivo.");

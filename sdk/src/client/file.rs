@@ -1,7 +1,6 @@
 //! A file on disk: whole or not there, and under a harmless name.
 
 use std::{
-    ffi::OsString,
     fs, io,
     io::Write,
     path::{Path, PathBuf},
@@ -15,13 +14,15 @@ pub(super) struct Draft {
     name: Option<PathBuf>,
 }
 
+/// How many characters of a file's name its draft has.
+const BEGINNING: usize = 50;
+
 impl Draft {
     /// A name beside `path` that nobody else uses.
     pub(super) fn name(path: &Path, random: u64) -> Option<PathBuf> {
-        let mut name = OsString::from(".");
-        name.push(path.file_name()?);
-        name.push(format!(".{random:016x}.part"));
-        Some(path.with_file_name(name))
+        // The beginning alone: what is put behind it must not make the name too long for the disk.
+        let begins: String = path.file_name()?.to_string_lossy().chars().take(BEGINNING).collect();
+        Some(path.with_file_name(format!(".{begins}.{random:016x}.part")))
     }
 
     pub(super) fn create(name: PathBuf) -> io::Result<Self> {

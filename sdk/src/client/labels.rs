@@ -21,8 +21,9 @@ impl Client {
 impl<'a> Labels<'a> {
     /// A label file of 4 × 6 inches, at most 16 MiB; say where it shall go.
     ///
-    /// Errors: `NotFound` (no parcel, or no label yet), `Conflict` (the parcel was voided), and
-    /// those of every call.
+    /// Errors: `NotFound` (no parcel, or no label yet), `Conflict` (the parcel was voided), `Decode`
+    /// (the answer is a page or JSON, such as that of a proxy that asks for a login), and those of
+    /// every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

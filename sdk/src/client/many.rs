@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    iter::Fuse,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -52,7 +53,7 @@ impl<T> fmt::Debug for Items<'_, T> {
 #[must_use = "nothing is created until it is polled"]
 pub struct CreateMany<I> {
     client: Client,
-    orders: I,
+    orders: Fuse<I>,
     concurrency: usize,
     next: usize,
     on_the_way: FuturesUnordered<BoxFuture<'static, Created>>,
@@ -62,12 +63,15 @@ type Created = (usize, Result<Reply<CreatedOrder>, Error>);
 
 const CONCURRENCY: usize = 8;
 
-impl<I> CreateMany<I> {
+impl<I: Iterator> CreateMany<I> {
     pub(super) fn new(client: &Client, orders: I) -> Self {
+        let (client, orders) = (client.clone(), orders.fuse());
         let on_the_way = FuturesUnordered::new();
-        Self { client: client.clone(), orders, concurrency: CONCURRENCY, next: 0, on_the_way }
+        Self { client, orders, concurrency: CONCURRENCY, next: 0, on_the_way }
     }
+}
 
+impl<I> CreateMany<I> {
     /// How many orders are on their way at once; 8 unless said otherwise, and 0 counts as 1.
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency: concurrency.max(1), ..self }

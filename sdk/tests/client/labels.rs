@@ -67,6 +67,44 @@ async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_label_is_saved_under_the_longest_name_that_a_disk_takes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("n".repeat(255));
+    let (client, _) = Script::client([label(14, &[LABEL])]);
+    let number = number();
+    let saved = client.labels().download(&number, LabelFormat::Pdf).save_to(&path).await;
+    assert_eq!((saved.unwrap(), std::fs::read(&path).unwrap()), (14, LABEL.to_vec()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_or_json_in_the_place_of_a_label_is_not_saved_as_one() {
+    let typed = |kind: &str| label(14, &[LABEL]).with("content-type", kind);
+    let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL[..5].into()), Piece::Break]);
+    let table = [
+        (vec![typed("application/pdf")], None),
+        (vec![typed("text/plain; charset=utf-8")], None),
+        (vec![typed("application/octet-stream")], None),
+        (vec![typed("text/html")], Some(1)),
+        (vec![typed("Text/HTML; charset=utf-8")], Some(1)),
+        (vec![typed("application/json")], Some(1)),
+        (vec![broken, typed("text/html")], Some(2)),
+    ];
+    for (steps, attempts) in table {
+        let directory = tempfile::tempdir().unwrap();
+        let (client, number) = (Script::client(steps.clone()).0, number());
+        let download = client.labels().download(&number, LabelFormat::Pdf);
+        let saved = download.save_in(&directory).await;
+        let failed = saved.map_err(|error| (error.kind(), error.attempts())).err();
+        assert_eq!(failed, attempts.map(|count| (ErrorKind::Decode, count)), "{steps:?}");
+        assert_eq!(names(directory.path()).len(), usize::from(attempts.is_none()), "{steps:?}");
+    }
+    let (client, _) = Script::client([typed("text/html")]);
+    let number = number();
+    let download = client.labels().download(&number, LabelFormat::Pdf);
+    assert_eq!(download.bytes().await.unwrap_err().kind(), ErrorKind::Decode);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_label_goes_to_disk_as_it_comes_and_a_download_that_is_dropped_leaves_nothing() {
     let slow = Piece::After(Duration::from_secs(9), Bytes::from_static(&LABEL[5..]));
     let pieces = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), slow];

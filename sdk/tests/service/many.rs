@@ -50,6 +50,24 @@ async fn every_order_has_its_place_and_its_result_and_the_others_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_iterator_that_has_ended_is_not_asked_again() {
+    let (client, script) = Script::client([answer(201, CREATED)]);
+    let mut round = orders(4).into_iter();
+    // As a queue that is empty for a moment: it ends after two, and would go on.
+    let mut asked = 0;
+    let restless = std::iter::from_fn(move || {
+        asked += 1;
+        if asked == 3 { None } else { round.next() }
+    });
+    let mut creations = client.orders().create_many(restless).concurrency(4);
+    while let Some((_, created)) = creations.next().await {
+        created.unwrap();
+    }
+    assert!(creations.next().await.is_none());
+    assert_eq!(script.sent().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_orders_are_taken_than_are_on_their_way() {
     for (concurrency, most) in [(0, 1), (1, 1), (5, 5)] {
         let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];

@@ -8,7 +8,7 @@ use axum::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parcelo::{ErrorCode, FaultCode, FieldFault, Language, rules};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use crate::core::Refusal;
@@ -26,10 +26,14 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-/// The same, whatever the request calls it: for whoever calls by hand.
+/// The same, whatever the request calls it, and an empty one if there is no body: for whoever calls
+/// by hand.
 pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = read(&parts.headers, body).await?;
+    if bytes.is_empty() {
+        return Ok(json!({}));
+    }
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 

@@ -41,7 +41,7 @@ use url::Url;
 
 use crate::service::Service;
 pub(crate) use answer::{Refused, ok as answer_ok, written};
-pub(crate) use body::{any_json_object, ignore, parameter, query};
+pub(crate) use body::{any_json_object, ignore, parameter};
 pub(crate) use document::Beside;
 pub use gate::Peer;
 pub(crate) use listen::Line;

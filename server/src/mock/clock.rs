@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, TimeDelta, Utc};
 
 use super::{MockServer, pace::MovableClock};
 use crate::{
@@ -65,12 +65,27 @@ impl Clock {
     }
 }
 
+/// The time in a text, RFC 3339, if a clock can show it: in the years 0 to 9999, for which there is a
+/// way to write them.
+pub(crate) fn read_time(text: &str) -> Option<DateTime<Utc>> {
+    let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+    (0..=LAST_YEAR).contains(&time.year()).then_some(time)
+}
+
+/// The time so long after another, if a clock can show it.
+pub(super) fn later(than: DateTime<Utc>, by: Duration) -> Option<DateTime<Utc>> {
+    let later = than.checked_add_signed(TimeDelta::from_std(by).ok()?)?;
+    (later.year() <= LAST_YEAR).then_some(later)
+}
+
+const LAST_YEAR: i32 = 9_999;
+
 fn moment(time: &str) -> Millis {
     #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
-    let Ok(time) = DateTime::parse_from_rfc3339(time) else {
-        panic!("{time:?} is no RFC 3339 time such as 2026-01-05T08:00:00Z");
+    let Some(read) = read_time(time) else {
+        panic!("{time:?} is no RFC 3339 time such as 2026-01-05T08:00:00Z, in the years 0 to 9999");
     };
-    time.to_utc().into()
+    read.into()
 }
 
 /// Moves a server's clock. Each method returns when all that fell due is finished, webhooks
@@ -106,10 +121,15 @@ impl<'a> ClockControl<'a> {
 
     /// Moves the clock ahead, stopping at everything that falls due on the way. What the sandbox has
     /// kept for 30 days is deleted at the end.
+    ///
+    /// # Panics
+    ///
+    /// When that leads beyond the year 9999.
     pub async fn advance(&self, by: Duration) -> Vec<Fired> {
         let _turn = self.clock().turn().await;
-        let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-        self.run_to(self.clock().now().plus(millis)).await
+        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
+        let target = later(self.now(), by).expect("a clock does not go beyond the year 9999");
+        self.run_to(target.into()).await
     }
 
     /// Sets the clock to a time, given as RFC 3339. Ahead, it stops at everything that falls due on

@@ -10,7 +10,7 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    http::{Request, Response, StatusCode, header},
+    http::{HeaderName, HeaderValue, Request, Response, StatusCode, header},
 };
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
@@ -41,30 +41,45 @@ const MOST: usize = 10_000;
 /// The most bytes of a delivery that are read: 256 KiB, and no webhook is as long.
 const LONGEST: usize = 256 * 1024;
 
-/// What the inbox answers to one delivery; a number is a status.
+/// The statuses of answers that end an exchange.
+pub(super) const STATUSES: (u16, u16) = (200, 999);
+
+/// What the inbox answers to one delivery; a number is a status, as in [`Reply::status`].
 #[derive(Debug, Clone)]
 pub struct Reply {
     status: u16,
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     body: Vec<u8>,
     answers: bool,
 }
 
 impl Reply {
     /// An answer with a status.
+    ///
+    /// # Panics
+    ///
+    /// When it is none of a final answer: 200 to 999.
     pub const fn status(status: u16) -> Self {
+        let (least, most) = STATUSES;
+        assert!(least <= status && status <= most, "the status of a final answer is 200 to 999");
         Self { status, headers: Vec::new(), body: Vec::new(), answers: true }
     }
 
     /// No answer at all: the connection stays open until the sender has enough.
     pub fn hang() -> Self {
-        Self { answers: false, ..Self::status(0) }
+        Self { status: 0, headers: Vec::new(), body: Vec::new(), answers: false }
     }
 
     /// With a header.
+    ///
+    /// # Panics
+    ///
+    /// When name or value cannot stand in one.
     #[must_use]
-    pub fn header(mut self, name: &'static str, value: &str) -> Self {
-        self.headers.push((name, value.to_owned()));
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
+        self.headers.push(header.expect("a header's name and value"));
         self
     }
 
@@ -119,6 +134,10 @@ impl<'a> InboxBuilder<'a> {
     }
 
     /// The answers to the first deliveries, in order; every later one is answered 200.
+    ///
+    /// # Panics
+    ///
+    /// When a number is no status of a final answer: 200 to 999.
     pub fn reply<R: Into<Reply>>(mut self, replies: impl IntoIterator<Item = R>) -> Self {
         self.replies = replies.into_iter().map(Into::into).collect();
         self
@@ -275,9 +294,8 @@ impl Desk {
         }
         let mut response = Response::builder().status(status).header(header::CONNECTION, "close");
         for (name, value) in &reply.headers {
-            response = response.header(*name, value);
+            response = response.header(name, value);
         }
-        // A reply that is none, such as a status of 7, is a test's own fault and is seen as one.
         response.body(Body::from(reply.body)).unwrap_or_default()
     }
 }

@@ -18,6 +18,7 @@ use crate::{
 pub struct KeyBuilder<'a> {
     server: &'a MockServer,
     request: NewKeyRequest,
+    revoked: bool,
 }
 
 impl<'a> KeyBuilder<'a> {
@@ -30,7 +31,7 @@ impl<'a> KeyBuilder<'a> {
             ip_list: Vec::new(),
             rate_limit: None,
         };
-        Self { server, request }
+        Self { server, request, revoked: false }
     }
 
     /// The key's name.
@@ -75,6 +76,12 @@ impl<'a> KeyBuilder<'a> {
         self
     }
 
+    /// Revoked as soon as it is made: every request with it is refused.
+    pub fn revoked(mut self) -> Self {
+        self.revoked = true;
+        self
+    }
+
     /// Makes the key.
     ///
     /// # Panics
@@ -86,11 +93,16 @@ impl<'a> KeyBuilder<'a> {
 
     /// Makes the key, with its record.
     pub(super) fn make(self) -> (ApiKey, KeyRecord) {
-        let Self { server, request } = self;
+        let Self { server, request, revoked } = self;
         let issuer = server.issuer();
         let made = issuer.issue(request, server.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        at_once(made).expect("a key")
+        let (key, record) = at_once(made).expect("a key");
+        if revoked {
+            #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+            at_once(server.service.revoke_key(&record.id)).expect("the store is there");
+        }
+        (key, record)
     }
 }
 

@@ -57,7 +57,8 @@ pub struct Body {
 impl Body {
     /// Remembers a body's length, and of JSON that is not too long the bytes.
     pub(super) fn of(bytes: &Bytes) -> Self {
-        let is_kept = bytes.first() == Some(&b'{') && bytes.len() <= LONGEST_BODY;
+        let is_json = bytes.trim_ascii_start().first() == Some(&b'{');
+        let is_kept = is_json && bytes.len() <= LONGEST_BODY;
         Self { len: bytes.len(), kept: if is_kept { bytes.clone() } else { Bytes::new() } }
     }
 

@@ -38,6 +38,7 @@ use axum::Router;
 use parcelo::Environment;
 
 pub use builder::Builder;
+pub(crate) use clock::read_time;
 pub use clock::{Clock, ClockControl};
 pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};

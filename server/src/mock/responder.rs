@@ -96,7 +96,7 @@ fn delay(hit: &Hit, body: &Bytes) -> Duration {
         }
         Some(Spoilt::Truncated | Spoilt::Malformed) | None => Duration::ZERO,
     };
-    hit.before + hit.after + body
+    hit.before.saturating_add(hit.after).saturating_add(body)
 }
 
 /// Carries out a request on this thread, for wiremock waits for nobody. A store in memory answers
@@ -118,5 +118,16 @@ struct Awake(Thread);
 impl Wake for Awake {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_that_never_ends_is_one_all_the_same() {
+        let hit = Hit { before: Duration::MAX, after: Duration::MAX, ..Hit::default() };
+        assert_eq!(delay(&hit, &Bytes::new()), Duration::MAX);
     }
 }

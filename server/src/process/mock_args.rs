@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args as ClapArgs;
 
-use crate::mock::Clock;
+use crate::mock::{Clock, read_time};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Mock {
@@ -37,7 +37,7 @@ pub(super) struct Mock {
 
 fn clock(text: &str) -> Result<Clock, String> {
     let (kind, time) = text.split_once('=').unwrap_or((text, ""));
-    let is_time = chrono::DateTime::parse_from_rfc3339(time).is_ok();
+    let is_time = read_time(time).is_some();
     match kind {
         "system" if time.is_empty() => Ok(Clock::system()),
         "frozen" if is_time => Ok(Clock::frozen(time)),

@@ -34,6 +34,9 @@ async fn without_a_valid_key_the_answer_is_401() {
         let answer = Api::new(server.url()).key(wrong).get(HEALTH).await;
         assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()), "{wrong}");
     }
+    let revoked = server.key().revoked().issue();
+    let answer = Api::with_key(server.url(), &revoked).get(HEALTH).await;
+    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
     let elsewhere = MockServer::builder().seed(7).start().await;
     let answer = Api::with_key(elsewhere.url(), &key).get(HEALTH).await;
     assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));

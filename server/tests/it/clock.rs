@@ -1,12 +1,15 @@
 //! The mock server's clock: frozen, ticking or the machine's, moved and changed while it runs.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
 use chrono::{DateTime, Utc};
 use parcelo::ParcelStatus;
 use parcelo_server::mock::{Clock, Fired, MockServer};
 
-use crate::api::{Api, numbered, order};
+use crate::{
+    api::{Api, numbered, order},
+    running::BINARY,
+};
 
 const START: &str = "2026-01-05T08:00:00Z";
 const JOURNEY: [(i64, &str); 4] =
@@ -116,4 +119,23 @@ async fn a_clock_of_the_machine_can_be_moved_and_stopped() {
 #[should_panic(expected = "is no RFC 3339 time")]
 async fn a_time_that_is_none_is_the_tests_own_fault() {
     MockServer::start().await.clock().set("tomorrow").await;
+}
+
+#[tokio::test]
+async fn a_clock_stays_where_times_have_four_digits() {
+    let beyond = Duration::from_secs(8_000 * 366 * 86_400);
+    for by in [beyond, Duration::MAX] {
+        let advance = tokio::spawn(async move {
+            MockServer::start().await.clock().advance(by).await;
+        });
+        let panic = advance.await.unwrap_err().into_panic();
+        let said = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(said.contains("beyond the year 9999"), "{by:?}: {said:?}");
+    }
+    for time in ["0000-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"] {
+        assert!(std::panic::catch_unwind(|| Clock::frozen(time)).is_err(), "{time}");
+        let clock = format!("ticking={time}");
+        let output = Command::new(BINARY).args(["mock", "--clock", &clock]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{time}");
+    }
 }

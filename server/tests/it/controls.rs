@@ -208,6 +208,34 @@ async fn a_key_has_a_sound_name_and_account() {
     }
 }
 
+#[tokio::test]
+async fn where_all_is_optional_there_need_be_no_body() {
+    let api = frozen().await;
+    for (control, told) in [("keys", "key"), ("webhooks", "url")] {
+        let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
+        assert!(answer.status == 200 && answer.json()[told].is_string(), "{}", answer.text());
+    }
+    for control in ["clock", "faults"] {
+        let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
+        assert_eq!(answer.status, 400, "{control}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_is_misspelt_is_refused() {
+    let api = frozen().await;
+    for (query, status) in [
+        ("", 200),
+        ("?operation=Health", 200),
+        ("?op=Health", 400),
+        ("?Operation=Health", 400),
+        ("?operation=Health&operation=GetLabel", 400),
+        ("?operation=Health&status=200", 400),
+    ] {
+        assert_eq!(api.get(&format!("/__mock/requests{query}")).await.status, status, "{query}");
+    }
+}
+
 #[test]
 fn a_suite_that_is_no_command_is_refused() {
     for nothing in ["", "  ", "\n"] {

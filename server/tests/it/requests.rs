@@ -40,6 +40,19 @@ async fn a_record_tells_what_was_asked_and_what_was_answered() {
 }
 
 #[tokio::test]
+async fn a_record_reads_json_however_it_is_laid_out() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let sent = numbered("order-0001", "SB-SUCCESS-0001");
+    let laid_out = format!("\n\t {}\r\n", serde_json::to_string_pretty(&sent).unwrap());
+    let request = create_request(&api).body(laid_out);
+    assert_eq!(try_send(request).await.unwrap().status, 201);
+    let record = server.requests().all().remove(0);
+    assert_eq!(record.idempotency_key.as_deref(), Some("order-0001"));
+    assert_eq!(record.request.json(), Some(sent));
+}
+
+#[tokio::test]
 async fn requests_are_chosen_by_operation_and_key() {
     let server = MockServer::start().await;
     let [one, two] = [(); 2].map(|()| server.key().issue());

@@ -258,6 +258,25 @@ fn statuses(inbox: &Inbox) -> Vec<u16> {
     inbox.deliveries().iter().map(|delivery| delivery.status).collect()
 }
 
+#[test]
+fn a_reply_that_nobody_could_send_is_the_tests_own_fault() {
+    let replies: [fn() -> Reply; 6] = [
+        || 0.into(),
+        || 7.into(),
+        || Reply::status(101),
+        || Reply::status(1_000),
+        || Reply::status(200).header("retry after", "1"),
+        || Reply::status(200).header("retry-after", "1\r\nx: y"),
+    ];
+    for (place, reply) in replies.into_iter().enumerate() {
+        assert!(std::panic::catch_unwind(reply).is_err(), "no. {place}");
+    }
+    let fine: [fn() -> Reply; 3] = [|| 204.into(), || Reply::status(999), Reply::hang];
+    for reply in fine {
+        assert!(std::panic::catch_unwind(reply).is_ok());
+    }
+}
+
 #[tokio::test]
 async fn a_reset_takes_back_what_was_not_sent() {
     let (server, api) = start().await;

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use axum::extract::Request;
-use chrono::{DateTime, Datelike, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use parcelo::{CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus, rules};
 use serde::Deserialize;
 use serde_json::Value;
+use url::form_urlencoded;
 use utoipa::{
     ToSchema,
     openapi::{
@@ -16,7 +17,14 @@ use utoipa::{
     },
 };
 
-use crate::{core::Refusal, http::any_json_object};
+use crate::{
+    core::Refusal,
+    http::any_json_object,
+    mock::{
+        clock::{later, read_time},
+        inbox::STATUSES,
+    },
+};
 
 /// How the clock is to be moved: `set` first, `mode` last.
 #[derive(Deserialize, ToSchema)]
@@ -136,12 +144,18 @@ fn wrong_at(field: &str, message: &str) -> Refusal {
 }
 
 impl ClockMove {
+    /// What asks for nothing is misspelt, or was left out by mistake.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.advance.is_some() || self.set.is_some() || self.mode.is_some() {
+            return Ok(());
+        }
+        Err(wrong("the clock is moved by advance, set or mode: give one of them"))
+    }
+
     /// The time to be set.
     pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };
-        let parsed = DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc());
-        let time = parsed.filter(|time| (0..=9_999).contains(&time.year()));
-        time.map(Some).ok_or_else(|| {
+        read_time(text).map(Some).ok_or_else(|| {
             wrong("set is a time such as 2026-01-05T08:00:00Z, in the years 0 to 9999")
         })
     }
@@ -150,11 +164,8 @@ impl ClockMove {
     pub(super) fn by(&self, from: DateTime<Utc>) -> Result<Option<Duration>, Refusal> {
         let Some(given) = &self.advance else { return Ok(None) };
         let by = duration(given)?;
-        let end = TimeDelta::from_std(by).ok().and_then(|by| from.checked_add_signed(by));
-        match end {
-            Some(end) if end.year() <= 9_999 => Ok(Some(by)),
-            _ => Err(wrong("advance leads beyond the year 9999")),
-        }
+        let end = later(from, by);
+        end.map(|_| Some(by)).ok_or_else(|| wrong("advance leads beyond the year 9999"))
     }
 }
 
@@ -180,6 +191,16 @@ impl WantedInbox {
             return Ok(());
         }
         Err(wrong("reply is a list of statuses of final answers, 200 to 999"))
+    }
+}
+
+/// The operation whose requests are asked for; none for all of them.
+pub(super) fn asked_operation(query: Option<&str>) -> Result<Option<Operation>, Refusal> {
+    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    match (pairs.next(), pairs.next()) {
+        (None, _) => Ok(None),
+        (Some((name, value)), None) if name == "operation" => operation(&value).map(Some),
+        (Some(_), _) => Err(wrong_at("operation", "requests are chosen by ?operation=NAME alone")),
     }
 }
 
@@ -241,8 +262,6 @@ fn decimal(text: &str) -> Option<f64> {
     format!("{whole}.{broken}").parse().ok()
 }
 
-/// The statuses of answers that end an exchange.
-const STATUSES: (u16, u16) = (200, 999);
 /// What [`iso_seconds`] reads.
 const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
                         (T(?=.)([0-9]+([.,][0-9]+)?H)?([0-9]+([.,][0-9]+)?M)?([0-9]+([.,][0-9]+)?S)?)?$";

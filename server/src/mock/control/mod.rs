@@ -18,8 +18,8 @@ use parcelo::{ErrorCode, TrackingNumber};
 
 use self::{
     asked::{
-        ClockMode, ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation, read,
-        wrong,
+        ClockMode, ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, asked_operation,
+        read, wrong,
     },
     told::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone,
@@ -29,7 +29,7 @@ use self::{
 use super::{Inbox, MockServer, NotPut};
 use crate::{
     clock::Clock,
-    http::{Beside, Refused, answer_ok, parameter, query, written},
+    http::{Beside, Refused, answer_ok, parameter, written},
     ids::Ids,
 };
 
@@ -86,6 +86,7 @@ async fn now(State(controlled): Controls) -> Response {
 /// the mode last.
 async fn move_clock(State(controlled): Controls, request: Request) -> Told {
     let asked: ClockMove = read(request, "advance, set and mode").await?;
+    asked.check()?;
     let (server, mut fired) = (&controlled.server, Vec::new());
     let clock = server.clock();
     let to = asked.to()?;
@@ -130,8 +131,8 @@ fn shown_faults(controlled: &Controlled) -> Response {
 /// GET requests, of one operation if `?operation=` names it.
 async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Told {
     let mut requests = controlled.server.requests();
-    if let Some(name) = query(asked.as_deref(), "operation") {
-        requests = requests.of(operation(&name)?);
+    if let Some(operation) = asked_operation(asked.as_deref())? {
+        requests = requests.of(operation);
     }
     Ok(answer_ok(&RequestLog::of(&requests.all())))
 }
