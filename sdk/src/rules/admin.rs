@@ -1,5 +1,6 @@
 //! What operators ask of the admin API: keys, webhooks, carriers, accounts (api: 12). Unknown fields
-//! are ignored, unless they stand alone where an empty request means everything. Where a webhook may be sent, the server judges.
+//! are ignored, unless they stand alone where an empty request means everything. Where a webhook may
+//! be sent, the server judges.
 
 use std::net::IpAddr;
 

@@ -25,8 +25,8 @@ pub(crate) struct Described {
     pub(crate) about: Option<String>,
     pub(crate) deprecated: bool,
     pub(crate) parameters: Vec<Parameter>,
-    /// The name of the body's schema, and an example.
-    pub(crate) request: Option<(String, Value)>,
+    /// The name of the body's schema, an example, and whether there must be one.
+    pub(crate) request: Option<(String, Value, Required)>,
     pub(crate) answers: Vec<Answer>,
     pub(crate) refusals: Vec<ErrorCode>,
     /// The name of the schema of refusals.
@@ -63,11 +63,11 @@ impl Described {
             .description(self.about)
             .parameters(Some(self.parameters))
             .responses(responses);
-        if let Some((schema, example)) = self.request {
+        if let Some((schema, example, required)) = self.request {
             let schema = Ref::from_schema_name(schema);
             let content = ContentBuilder::new().schema(Some(schema)).example(Some(example));
             let body = RequestBodyBuilder::new().content(JSON, content.build());
-            operation = operation.request_body(Some(body.required(Some(Required::True)).build()));
+            operation = operation.request_body(Some(body.required(Some(required)).build()));
         }
         if let Some(key) = self.security {
             operation = operation.security(SecurityRequirement::new::<_, [&str; 0], _>(key, []));

@@ -10,6 +10,7 @@ use parcelo::{
 };
 use utoipa::openapi::{
     ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, PathsBuilder,
+    Required,
     security::{ApiKey, ApiKeyValue, SecurityScheme},
 };
 
@@ -80,7 +81,7 @@ fn describe(page: &Page) -> Described {
         about: Some(about_headers(operation)),
         deprecated: operation.is_legacy(),
         parameters: described::parameters(operation.path(), page.query),
-        request: page.request.clone(),
+        request: page.request.clone().map(|(body, example)| (body, example, Required::True)),
         answers: page.answers.clone(),
         refusals: refusals(page),
         envelope,

@@ -15,7 +15,7 @@ use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
-        PathsBuilder, RefOr,
+        PathsBuilder, RefOr, Required,
         schema::{ArrayBuilder, Ref, Schema},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
@@ -267,7 +267,7 @@ fn describe(call: Call) -> Described {
         about: None,
         deprecated: false,
         parameters: described::parameters(call.path, call.query),
-        request: call.request,
+        request: call.request.map(|(body, example)| (body, example, Required::True)),
         answers: call.answers,
         refusals,
         envelope: described::envelope(),

@@ -6,7 +6,7 @@ use utoipa::{
     ToSchema,
     openapi::{
         ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
-        PathsBuilder, RefOr,
+        PathsBuilder, RefOr, Required,
         schema::{Ref, Schema},
     },
 };
@@ -35,7 +35,7 @@ struct Control {
     call: (HttpMethod, &'static str),
     id: &'static str,
     summary: &'static str,
-    takes: Option<(Schemas, Value)>,
+    takes: Option<(Schemas, Value, Required)>,
     answers: Schemas,
     refusals: &'static [ErrorCode],
     query: &'static [Query],
@@ -46,7 +46,7 @@ pub(super) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
     for control in controls() {
         let (method, path) = control.call.clone();
-        schemas.extend(control.takes.iter().flat_map(|(takes, _)| takes.clone()));
+        schemas.extend(control.takes.iter().flat_map(|(takes, ..)| takes.clone()));
         schemas.extend(control.answers.clone());
         let operation = describe(control).into_operation();
         paths = paths.path(format!("{}{path}", super::FOLDER), PathItem::new(method, operation));
@@ -108,7 +108,8 @@ fn data() -> Vec<Control> {
     );
     vec![
         takes("/keys", "MockMakeKey", "Make an API key")
-            .with::<WantedKey>(json!({ "allowedCountries": ["EC", "CO"] }), of::<IssuedKey>()),
+            .with::<WantedKey>(json!({ "allowedCountries": ["EC", "CO"] }), of::<IssuedKey>())
+            .or_nothing(),
         Control {
             refusals: &[
                 ErrorCode::ValidationFailed,
@@ -129,7 +130,8 @@ fn webhooks() -> Vec<Control> {
             "MockStartInbox",
             "Send webhooks to an inbox of this server from now on; the inbox before it ends",
         )
-        .with::<WantedInbox>(json!({ "reply": [503, 200] }), of::<InboxStarted>()),
+        .with::<WantedInbox>(json!({ "reply": [503, 200] }), of::<InboxStarted>())
+        .or_nothing(),
     ]
 }
 
@@ -154,7 +156,13 @@ fn takes(path: &'static str, id: &'static str, summary: &'static str) -> Control
 
 impl Control {
     fn with<T: ToSchema>(self, example: Value, answers: Schemas) -> Self {
-        Self { takes: Some((of::<T>(), example)), answers, ..self }
+        Self { takes: Some((of::<T>(), example, Required::True)), answers, ..self }
+    }
+
+    /// Whose body may be left out.
+    fn or_nothing(self) -> Self {
+        let takes = self.takes.map(|(schemas, example, _)| (schemas, example, Required::False));
+        Self { takes, ..self }
     }
 }
 
@@ -168,8 +176,8 @@ fn describe(control: Control) -> Described {
         about: None,
         deprecated: false,
         parameters: described::parameters(path, control.query),
-        request: control.takes.and_then(|(schemas, example)| {
-            schemas.into_iter().next().map(|(name, _)| (name, example))
+        request: control.takes.and_then(|(schemas, example, required)| {
+            schemas.into_iter().next().map(|(name, _)| (name, example, required))
         }),
         answers: vec![Answer {
             status: "200",
