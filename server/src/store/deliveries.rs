@@ -5,7 +5,7 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError, endpoints,
-    outbox::{self, DELIVERED, FAILED},
+    outbox::{self, DELIVERED, FAILED, MISSED},
     parcels::{self, read_state, select_parcels},
 };
 use crate::{
@@ -170,8 +170,9 @@ impl Store {
     /// True when an event of the tenant's failed or is held.
     pub fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         self.read(|db| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1 AND state IN (3, 4))";
-            db.query_row(sql, [tenant.number()], |row| row.get(0))
+            let sql =
+                format!("SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1 AND {MISSED})");
+            db.query_row(&sql, [tenant.number()], |row| row.get(0))
         })
     }
 }

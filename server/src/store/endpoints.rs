@@ -6,7 +6,7 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError,
-    outbox::{self, HELD, READY, Subject, WAITING},
+    outbox::{self, HELD, MISSED, READY, Subject, WAITING},
 };
 use crate::{
     clock::Millis,
@@ -191,8 +191,8 @@ pub(super) fn disable(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite:
 
 fn replay(db: &Connection, tenant: i64, what: Replay, now: Millis) -> rusqlite::Result<usize> {
     let which = match what {
-        Replay::One(_) => "state NOT IN (0, 1) AND event_id = ?5",
-        Replay::MissedSince(_) => "state IN (3, 4) AND created_at >= ?5",
+        Replay::One(_) => "state NOT IN (0, 1) AND event_id = ?5".to_owned(),
+        Replay::MissedSince(_) => format!("{MISSED} AND created_at >= ?5"),
     };
     let sql = format!(
         "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \

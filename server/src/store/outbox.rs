@@ -20,6 +20,8 @@ pub(super) const READY: i64 = 1;
 pub(super) const DELIVERED: i64 = 2;
 pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
+/// What did not arrive, and waits to be sent again.
+pub(super) const MISSED: &str = "state IN (3, 4)";
 
 /// A tenant with an endpoint.
 #[derive(Debug, Clone, Copy)]

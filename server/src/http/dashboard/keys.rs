@@ -12,6 +12,7 @@ use super::{
     key_form::KeyForm,
     member::{Fields, Member, Posted},
     notes::{Once, Place, Said},
+    pages::{self, Pages},
 };
 use crate::{
     core::KeyRecord,
@@ -29,8 +30,7 @@ struct Keys {
     frame: Frame,
     fresh: Vec<Once>,
     all: Vec<Key>,
-    newer: Option<String>,
-    older: Option<String>,
+    pages: Pages,
 }
 
 /// A key as people see it.
@@ -83,23 +83,18 @@ pub(super) async fn list(
     member: Member,
 ) -> Result<Response, Refused> {
     let records = api.service.store().keys_of(member.session.account)?;
-    let asked = Fields::of(query.unwrap_or_default().as_bytes());
-    let last = records.len().div_ceil(SHOWN).max(1);
-    let number = asked.text("page").parse().unwrap_or(1).clamp(1, last);
-    let shown = records.iter().skip((number - 1) * SHOWN).take(SHOWN);
+    let asked = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
+    let last = u32::try_from(records.len().div_ceil(SHOWN)).unwrap_or(u32::MAX).max(1);
+    let number = asked.min(last);
+    let shown = records.iter().skip(pages::skipped(number, SHOWN)).take(SHOWN);
     let notes = member.take(Place::Keys, api.service.now());
     let frame = member.frame(Section::Keys).saying(notes.said);
     page(&Keys {
         frame,
         fresh: notes.secrets,
         all: shown.map(Key::of).collect(),
-        newer: (number > 1).then(|| address(number - 1)),
-        older: (number < last).then(|| address(number + 1)),
+        pages: Pages::beside(number, number < last, |number| pages::address(PAGE, number)),
     })
-}
-
-fn address(page: usize) -> String {
-    if page > 1 { format!("{PAGE}?page={page}") } else { PAGE.to_owned() }
 }
 
 /// An empty form.

@@ -10,6 +10,7 @@ mod legacy;
 mod member;
 mod notes;
 mod overview;
+mod pages;
 mod parcels;
 mod search;
 mod sign_in;

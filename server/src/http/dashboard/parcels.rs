@@ -11,6 +11,7 @@ use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, ParcelSummary};
 use super::{
     frame::{Frame, Moment, Section, again, page, tone},
     member::{Fields, Member, Posted},
+    pages::Pages,
     search::{self, Search},
     webhooks::environment_of,
 };
@@ -30,9 +31,7 @@ struct Parcels {
     statuses: Vec<Choice>,
     rows: Vec<Row>,
     total: u64,
-    pages: u64,
-    newer: Option<String>,
-    older: Option<String>,
+    pages: Pages,
 }
 
 struct Choice {
@@ -130,7 +129,8 @@ async fn parcels(api: &Api, member: &Member, search: Search) -> Result<Parcels, 
         chosen: search.status.as_ref() == Some(status),
     };
     let at = |page: u32| search.at_page(page).address();
-    let is_last = u64::from(search.page) >= meta.total_pages;
+    let has_older = u64::from(search.page) < meta.total_pages;
+    let place = Some(format!("{} / {}", search.page, meta.total_pages));
     Ok(Parcels {
         frame: member.frame(Section::Parcels),
         number: String::new(),
@@ -138,9 +138,7 @@ async fn parcels(api: &Api, member: &Member, search: Search) -> Result<Parcels, 
         statuses: ParcelStatus::KNOWN.iter().map(choice).collect(),
         rows: found.iter().map(|parcel| Row::of(parcel, member)).collect(),
         total: meta.total,
-        pages: meta.total_pages,
-        newer: (search.page > 1).then(|| at(search.page - 1)),
-        older: (!is_last).then(|| at(search.page + 1)),
+        pages: Pages { place, ..Pages::beside(search.page, has_older, at) },
         search,
     })
 }

@@ -5,7 +5,7 @@ use chrono::{NaiveDate, TimeDelta};
 use parcelo::{Environment, Language, ParcelStatus, TrackingNumber, rules::ListQuery};
 use url::form_urlencoded;
 
-use super::member::Fields;
+use super::{member::Fields, pages};
 
 /// Parcels on a page.
 const LIMIT: u32 = 25;
@@ -45,7 +45,7 @@ impl Search {
             status: status.cloned(),
             from,
             to,
-            page: fields.text("page").parse().unwrap_or(1).clamp(1, 1_000_000),
+            page: pages::asked(fields),
         })
     }
 

@@ -12,6 +12,7 @@ use super::{
     frame::{Frame, Moment, Section, again, page},
     member::{Fields, Member, Posted},
     notes::{Once, Place, Said, What},
+    pages::{self, Pages},
 };
 use crate::{
     clock::Millis,
@@ -29,8 +30,6 @@ use crate::{
 pub(super) const FIRST: &str = "/dashboard/webhooks/production";
 /// Events on a page of the log.
 const SHOWN: usize = 50;
-/// The last page that can be asked for.
-const LAST: usize = 1_000_000;
 
 #[derive(Template)]
 #[template(path = "dashboard/webhook.html")]
@@ -43,8 +42,7 @@ struct Webhook {
     fault: Option<&'static str>,
     fresh: Option<Once>,
     log: Vec<Delivery>,
-    newer: Option<String>,
-    older: Option<String>,
+    pages: Pages,
     missed: bool,
 }
 
@@ -91,7 +89,7 @@ struct Draft {
     kinds: Kinds,
     fault: Option<&'static str>,
     /// Which page of the log.
-    page: usize,
+    page: u32,
 }
 
 /// A webhook with its deliveries.
@@ -102,8 +100,7 @@ pub(super) async fn show(
     member: Member,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
-    let asked = Fields::of(query.unwrap_or_default().as_bytes());
-    let number = asked.text("page").parse().unwrap_or(1).clamp(1, LAST);
+    let number = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
     let hook = find(&api, member.tenant(environment))?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
     let draft = Draft { environment, url, kinds, fault: None, page: number };
@@ -168,7 +165,7 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
     let hook = find(api, tenant)?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
     let store = api.service.store();
-    let mut logged = store.older_deliveries(tenant, (page - 1) * SHOWN, SHOWN + 1)?;
+    let mut logged = store.older_deliveries(tenant, pages::skipped(page, SHOWN), SHOWN + 1)?;
     let has_older = logged.len() > SHOWN;
     logged.truncate(SHOWN);
     let mut notes = member.take(Place::Webhook(environment), now);
@@ -181,8 +178,7 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
         url,
         kinds: choices(kinds, language),
         fault,
-        newer: (page > 1).then(|| address(environment, page - 1)),
-        older: has_older.then(|| address(environment, page + 1)),
+        pages: Pages::beside(page, has_older, |page| pages::address(&address(environment), page)),
         missed: is_on && store.has_missed(tenant)?,
         log: logged.iter().map(|event| Delivery::of(event, is_on, language)).collect(),
     })
@@ -333,10 +329,9 @@ pub(super) fn environment_of(word: &str) -> Result<Environment, Refused> {
 }
 
 fn back(environment: Environment) -> Response {
-    Redirect::to(&address(environment, 1)).into_response()
+    Redirect::to(&address(environment)).into_response()
 }
 
-fn address(environment: Environment, page: usize) -> String {
-    let query = if page > 1 { format!("?page={page}") } else { String::new() };
-    format!("/dashboard/webhooks/{}{query}", environment.code())
+fn address(environment: Environment) -> String {
+    format!("/dashboard/webhooks/{}", environment.code())
 }

@@ -1,0 +1,44 @@
+//! Long lists come page by page.
+
+use super::member::Fields;
+
+/// The last page that an address can ask for.
+const LAST: u32 = 1_000_000;
+
+/// The pages beside the one that is shown.
+pub(super) struct Pages {
+    pub(super) newer: Option<String>,
+    pub(super) older: Option<String>,
+    /// Which it is of how many, where that is counted.
+    pub(super) place: Option<String>,
+}
+
+impl Pages {
+    pub(super) fn beside(page: u32, has_older: bool, address: impl Fn(u32) -> String) -> Self {
+        Self {
+            newer: (page > 1).then(|| address(page - 1)),
+            older: has_older.then(|| address(page + 1)),
+            place: None,
+        }
+    }
+
+    /// Whether there is another one.
+    pub(super) fn any(&self) -> bool {
+        self.newer.is_some() || self.older.is_some()
+    }
+}
+
+/// The page that is asked for: the first, unless the query names another.
+pub(super) fn asked(query: &Fields) -> u32 {
+    query.text("page").parse().unwrap_or(1).clamp(1, LAST)
+}
+
+/// How many entries are on the pages before.
+pub(super) fn skipped(page: u32, shown: usize) -> usize {
+    usize::try_from(page - 1).unwrap_or(usize::MAX).saturating_mul(shown)
+}
+
+/// The address of a page of a list that has no other query.
+pub(super) fn address(path: &str, page: u32) -> String {
+    if page > 1 { format!("{path}?page={page}") } else { path.to_owned() }
+}
