@@ -20,8 +20,9 @@ impl Orders<'_> {
     /// Creates an order: the parcel gets its tracking number and its label (docs/api.md, Create an
     /// order).
     ///
-    /// Sending the same request again, even from another process, creates nothing twice for 24
-    /// hours: its idempotency key tells the service, which answers as it did the first time.
+    /// Sending the same request again with the same API key, even from another process or after the
+    /// API key got a new secret, creates nothing twice for 24 hours: its idempotency key tells the
+    /// service, which answers as it did the first time.
     ///
     /// Errors: `Validation` with the fields at fault, `CountryNotAllowed`, `Conflict` (the tracking
     /// number exists, or the key was used with another request), and those of every call.

@@ -105,6 +105,8 @@ catalogue! {
     AccountNotFound = "ACCOUNT_NOT_FOUND", 404, "No such account.", "No existe la cuenta.";
     /// No API or carrier key has this id.
     KeyNotFound = "KEY_NOT_FOUND", 404, "No key with this id.", "No existe una clave con este identificador.";
+    /// The API key is revoked for good: make a new one.
+    KeyRevoked = "KEY_REVOKED", 409, "This key is revoked and gets no new secret; make a new key.", "Esta clave está revocada y no recibe un secreto nuevo; cree otra clave.";
     /// The account has no webhook in this environment.
     WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is set in this environment.", "No hay un webhook configurado en este entorno.";
     /// The webhook has no event with this id.

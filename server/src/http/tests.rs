@@ -313,6 +313,12 @@ async fn operators(house: &mut House) {
     let (off, test) = (format!("{webhook}/disable"), format!("{webhook}/test"));
     assert_eq!(call(routes(), Asked::post(&off, &headers, &json!({}))).await.0, 200);
     let disabled = call(routes(), Asked::post(&test, &headers, &json!({}))).await;
+    house.key(|request| request.name = "Revoked".to_owned()).await;
+    let key = house.service.store().keys().unwrap().pop().unwrap().id;
+    house.service.revoke_key(&key).await.unwrap();
+    let rotate = format!("/admin/v1/keys/{key}/rotate");
+    let revoked = call(routes(), Asked::post(&rotate, &headers, &json!({}))).await;
+    house.keep(ErrorCode::KeyRevoked, revoked);
     house.keep(ErrorCode::AdminAuthFailed, none);
     house.keep(ErrorCode::AccountNotFound, account);
     house.keep(ErrorCode::KeyNotFound, gone);

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, builder::EnumValueParser};
 use ipnet::IpNet;
 use parcelo::{
     CountryCode, Environment, FaultCode,
@@ -11,11 +11,12 @@ use parcelo::{
 use url::Url;
 
 use super::{
-    accounts::Accounts, backup::Backup, mock_args::Mock, tokens::Tokens, webhook_args::Webhooks,
+    accounts::Accounts, backup::Backup, list_args::Trimmed, mock_args::Mock, tokens::Tokens,
+    webhook_args::Webhooks,
 };
 use crate::{
     clock::Millis,
-    core::{access, legacy::Era},
+    core::{access, keys::LONGEST_OVERLAP, legacy::Era},
     service::Limits,
 };
 
@@ -85,7 +86,8 @@ pub(super) struct Serve {
         long,
         env = "PARCELO_ENVIRONMENTS",
         value_delimiter = ',',
-        default_value = "production,sandbox"
+        default_value = "production,sandbox",
+        value_parser = Trimmed(EnumValueParser::<EnvironmentArg>::new())
     )]
     pub(super) environments: Vec<EnvironmentArg>,
     /// Where the production API listens.
@@ -125,13 +127,13 @@ pub(super) struct Serve {
     #[command(flatten)]
     pub(super) limits: LimitArgs,
     /// Countries that parcels may go to; all of them when absent.
-    #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = country)]
+    #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = Trimmed(country))]
     pub(super) countries: Vec<CountryCode>,
     /// Let webhooks go to private addresses, and by http in production too.
     #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
     pub(super) webhooks_allow_private: bool,
     /// Proxies whose X-Forwarded-For header is believed.
-    #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = network)]
+    #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
     pub(super) trusted_proxies: Vec<IpNet>,
     /// Since when the legacy API is deprecated: a date, which begins in UTC.
     #[arg(long, env = "PARCELO_LEGACY_DEPRECATED", value_name = "DATE", value_parser = day)]
@@ -192,7 +194,9 @@ pub(super) enum Keys {
     Create(CreateKey),
     /// List the keys, without their secrets.
     List(ListKeys),
-    /// Revoke a key; a running server refuses it within a second.
+    /// Give a key a new secret, shown this once only; the old one keeps working for a while.
+    Rotate(RotateKey),
+    /// Revoke a key with all its secrets; a running server refuses it within a second.
     Revoke(RevokeKey),
 }
 
@@ -207,10 +211,10 @@ pub(super) struct CreateKey {
     #[arg(long, value_parser = name)]
     pub(super) name: String,
     /// The countries it may ship to, as EC,MX; * for every supported one.
-    #[arg(long, required = true, value_delimiter = ',', value_parser = country_or_all)]
+    #[arg(long, required = true, value_delimiter = ',', value_parser = Trimmed(country_or_all))]
     pub(super) countries: Vec<CountryOrAll>,
     /// An address or network it may be used from; up to 50, any when absent.
-    #[arg(long = "ip", value_name = "NETWORK", value_parser = network)]
+    #[arg(long = "ip", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
     pub(super) ip_list: Vec<IpNet>,
     /// The account it belongs to; made when it does not exist.
     #[arg(long, default_value = "default", value_parser = name)]
@@ -239,6 +243,15 @@ pub(super) struct RevokeKey {
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct RotateKey {
+    #[command(flatten)]
+    pub(super) which: RevokeKey,
+    /// How long the old secret keeps working, such as 24h, 90m or 7d; at most 7 days, and 0 ends it at once.
+    #[arg(long, default_value = "24h", value_name = "TIME", value_parser = overlap)]
+    pub(super) overlap: u32,
 }
 
 #[derive(Debug, Subcommand)]
@@ -340,6 +353,22 @@ fn network(text: &str) -> Result<IpNet, String> {
     access::network(text).ok_or_else(|| "an address or a network such as 10.0.0.0/8".to_owned())
 }
 
+/// A whole number of days, hours, minutes or seconds; in seconds.
+fn overlap(text: &str) -> Result<u32, String> {
+    let units = [("d", 24 * 60 * 60), ("h", 60 * 60), ("m", 60), ("s", 1)];
+    let named = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, unit) = named.unwrap_or((text, 0));
+    let are_digits = number.bytes().all(|digit| digit.is_ascii_digit());
+    let number =
+        number.parse::<u32>().ok().filter(|number| are_digits && (unit > 0 || *number == 0));
+    let number = number.ok_or("a time such as 24h, 90m or 7d, or 0")?;
+    let seconds = number.saturating_mul(unit);
+    if seconds > LONGEST_OVERLAP {
+        return Err("the old secret keeps working for 7 days at most".to_owned());
+    }
+    Ok(seconds)
+}
+
 fn day(text: &str) -> Result<Millis, String> {
     let date = text.parse::<chrono::NaiveDate>().map_err(|_| "a date such as 2027-06-30")?;
     Ok(date.and_time(chrono::NaiveTime::MIN).and_utc().into())
@@ -371,6 +400,56 @@ mod tests {
         assert_eq!(database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
         assert!(database("sqlite://").is_err());
         assert!(database("postgres://x").is_err() && database("sqlite:").is_err());
+    }
+
+    #[test]
+    fn an_overlap_is_a_time_of_at_most_seven_days() {
+        let table = [
+            ("0", Some(0)),
+            ("0h", Some(0)),
+            ("90s", Some(90)),
+            ("90m", Some(5_400)),
+            ("24h", Some(86_400)),
+            ("7d", Some(604_800)),
+            ("604801s", None),
+            ("8d", None),
+            ("4294967296d", None),
+            ("24", None),
+            ("h", None),
+            ("1hh", None),
+            ("-1h", None),
+            ("+1h", None),
+            ("1.5h", None),
+            ("", None),
+        ];
+        for (text, seconds) in table {
+            assert_eq!(overlap(text).ok(), seconds, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_list_may_have_blanks_behind_its_commas() {
+        let serve = |flag, list| {
+            let args = Args::try_parse_from(["parcelo-server", "serve", flag, list]);
+            let Command::Serve(serve) = args.unwrap().command else { panic!("{flag}") };
+            serve
+        };
+        assert_eq!(serve("--countries", "EC, MX ,CO").countries.len(), 3);
+        assert_eq!(serve("--environments", "production, sandbox").environments.len(), 2);
+        let proxies = "10.0.0.0/8, 2001:db8::1";
+        assert_eq!(serve("--trusted-proxies", proxies).trusted_proxies.len(), 2);
+        let key = ["parcelo-server", "keys", "create", "--environment", "sandbox", "--name", "x"];
+        let lists = ["--countries", "EC, MX", "--ip", "10.0.0.1, 10.0.0.2", "--ip", "::1"];
+        let args = Args::try_parse_from(key.into_iter().chain(lists)).unwrap();
+        let Command::Keys(Keys::Create(key)) = args.command else { panic!("keys create") };
+        assert_eq!((key.countries.len(), key.ip_list.len()), (2, 3));
+        let hook = ["parcelo-server", "webhooks", "set", "--environment", "sandbox", "--url", "x"];
+        let kinds = ["--events", "parcel.created, parcel.voided"];
+        assert!(Args::try_parse_from(hook.into_iter().chain(kinds)).is_ok());
+        for empty in ["", "EC,", "EC,,MX", " "] {
+            let args = Args::try_parse_from(["parcelo-server", "serve", "--countries", empty]);
+            assert!(args.is_err(), "{empty:?}");
+        }
     }
 
     #[test]

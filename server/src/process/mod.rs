@@ -6,6 +6,7 @@ mod backup;
 mod carriers;
 mod keys;
 mod legacy;
+mod list_args;
 mod mock;
 mod mock_args;
 mod password;
@@ -87,6 +88,12 @@ pub enum Failure {
         /// How many there were.
         given: usize,
     },
+    /// A key for all countries and for some.
+    #[error("--countries '*' means every country: give it alone, or name the countries")]
+    AllAndSomeCountries,
+    /// The key is revoked for good.
+    #[error("the API key {0} is revoked and gets no new secret; make a new key")]
+    RevokedKey(String),
     /// No key has this id.
     #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]
     NoSuchKey(String),

@@ -9,6 +9,7 @@ mod changes;
 mod dashboard;
 mod deliveries;
 mod endpoints;
+mod key_cache;
 mod keys;
 mod legacy;
 mod limiter;
@@ -32,16 +33,16 @@ use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    core::{Refusal, Secrets, Site},
+    core::{KeyRecord, Refusal, Secrets, Site},
     ids::Ids,
-    store::{Commit, Store, StoreError},
+    store::{CarrierHash, Commit, Store, StoreError},
 };
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
 pub use dashboard::OwnParcel;
 pub use deliveries::Delivery;
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
-pub use keys::{KeyIssuer, NewKeyRequest};
+pub use keys::{KeyIssuer, NewKeyRequest, Rotation};
 pub use limiter::Limited;
 pub use metrics::{Metrics, Request};
 pub use parcels::LabelFile;
@@ -59,7 +60,8 @@ pub struct Service {
     ids: Arc<Ids>,
     settings: Settings,
     limiter: limiter::Limiter,
-    callers: callers::Cache,
+    callers: key_cache::KeyCache<KeyRecord>,
+    carriers: key_cache::KeyCache<CarrierHash>,
     turns: turns::Turns,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
@@ -80,8 +82,20 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses, metrics, door) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics, door }
+        let (limiter, callers, carriers, turns, legacy_uses, metrics, door) = Default::default();
+        Self {
+            store,
+            clock,
+            ids,
+            settings,
+            limiter,
+            callers,
+            carriers,
+            turns,
+            legacy_uses,
+            metrics,
+            door,
+        }
     }
 
     /// The present moment.
@@ -117,6 +131,7 @@ impl Service {
     /// Forgets what it knows beside the store, which was replaced: keys, windows, counts.
     pub fn forget(&self) {
         self.callers.clear();
+        self.carriers.clear();
         self.limiter.clear();
         self.legacy_uses.clear();
     }
@@ -157,5 +172,7 @@ impl From<StoreError> for Refusal {
 
 #[cfg(test)]
 mod journeys;
+#[cfg(test)]
+mod key_tests;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,8 @@ use parcelo::{Environment, TrackingNumber};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    Store, StoreError,
+    KeyChanges, Store, StoreError,
+    keys::changes,
     parcels::{damaged, environment, read_state},
 };
 use crate::{
@@ -15,13 +16,44 @@ use crate::{
     },
 };
 
+/// The hash under which a carrier key is found.
+#[derive(Clone, Copy)]
+pub struct CarrierHash {
+    /// The key's number inside the database.
+    pub row: i64,
+    /// Its keyed hash.
+    pub hash: [u8; 32],
+}
+
+// As of API keys, no log shows the hash.
+impl std::fmt::Debug for CarrierHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CarrierHash").field("row", &self.row).finish_non_exhaustive()
+    }
+}
+
 impl Store {
     /// Keeps a new carrier key, and its carrier if this is its first.
     pub async fn insert_carrier_key(
         &self,
         key: NewCarrierKey,
     ) -> Result<CarrierKeyRecord, StoreError> {
-        self.call(move |db| insert_key(db, &key)).await
+        self.write_keys(move |db| insert_key(db, &key)).await
+    }
+
+    /// The hashes of the carrier keys that were made after `version`, revoked or not.
+    pub fn carrier_hashes_since(
+        &self,
+        version: i64,
+    ) -> Result<KeyChanges<CarrierHash>, StoreError> {
+        self.read(|db| {
+            let sql =
+                "SELECT id, hash, changed FROM carrier_keys WHERE changed > ?1 ORDER BY changed";
+            let read = |row: &Row<'_>| {
+                Ok((row.get(2)?, CarrierHash { row: row.get(0)?, hash: row.get(1)? }))
+            };
+            changes(version, db.prepare_cached(sql)?.query_map([version], read)?)
+        })
     }
 
     /// The carrier key with a hash, revoked or not.
@@ -81,8 +113,9 @@ fn insert_key(db: &Connection, key: &NewCarrierKey) -> rusqlite::Result<CarrierK
         carrier,
     )?;
     db.execute(
-        "INSERT INTO carrier_keys (public_id, carrier, hash, last4, created_at) \
-         SELECT ?3, id, ?4, ?5, ?6 FROM carriers WHERE environment = ?1 AND name = ?2",
+        "INSERT INTO carrier_keys (public_id, carrier, hash, last4, created_at, changed) \
+         SELECT ?3, id, ?4, ?5, ?6, (SELECT coalesce(max(changed), 0) + 1 FROM carrier_keys) \
+         FROM carriers WHERE environment = ?1 AND name = ?2",
         params![
             environment(key.environment),
             key.name,

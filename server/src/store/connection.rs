@@ -16,7 +16,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -26,6 +26,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_dashboard.sql"),
     include_str!("migrations/0008_leases.sql"),
     include_str!("migrations/0009_flights.sql"),
+    include_str!("migrations/0012_key_rotation.sql"),
 ];
 
 /// A connection that writes to a file, durably.
@@ -172,6 +173,11 @@ fn open_private(file: &Path, options: &mut fs::OpenOptions) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        clock::Millis,
+        core::keys::NewSecret,
+        store::{ALL_KEYS, Store},
+    };
 
     #[test]
     fn databases_in_memory_have_the_schema_in_common_and_nothing_else() {
@@ -223,5 +229,31 @@ mod tests {
         let flights = "SELECT group_concat(label_version) FROM manifest_parcels";
         assert_eq!(one(flights), "1,2,1", "the version that was printed under the flight");
         assert_eq!(one("SELECT count(*) || '' FROM sqlite_schema WHERE name = 'kept'"), "0");
+    }
+
+    #[tokio::test]
+    async fn keys_of_an_older_file_work_on_and_can_be_rotated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("old.db");
+        let db = Connection::open(&file).unwrap();
+        db.execute_batch(&MIGRATIONS[..9].concat()).unwrap();
+        db.pragma_update(None, "user_version", 9).unwrap();
+        let hash = "01".repeat(32);
+        db.execute_batch(&format!(
+            "INSERT INTO accounts VALUES (1, 'acc_1', 'default', 5);
+             INSERT INTO api_keys VALUES (7, 'key_7', 2, 'Old', '*', '', NULL, x'{hash}', 'wXyZ', 5, NULL);",
+        ))
+        .unwrap();
+        drop(db);
+        let store = Store::open(&file, [7; 32]).unwrap();
+        let found = store.keys_since(ALL_KEYS).unwrap();
+        let key = &found.keys[0];
+        assert!(key.row == 7 && key.is_opened_by(&[1; 32], Millis(9)), "{key:?}");
+        assert!(store.keys_since(found.version).unwrap().keys.is_empty());
+        let secret = NewSecret { hash: [2; 32], last4: "aBcD".to_owned(), old_until: Millis(20) };
+        let rotated = store.rotate_key("key_7", secret).await.unwrap().unwrap();
+        assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
+        assert_eq!(store.keys_since(found.version).unwrap().keys, [rotated]);
+        store.close().await;
     }
 }

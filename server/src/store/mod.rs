@@ -35,7 +35,10 @@ pub(crate) use tests::held;
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -43,7 +46,14 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{deliveries::Pending, endpoints::Replay, error::StoreError, parcels::Created};
+pub use self::{
+    carriers::CarrierHash,
+    deliveries::Pending,
+    endpoints::Replay,
+    error::StoreError,
+    keys::{ALL_KEYS, KeyChanges},
+    parcels::Created,
+};
 use self::{
     group::{Health, Work},
     readers::Readers,
@@ -53,8 +63,7 @@ use self::{
 use crate::{
     clock::Millis,
     core::{
-        AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow,
-        RecordKey, Tenant,
+        AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey, Tenant,
     },
 };
 
@@ -71,6 +80,9 @@ struct Inner {
     health: Arc<Health>,
     /// Told when something was put into the outbox.
     wake: Arc<Notify>,
+    /// How often keys were written through this store.
+    key_writes: AtomicU64,
+    reads: AtomicU64,
     mode: Mode,
 }
 
@@ -114,6 +126,8 @@ pub struct Stats {
     pub changes: u64,
     /// The orders among those.
     pub orders: u64,
+    /// Reads that were not part of a write.
+    pub reads: u64,
 }
 
 impl Store {
@@ -127,8 +141,7 @@ impl Store {
         let writer = Writer::start(db, lock, Arc::clone(&health))
             .map_err(|error| StoreError::open(path, error))?;
         let mode = Mode::File(writer, Readers::new(path.to_owned()));
-        let (file, wake) = (path.to_owned(), Arc::default());
-        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
+        Ok(Self::over(path, secret, health, mode))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
@@ -147,8 +160,13 @@ impl Store {
     fn inline(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
         let secret = connection::prepare(&mut db, file, secret)?;
         let mode = Mode::Inline(Mutex::new(db));
-        let (health, wake, file) = (Arc::default(), Arc::default(), file.to_owned());
-        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
+        Ok(Self::over(file, secret, Arc::default(), mode))
+    }
+
+    fn over(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
+        let (wake, key_writes, reads) = Default::default();
+        let file = file.to_owned();
+        Self(Arc::new(Inner { file, secret, health, wake, key_writes, reads, mode }))
     }
 
     /// Whether the database has no account yet.
@@ -167,6 +185,7 @@ impl Store {
             commits: self.0.health.commits.load(Ordering::Relaxed),
             changes: self.0.health.changes.load(Ordering::Relaxed),
             orders: self.0.health.orders.load(Ordering::Relaxed),
+            reads: self.0.reads.load(Ordering::Relaxed),
         }
     }
 
@@ -274,27 +293,6 @@ impl Store {
         self.read(keys::accounts)
     }
 
-    /// Keeps a new API key.
-    pub async fn insert_key(&self, key: NewKey) -> Result<KeyRecord, StoreError> {
-        self.call(move |db| keys::insert(db, &key)).await
-    }
-
-    /// The API key with a hash, revoked or not.
-    pub fn key_by_hash(&self, hash: &[u8; 32]) -> Result<Option<KeyRecord>, StoreError> {
-        self.read(|db| keys::by_hash(db, hash))
-    }
-
-    /// Every API key, oldest first, revoked or not.
-    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        self.read(keys::all)
-    }
-
-    /// Revokes an API key; a second time changes nothing. None if there is no such key.
-    pub async fn revoke_key(&self, id: &str, now: Millis) -> Result<Option<KeyRecord>, StoreError> {
-        let id = id.to_owned();
-        self.call(move |db| keys::revoke(db, &id, now)).await
-    }
-
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.
     pub async fn close(self) {
         let stop = move || match &self.0.mode {
@@ -309,6 +307,7 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
         let answer = match &self.0.mode {
             Mode::File(_, readers) => readers.read(read),
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),

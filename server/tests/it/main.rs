@@ -39,6 +39,7 @@ mod races;
 mod reprint;
 mod requests;
 mod reset;
+mod rotation;
 mod running;
 mod state;
 mod tracking;

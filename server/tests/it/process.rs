@@ -179,7 +179,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 16] = [
+    let table: [(&[&str], &str); 21] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
@@ -195,6 +195,17 @@ async fn wrong_arguments_say_what_would_be_right() {
             &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "ec"],
             "ISO 3166",
         ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "EC,*"],
+            "give it alone",
+        ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "*, EC"],
+            "give it alone",
+        ),
+        (&["keys", "rotate", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
+        (&["keys", "rotate", "key_1", "--overlap", "8d"], "7 days at most"),
+        (&["keys", "rotate", "key_1", "--overlap", "24"], "24h, 90m or 7d"),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "No such file"),
         (&["keys", "list", "--database", "sqlite::memory:"], "database file"),
@@ -211,6 +222,25 @@ async fn wrong_arguments_say_what_would_be_right() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && words.contains(hint), "{arguments:?}: {words}");
     }
+}
+
+#[test]
+fn a_list_may_have_blanks_behind_its_commas() {
+    let house = House::new();
+    let made = house.keys(&[
+        "create",
+        "--environment",
+        "sandbox",
+        "--name",
+        "x",
+        "--countries",
+        "EC, MX",
+        "--ip",
+        "203.0.113.7, 2001:db8::/32",
+    ]);
+    assert_eq!(made["allowedCountries"], serde_json::json!(["EC", "MX"]));
+    assert_eq!(made["ipWhitelist"], serde_json::json!(["203.0.113.7/32", "2001:db8::/32"]));
+    house.start(&["--countries", "EC, MX", "--environments", "production, sandbox"]);
 }
 
 #[test]

@@ -5,8 +5,9 @@ use parcelo::{
     AccountRequest, CarrierKeyRequest, Environment,
     ErrorCode::{
         self, AccountNotFound, AdminAuthFailed, EventNotFound, InternalError, KeyNotFound,
-        MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, ServiceUnavailable,
-        UnsupportedMediaType, ValidationFailed, WebhookDisabled, WebhookNotFound,
+        KeyRevoked, MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded,
+        ServiceUnavailable, UnsupportedMediaType, ValidationFailed, WebhookDisabled,
+        WebhookNotFound,
     },
     ErrorEnvelope, KeyRequest, Meta, ReplayRequest, WebhookRequest,
 };
@@ -16,16 +17,19 @@ use utoipa::{
     openapi::{
         ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
         PathsBuilder, RefOr, Required,
-        schema::{ArrayBuilder, Ref, Schema},
+        schema::{ArrayBuilder, ObjectBuilder, Ref, Schema, SchemaType, Type},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
 
 use super::FOLDER;
 use crate::{
-    core::admin::{
-        AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
-        NewCarrierKeyView, NewSecret, ReplayedView, TestedView, WebhookView,
+    core::{
+        admin::{
+            AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
+            NewCarrierKeyView, NewSecret, ReplayedView, RotatedApiKey, TestedView, WebhookView,
+        },
+        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
     },
     http::{
         answer,
@@ -94,7 +98,27 @@ fn keys() -> Vec<Call> {
             .asks(&[Query { about: "Only a key of this account.", ..ACCOUNT }])
             .answers("200", "The key as it is now.", one::<ApiKeyView>())
             .refuses(&[KeyNotFound, AccountNotFound]),
+        call(HttpMethod::Post, "/keys/{keyId}/rotate", "RotateKey", "Give an API key a new secret")
+            .asks(&[
+                Query { about: "Only a key of this account.", ..ACCOUNT },
+                Query {
+                    name: "overlapSeconds",
+                    about: "How long the old secret keeps working: 24 hours when absent; 0 ends it at once.",
+                    schema: overlap,
+                },
+            ])
+            .answers("200", "The key with its new secret, shown this once.", one::<RotatedApiKey>())
+            .refuses(&[KeyNotFound, AccountNotFound, KeyRevoked]),
     ]
+}
+
+fn overlap() -> RefOr<Schema> {
+    let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
+    seconds
+        .minimum(Some(0))
+        .maximum(Some(LONGEST_OVERLAP))
+        .default(Some(USUAL_OVERLAP.into()))
+        .into()
 }
 
 fn carriers() -> Vec<Call> {
@@ -280,6 +304,7 @@ fn schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut schemas = Vec::new();
     add::<KeyRequest>(&mut schemas);
     add::<NewApiKey>(&mut schemas);
+    add::<RotatedApiKey>(&mut schemas);
     add::<ApiKeyView>(&mut schemas);
     add::<CarrierKeyRequest>(&mut schemas);
     add::<NewCarrierKeyView>(&mut schemas);

@@ -31,6 +31,7 @@ pub(super) fn routes(api: &Api) -> Router<Api> {
     let calls = Router::new()
         .route("/keys", get(keys::list).post(keys::create))
         .route("/keys/{keyId}", delete(keys::revoke))
+        .route("/keys/{keyId}/rotate", post(keys::rotate))
         .route("/carriers", get(carriers::list).post(carriers::create))
         .route("/carriers/{keyId}", delete(carriers::revoke))
         .route("/carrier-exceptions", get(carriers::exceptions))

@@ -122,7 +122,7 @@ pub(super) async fn deliveries(
     which: Which,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let most = body::count(query.as_deref(), "limit", MOST)?.unwrap_or(USUAL);
+    let most = body::number(query.as_deref(), "limit", 1..=MOST)?.unwrap_or(USUAL);
     let logged = api.service.store().deliveries(which.tenant(&api)?, most.into())?;
     Ok(answer::data(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))
 }

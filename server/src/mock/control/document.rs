@@ -12,7 +12,9 @@ use utoipa::{
 };
 
 use super::{
-    asked::{ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation_names},
+    asked::{
+        ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation_names,
+    },
     told::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone, StatusPut,
         UnusedFaults,
@@ -100,6 +102,8 @@ fn data() -> Vec<Control> {
     let put =
         takes("/parcels/{trackingNumber}/status", "MockPutStatus", "Bring a parcel into a status")
             .with::<WantedStatus>(json!({ "status": "DELIVERED" }), of::<StatusPut>());
+    let rotate = takes("/keys/rotate", "MockRotateKey", "Give an API key a new secret")
+        .with::<KeyToRotate>(json!({ "key": "pk_test_…", "overlap": "PT1H" }), of::<IssuedKey>());
     let reset = reads(
         "/reset",
         "MockReset",
@@ -110,6 +114,14 @@ fn data() -> Vec<Control> {
         takes("/keys", "MockMakeKey", "Make an API key")
             .with::<WantedKey>(json!({ "allowedCountries": ["EC", "CO"] }), of::<IssuedKey>())
             .or_nothing(),
+        Control {
+            refusals: &[
+                ErrorCode::ValidationFailed,
+                ErrorCode::KeyNotFound,
+                ErrorCode::PayloadTooLarge,
+            ],
+            ..rotate
+        },
         Control {
             refusals: &[
                 ErrorCode::ValidationFailed,

@@ -26,13 +26,14 @@ const DESK: Window = Window { width: 1200, height: 860, dark: false };
 const TALL: Window = Window { height: 1040, ..DESK };
 
 /// Every page of somebody who is signed in.
-const PAGES: [(&str, &str); 11] = [
+const PAGES: [(&str, &str); 12] = [
     ("overview", "/dashboard"),
     ("parcels", "/dashboard/parcels?environment=sandbox"),
     ("parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001"),
     ("keys", "/dashboard/keys"),
     ("new-key", "/dashboard/keys/new"),
-    ("revoke", "KEY"),
+    ("rotate", "KEY/rotate"),
+    ("revoke", "KEY/revoke"),
     ("webhook", "/dashboard/webhooks/sandbox"),
     ("webhook-none", "/dashboard/webhooks/production"),
     ("exceptions", "/dashboard/exceptions"),
@@ -188,8 +189,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
     sign_in(&browser, &house).await;
     let key = house.service.store().keys().unwrap()[0].id.clone();
     for (name, path) in PAGES {
-        let path =
-            if path == "KEY" { format!("/dashboard/keys/{key}/revoke") } else { path.to_owned() };
+        let path = path.replace("KEY", &format!("/dashboard/keys/{key}"));
         let join = if path.contains('?') { '&' } else { '?' };
         for language in ["en", "es"] {
             for window in

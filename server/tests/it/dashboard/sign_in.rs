@@ -147,37 +147,96 @@ async fn a_new_password_ends_every_session_of_its_account_and_of_no_other() {
     assert_eq!(other.get("/dashboard").await.status, 200);
 }
 
+/// Somebody who tries to sign in from many addresses.
+struct Guesser {
+    form: Visitor,
+    token: String,
+}
+
+impl Guesser {
+    async fn at(house: &House) -> Self {
+        let mut form = house.visitor();
+        let page = form.get("/dashboard/sign-in").await;
+        form.guest = cookie(&page, "parcelo_guest");
+        Self { form, token: token_in(&page.text()) }
+    }
+
+    async fn tries(&self, account: &str, client: &str, password: &str) -> Answer {
+        let fields = [("form", self.token.as_str()), ("account", account), ("password", password)];
+        let request = self.form.form("/dashboard/sign-in", &fields);
+        crate::api::send(request.header("x-forwarded-for", client)).await
+    }
+}
+
+/// A house that believes what a proxy says of its visitors' addresses.
+async fn behind_a_proxy() -> House {
+    House::with(|settings| settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()]).await
+}
+
 #[tokio::test]
-async fn the_sixth_try_of_an_address_within_a_minute_is_refused_right_or_wrong() {
-    let house = House::with(|settings| {
-        settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
-    })
-    .await;
-    let guest = house.visitor();
-    let form = guest.get("/dashboard/sign-in").await;
-    let (token, mut guest) = (token_in(&form.text()), guest);
-    guest.guest = cookie(&form, "parcelo_guest");
-    let try_from = async |client: &str, password: &str| {
-        let fields = [("form", token.as_str()), ("account", "default"), ("password", password)];
-        let request = guest.form("/dashboard/sign-in", &fields).header("x-forwarded-for", client);
-        crate::api::send(request).await
-    };
+async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
+    let house = behind_a_proxy().await;
+    let guesser = Guesser::at(&house).await;
+    let default =
+        async |client: &str, password: &str| guesser.tries("default", client, password).await;
     for _ in 0..5 {
-        assert_eq!(try_from("203.0.113.7", "wrong").await.status, 401);
+        assert_eq!(default("203.0.113.7", "wrong").await.status, 401);
     }
     for password in ["wrong", PASSWORD] {
-        let refused = try_from("203.0.113.7", password).await;
+        let refused = default("203.0.113.7", password).await;
         assert_eq!((refused.status, refused.header("retry-after")), (429, "60"));
         assert!(refused.text().contains("Too many tries") && refused.text().contains("60 s"));
     }
-    assert_eq!(try_from("203.0.113.8", PASSWORD).await.status, 303, "another address may");
+    assert_eq!(default("203.0.113.8", PASSWORD).await.status, 303, "another address may");
     house.pass(Millis::MINUTE);
-    assert_eq!(try_from("203.0.113.7", PASSWORD).await.status, 303);
+    assert_eq!(default("203.0.113.7", "wrong").await.status, 401);
+    assert_eq!(default("203.0.113.7", "wrong").await.header("retry-after"), "120");
+    house.pass(2 * Millis::MINUTE);
+    assert_eq!(default("203.0.113.7", PASSWORD).await.status, 303);
     // An IPv6 network of one household counts as one address.
     for last in 0..5 {
-        assert_eq!(try_from(&format!("2001:db8::{last}"), "wrong").await.status, 401);
+        let answer = guesser.tries("other", &format!("2001:db8::{last}"), "wrong").await;
+        assert_eq!(answer.status, 401);
     }
-    assert_eq!(try_from("2001:db8::ffff", PASSWORD).await.status, 429);
+    assert_eq!(guesser.tries("other", "2001:db8::ffff", PASSWORD).await.status, 429);
+}
+
+#[tokio::test]
+async fn whoever_signs_in_rightly_may_do_so_as_often_as_wanted() {
+    let house = behind_a_proxy().await;
+    let guesser = Guesser::at(&house).await;
+    for _ in 0..20 {
+        assert_eq!(guesser.tries("default", "203.0.113.7", PASSWORD).await.status, 303);
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_is_guessed_at_from_everywhere_pauses_and_its_owner_does_not() {
+    let house = behind_a_proxy().await;
+    let guesser = Guesser::at(&house).await;
+    assert_eq!(guesser.tries("default", "2001:db8:7::1", PASSWORD).await.status, 303);
+    let member = house.member("default").await;
+    for client in 1..=10 {
+        let answer = guesser.tries("default", &format!("198.51.100.{client}"), "wrong").await;
+        assert_eq!(answer.status, 401);
+    }
+    for account in ["default", "nobody"] {
+        // Whether there is such an account cannot be seen by that.
+        for client in 1..=10 {
+            guesser.tries(account, &format!("203.0.113.{client}"), "wrong").await;
+        }
+        let refused = guesser.tries(account, "192.0.2.1", PASSWORD).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (429, "60"), "{account}");
+    }
+    assert_eq!(member.get("/dashboard").await.status, 200, "who is signed in notices nothing");
+    let again = guesser.tries("default", "2001:db8:7::2", PASSWORD).await;
+    assert_eq!(again.status, 303, "from a network that signed in before");
+    let mut elsewhere = Guesser::at(&house).await;
+    elsewhere.form.session.clone_from(&member.session);
+    let again = elsewhere.tries("default", "192.0.2.77", PASSWORD).await;
+    assert_eq!(again.status, 303, "with a session, from anywhere");
+    house.pass(Millis::MINUTE);
+    assert_eq!(guesser.tries("default", "192.0.2.1", PASSWORD).await.status, 303, "it is a pause");
 }
 
 #[tokio::test]
