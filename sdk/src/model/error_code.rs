@@ -135,6 +135,17 @@ impl ErrorCode {
     }
 }
 
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for ErrorCode {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        let about = "What went wrong, in one word; a newer server may have further ones.";
+        super::schema::open_words(about, Self::ALL.iter().map(|code| code.code()))
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for ErrorCode {}
+
 impl std::fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.code())

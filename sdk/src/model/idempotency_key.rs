@@ -162,7 +162,11 @@ impl std::hash::Hash for IdempotencyKey {
     }
 }
 
-checked_text!(IdempotencyKey, r"^[A-Za-z0-9_-]{8,64}$", "order-2026-01-10-0001");
+checked_text!(
+    IdempotencyKey,
+    format!("^[A-Za-z0-9_-]{{{},{}}}$", Self::MIN, Self::MAX),
+    "order-2026-01-10-0001"
+);
 
 #[cfg(test)]
 mod tests {

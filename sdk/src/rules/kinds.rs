@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::{
-    printable,
+    ListQuery, printable,
     texts::{Wrong, faults},
 };
 
@@ -40,6 +40,16 @@ impl Text {
     pub(crate) const LINE: Self = Self { most: 255, form: Form::Line };
     /// Lines that the label shows.
     pub(crate) const NOTE: Self = Self { most: 255, form: Form::Note };
+    /// A name in the caller's system, which the label shows.
+    pub(crate) const REFERENCE: Self = Self { most: ListQuery::MAX_ORDER_ID, ..Self::LINE };
+    /// A tracking number that is looked up: a malformed one is one that nobody has.
+    pub(crate) const SOUGHT_NUMBER: Self = Self { most: 255, ..Self::CODE };
+
+    /// The most characters it may have.
+    #[cfg(feature = "openapi")]
+    pub(crate) const fn max_characters(self) -> usize {
+        self.most
+    }
 
     /// The same with another limit, in characters.
     pub(crate) const fn most(self, most: usize) -> Self {

@@ -35,6 +35,9 @@ const ADDRESS: Fields = Fields(&[
     ("deliveryInstructions", Leaf),
 ]);
 
+/// What the driver should know.
+pub(crate) const INSTRUCTIONS: Text = Text::NOTE.most(500);
+
 /// What a country's own rules look at.
 pub(crate) struct Destination<'a> {
     pub(crate) national_id: Entry<'a, &'a str>,
@@ -100,7 +103,7 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
 
 /// The street, and what the driver should know.
 fn read_lines<'a>(address: &'a Object<'a>) -> (Option<&'a str>, Option<&'a str>) {
-    let instructions = address.text("deliveryInstructions", Text::NOTE.most(500));
+    let instructions = address.text("deliveryInstructions", INSTRUCTIONS);
     (address.text("line1", Text::LINE).required(), instructions.optional())
 }
 

@@ -88,7 +88,7 @@ fn disposition(number: &str, format: LabelFormat) -> String {
     format!("attachment; filename=\"label-{number}.{}\"", format.extension())
 }
 
-fn etag(bytes: &[u8]) -> String {
+pub(super) fn etag(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     let hex: Vec<_> = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("\"{}\"", hex.concat())

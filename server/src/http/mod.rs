@@ -94,7 +94,7 @@ fn routes(api: &Api) -> Router<Api> {
         .merge(operation(Operation::LegacyLabel, get(legacy::label)))
         .route(legacy::MIGRATION, get(legacy::migration))
         .route(&files, get(labels::linked))
-        .route(DOCUMENT, get(document::get))
+        .route(DOCUMENT, document::route())
         .route("/docs", get(docs::moved))
         .route(docs::PAGE, get(docs::page))
         .route("/docs/{file}", get(docs::file))

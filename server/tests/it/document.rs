@@ -15,18 +15,18 @@ fn of_docs(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name)
 }
 
-async fn served_by(url: &str) -> Value {
+pub(crate) async fn served_by(url: &str) -> Value {
     let answer = Api::new(url).get("/openapi.json").await;
     assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
     answer.json()
 }
 
-async fn served() -> Value {
+pub(crate) async fn served() -> Value {
     served_by(MockServer::start().await.url()).await
 }
 
 /// As `parcelo-server mock` starts it.
-async fn controlled() -> Arc<MockServer> {
+pub(crate) async fn controlled() -> Arc<MockServer> {
     let server = MockServer::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
     server.unwrap()
 }

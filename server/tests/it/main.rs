@@ -29,6 +29,7 @@ mod limits;
 mod manifests;
 mod metrics;
 mod mock;
+mod openapi;
 mod orders;
 mod output;
 mod parcels;

@@ -7,7 +7,7 @@ use parcelo::{Environment, FaultCode, FieldFault, Language, rules::is_invisible}
 use url::{Host, Url};
 
 /// The most characters of an endpoint's address.
-const LONGEST: usize = 500;
+pub const MAX_URL: usize = 500;
 
 /// Which addresses may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Reach {
 
 /// Reads an endpoint's address. A name is looked up when something is sent.
 pub fn check_url(text: &str, reach: Reach) -> Result<Url, BadTarget> {
-    if text.chars().count() > LONGEST {
+    if text.chars().count() > MAX_URL {
         return Err(BadTarget::TooLong);
     }
     if text.chars().any(|c| c.is_control() || is_invisible(c)) {

@@ -46,7 +46,7 @@ pub(super) fn routes(api: &Api) -> Router<Api> {
         .route("/webhooks/{environment}/deliveries", get(webhooks::deliveries))
         .route("/webhooks/{environment}/replay", post(webhooks::replay))
         .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
-    Router::new().nest(FOLDER, calls).route(DOCUMENT, get(document::get))
+    Router::new().nest(FOLDER, calls).route(DOCUMENT, document::route())
 }
 
 async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use utoipa::{
     ToSchema,
     openapi::{
-        ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
-        PathsBuilder, RefOr, Required,
+        ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder, RefOr,
+        Required,
         schema::{Ref, Schema},
     },
 };
@@ -19,6 +19,8 @@ use super::{
     },
 };
 use crate::http::described::{self, Answer, Described, JSON, Query};
+
+const TAG: &str = "mock";
 
 /// A type in the document: its name, its schema, and those that it refers to.
 type Schemas = Vec<(String, RefOr<Schema>)>;
@@ -52,8 +54,8 @@ pub(super) fn document() -> OpenApi {
         paths = paths.path(format!("{}{path}", super::FOLDER), PathItem::new(method, operation));
     }
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
-    let info = InfoBuilder::new().build();
-    OpenApiBuilder::new().info(info).paths(paths).components(Some(components)).build()
+    let tags = described::tags(&[(TAG, "Controls of the mock server.")]);
+    OpenApiBuilder::new().tags(Some(tags)).paths(paths).components(Some(components)).build()
 }
 
 fn controls() -> Vec<Control> {
@@ -171,9 +173,9 @@ fn describe(control: Control) -> Described {
     let answer = control.answers.first().map(|(name, _)| Ref::from_schema_name(name).into());
     Described {
         id: control.id,
-        tag: "mock",
+        tag: TAG,
         summary: control.summary,
-        about: None,
+        about: "A control of the mock server; it needs no key.".to_owned(),
         deprecated: false,
         parameters: described::parameters(path, control.query),
         request: control.takes.and_then(|(schemas, example, required)| {
@@ -183,6 +185,7 @@ fn describe(control: Control) -> Described {
             status: "200",
             about: "Done.",
             contents: answer.map(|schema| (JSON, schema)).into_iter().collect(),
+            ..Answer::default()
         }],
         refusals: control.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
         envelope: described::envelope(),
