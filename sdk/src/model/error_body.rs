@@ -115,6 +115,8 @@ wire_enum! {
         HsCodeFormat = "HS_CODE_FORMAT",
         /// Some characters cannot be drawn on the label.
         TextNotPrintable = "TEXT_NOT_PRINTABLE",
+        /// A name holds a character that cannot be seen and that its alphabet may need.
+        TextHiddenCharacter = "TEXT_HIDDEN_CHARACTER",
         /// The parcels of a manifest go to several countries.
         MixedDestinations = "MIXED_DESTINATIONS",
     }

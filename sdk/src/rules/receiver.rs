@@ -60,7 +60,7 @@ pub fn destination(body: &Value) -> Option<CountryCode> {
 
 /// Reads the receiver; `None` when a fault was found.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
-    let full_name = receiver.text("fullName", Text::LINE).required();
+    let full_name = receiver.text("fullName", Text::PERSON).required();
     let phone = receiver.text("phone", Text::DATA).then(phone::check).needed();
     let email = receiver.text("email", places::EMAIL).then(places::email).optional();
     let national_id = receiver.text("nationalId", Text::DATA);

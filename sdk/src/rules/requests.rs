@@ -75,7 +75,7 @@ pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rej
 pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequest, Rejected> {
     let checked = outcome::of(body, &MANIFEST, |manifest| {
         let idempotency_key = key::optional(manifest, header);
-        let awb_number = manifest.text("awbNumber", Text::DATA).then(awb).required();
+        let awb_number = manifest.text("awbNumber", Text::CODE).then(awb).required();
         let tracking_numbers = each_once(manifest, 500);
         let flight = manifest.text("flightNumber", Text::DATA).then(flight_number).optional();
         let departure = manifest.text("departureDate", Text::DATA).then(date).optional();
@@ -227,6 +227,9 @@ mod tests {
         let table = [
             ("awbNumber", json!(null), "awbNumber", "REQUIRED"),
             ("awbNumber", json!("176-12345676"), "awbNumber", "INVALID_FORMAT"),
+            ("awbNumber", json!(" 176-12345675"), "awbNumber", "INVALID_FORMAT"),
+            ("awbNumber", json!("176-12345675\n"), "awbNumber", "INVALID_FORMAT"),
+            ("awbNumber", json!(" "), "awbNumber", "REQUIRED"),
             ("trackingNumbers", json!(null), "trackingNumbers", "REQUIRED"),
             ("trackingNumbers", json!([]), "trackingNumbers", "TOO_SHORT"),
             ("trackingNumbers", json!(many), "trackingNumbers", "TOO_LONG"),
