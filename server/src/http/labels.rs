@@ -3,10 +3,10 @@
 use axum::{
     Extension,
     extract::{Path, RawQuery, Request, State, rejection::PathRejection},
-    http::{HeaderName, header},
+    http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{FaultCode, FieldFault, LabelFormat, header as names};
+use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat};
 use sha2::{Digest, Sha256};
 
 use super::{Api, Refused, answer, body, gate::RequestId};
@@ -32,7 +32,7 @@ pub(super) async fn reprint(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), names::IDEMPOTENCY_KEY);
+    let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
     let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.reprint_label(&caller, &body::parameter(path), request).await?)
@@ -43,20 +43,21 @@ pub(super) async fn download(
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let format = format_of(body::query(query.as_deref(), "format"))?;
-    let file = api.service.label(&caller, &body::parameter(path), format)?;
-    Ok(response(file))
+    response(api.service.label(&caller, &body::parameter(path), format)?, &headers)
 }
 
 pub(super) async fn linked(
     State(api): State<Api>,
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let signature = body::query(query.as_deref(), "sig").unwrap_or_default();
     let file = api.service.linked_label(api.environment, &body::parameter(path), &signature)?;
-    Ok(response(file))
+    response(file, &headers)
 }
 
 fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
@@ -72,16 +73,50 @@ fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
     })
 }
 
-pub(super) fn response(file: LabelFile) -> Response {
+/// A label's file, unless the caller has it already, or wants another version of it.
+pub(super) fn response(file: LabelFile, asked: &HeaderMap) -> Result<Response, Refused> {
     let LabelFile { number, format, bytes } = file;
-    let headers = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, disposition(number.as_str(), format)),
-        (header::ETAG, etag(&bytes)),
+    let etag = etag(&bytes);
+    let about = [
+        (header::ETAG, etag.clone()),
         (header::CACHE_CONTROL, "private, no-store".to_owned()),
         (HeaderName::from_static("x-robots-tag"), "noindex".to_owned()),
     ];
-    (headers, bytes).into_response()
+    let file = [
+        (header::CONTENT_TYPE, format.content_type().to_owned()),
+        (header::CONTENT_DISPOSITION, disposition(number.as_str(), format)),
+    ];
+    match Precondition::of(asked, &etag) {
+        Precondition::Met => Ok((about, file, bytes).into_response()),
+        Precondition::Unchanged => Ok((StatusCode::NOT_MODIFIED, about).into_response()),
+        Precondition::Failed => Err(ErrorCode::PreconditionFailed.into()),
+    }
+}
+
+/// What `If-Match` and `If-None-Match` ask for (RFC 9110, 13).
+enum Precondition {
+    Met,
+    Unchanged,
+    Failed,
+}
+
+impl Precondition {
+    fn of(asked: &HeaderMap, etag: &str) -> Self {
+        let named = |name: &HeaderName| body::header_text(asked, name.as_str());
+        let is_it = |tag: &str| tag == "*" || tag == etag;
+        // A comma never parts one of our tags: what stands between two is one of them, or none.
+        let tags =
+            |list: &str| list.split(',').map(|tag| tag.trim().to_owned()).collect::<Vec<_>>();
+        // A weak tag says that two files may stand for each other, not that they are the same.
+        let is_met =
+            named(&header::IF_MATCH).is_none_or(|list| tags(&list).iter().any(|tag| is_it(tag)));
+        let is_known = |tag: &String| is_it(tag.strip_prefix("W/").unwrap_or(tag));
+        match named(&header::IF_NONE_MATCH) {
+            _ if !is_met => Self::Failed,
+            Some(list) if tags(&list).iter().any(is_known) => Self::Unchanged,
+            Some(_) | None => Self::Met,
+        }
+    }
 }
 
 fn disposition(number: &str, format: LabelFormat) -> String {

@@ -1,6 +1,14 @@
 //! Accepting connections: sockets, their limits in time and number, and stopping in order.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{Router, body::Body, extract::Request, response::Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -16,14 +24,22 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use super::Peer;
+use super::{
+    Peer,
+    connections::{Connected, Connections, Seat},
+    linger::Lingering,
+    request_body::UnreadRest,
+};
 
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops.
 const LAST_WORDS: Duration = Duration::from_secs(25);
 /// Connections served at once; a further one waits to be accepted.
-const MOST_CONNECTIONS: usize = 10_000;
+pub(super) const MAX_CONNECTIONS: u32 = 10_000;
+/// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that
+/// much as long as it lives.
+const MAX_BUFFER_BYTES: usize = 128 * 1024;
 
 /// Tells listeners to stop.
 #[derive(Debug, Clone)]
@@ -82,9 +98,20 @@ impl Listener {
         Self::start_on::<TcpStream>(socket, routes, stop)
     }
 
+    /// The same with a bound on the connections of one address.
+    pub fn start_within(
+        connections: Connections,
+        socket: TcpListener,
+        routes: Router,
+        stop: Stop,
+    ) -> Self {
+        let connected = Connected::under(Some(connections));
+        Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, connected)))
+    }
+
     /// The same on connections of another kind.
     pub(crate) fn start_on<L: Line>(socket: TcpListener, routes: Router, stop: Stop) -> Self {
-        Self(tokio::spawn(accept::<L>(socket, routes, stop)))
+        Self(tokio::spawn(accept::<L>(socket, routes, stop, Connected::under(None))))
     }
 
     /// Closes the socket; requests in flight are answered.
@@ -100,14 +127,24 @@ impl Listener {
     }
 }
 
-async fn accept<L: Line>(socket: TcpListener, routes: Router, stop: Stop) {
+async fn accept<L: Line>(
+    socket: TcpListener,
+    routes: Router,
+    stop: Stop,
+    connected: Arc<Connected>,
+) {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS as usize));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
         tokio::select! {
             accepted = socket.accept() => match accepted {
-                Ok((stream, peer)) => serve::<L>(stream, peer, routes.clone(), place, &graceful),
+                Ok((stream, peer)) => {
+                    // Somebody who has a share of the places already is not served; the socket closes.
+                    let Some(seat) = connected.enter(peer.ip()) else { continue };
+                    let place = Place { _permit: place, _seat: seat, connected: Arc::clone(&connected) };
+                    serve::<L>((stream, peer), routes.clone(), place, &graceful);
+                }
                 Err(error) => rest_after(&error).await,
             },
             () = stop.told() => break,
@@ -125,34 +162,48 @@ async fn rest_after(error: &std::io::Error) {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
+/// A connection's place among all, and among those of its address.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    _seat: Seat,
+    connected: Arc<Connected>,
+}
+
 fn serve<L: Line>(
-    stream: TcpStream,
-    peer: SocketAddr,
+    (stream, peer): (TcpStream, SocketAddr),
     routes: Router,
-    place: OwnedSemaphorePermit,
+    place: Place,
     graceful: &GracefulShutdown,
 ) {
     // Small answers leave at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
     let (line, exit) = L::open(stream);
+    let unread = Arc::new(AtomicBool::new(false));
+    let line = Lingering::new(line, Arc::clone(&unread));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (routes, exit) = (routes.clone(), exit.clone());
+        let (routes, exit, unread) = (routes.clone(), exit.clone(), Arc::clone(&unread));
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(Peer(peer.ip()));
             let Ok(answer) = routes.oneshot(request).await;
+            if answer.extensions().get::<UnreadRest>().is_some() {
+                unread.store(true, Ordering::Relaxed);
+            }
             L::pass(&exit, answer)
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
+        .max_buf_size(MAX_BUFFER_BYTES)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(line), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         // A client that breaks off is no fault of ours.
-        let _ = connection.await;
+        if let Err(fault) = connection.await {
+            place.connected.ended(&fault);
+        }
         drop(place);
     });
 }

@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{access, legacy::Era},
+    core::{access, legacy::Era, webhooks::Allowance},
+    http::DEFAULT_SHARE,
     service::Limits,
 };
 
@@ -130,6 +131,13 @@ pub(super) struct Serve {
     /// Let webhooks go to private addresses, and by http in production too.
     #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
     pub(super) webhooks_allow_private: bool,
+    /// Let the sandbox's webhooks go to this machine.
+    #[arg(long, env = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK")]
+    pub(super) sandbox_webhooks_allow_loopback: bool,
+    /// The most connections of one address, or of one /64 network of IPv6, at each listener; loopback
+    /// and trusted proxies may have any number.
+    #[arg(long, env = "PARCELO_CONNECTIONS_PER_ADDRESS", default_value_t = DEFAULT_SHARE, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) connections_per_address: u32,
     /// Proxies whose X-Forwarded-For header is believed.
     #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = network)]
     pub(super) trusted_proxies: Vec<IpNet>,
@@ -146,6 +154,13 @@ impl Serve {
         let usual = Era::default();
         let deprecated = self.legacy_deprecated.unwrap_or(usual.deprecated);
         Era { deprecated, sunset: self.legacy_sunset.or(usual.sunset) }
+    }
+
+    pub(super) fn webhooks(&self) -> Allowance {
+        Allowance {
+            private: self.webhooks_allow_private,
+            sandbox_loopback: self.sandbox_webhooks_allow_loopback,
+        }
     }
 
     pub(super) fn destinations(&self) -> Destinations {
@@ -317,7 +332,7 @@ fn country(text: &str) -> Result<CountryCode, String> {
 }
 
 /// A public address: other paths and signatures are written behind it.
-fn address(text: &str) -> Result<Url, String> {
+pub(super) fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.filter(|url| url.query().is_none() && url.fragment().is_none())
         .ok_or_else(|| "an address such as https://parcelo.example, without ? and #".to_owned())

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use ipnet::IpNet;
 use parcelo::Environment;
 use serde_json::json;
 use tokio::{
@@ -26,8 +27,8 @@ use super::{
 };
 use crate::{
     clock::{Clock, Millis, SystemClock},
-    core::{Secrets, Site, keys::Countries, webhooks::IN_FLIGHT},
-    http::{Api, Listener, Stop, admin_router, router},
+    core::{Secrets, Site, access, keys::Countries, site::local_url, webhooks::IN_FLIGHT},
+    http::{Api, Connections, Listener, Stop, admin_router, router},
     ids::Ids,
     service::{KeyIssuer, NewKeyRequest, Service, Settings},
     store::Store,
@@ -64,9 +65,10 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
         Arc::new(Service::new(store.clone(), Arc::new(SystemClock), Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
-    let listeners = listen(sockets, &service, &ready, &stop);
+    let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
     let webhooks = tokio::spawn(send_webhooks(Arc::clone(&service), stop.clone()));
     print::listening(&addresses)?;
+    warn_of_labels(&service, &options);
     if is_new {
         greet(&service, &ids, &addresses).await?;
     }
@@ -132,16 +134,18 @@ fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> 
 }
 
 fn url_of(socket: &TcpListener) -> Result<String, Failure> {
-    let mut address = socket.local_addr()?;
-    if address.ip().is_unspecified() {
-        let loopback: std::net::IpAddr = if address.is_ipv4() {
-            [127, 0, 0, 1].into()
-        } else {
-            std::net::Ipv6Addr::LOCALHOST.into()
-        };
-        address.set_ip(loopback);
+    Ok(local_url(socket.local_addr()?))
+}
+
+/// The links and QR codes of live labels lead somewhere only when production's public address is known.
+fn warn_of_labels(service: &Service, options: &Serve) {
+    let site = service.settings().site(Environment::Production);
+    if options.environments.contains(&EnvironmentArg::Production) && site.is_local() {
+        tracing::warn!(
+            base_url = site.base_url,
+            "production's labels will lead to this machine only: set --base-url to its public address"
+        );
     }
-    Ok(format!("http://{address}"))
 }
 
 fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Settings, Failure> {
@@ -157,7 +161,7 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
         sandbox: site(Environment::Sandbox, sandbox)?,
         destinations: options.destinations(),
         limits: options.limits.into(),
-        webhooks_allow_private: options.webhooks_allow_private,
+        webhooks: options.webhooks(),
         trusted_proxies: options.trusted_proxies.clone(),
         legacy: options.legacy(),
         secrets,
@@ -184,24 +188,31 @@ fn plain(url: &Url) -> String {
 fn listen(
     sockets: Sockets,
     service: &Arc<Service>,
-    ready: &Arc<AtomicBool>,
-    stop: &Stop,
+    (ready, stop): (&Arc<AtomicBool>, &Stop),
+    per_address: u32,
 ) -> Vec<Listener> {
     let api =
         |environment| Api { service: Arc::clone(service), environment, ready: Arc::clone(ready) };
-    let mut listeners = vec![Listener::start(
-        sockets.admin,
-        admin_router(api(Environment::Production)),
-        stop.clone(),
-    )];
+    let start = |listener, socket, routes| {
+        let (exempt, metrics) = (exempt(service), service.metrics().clone());
+        let connections = Connections { listener, per_address, exempt, metrics };
+        Listener::start_within(connections, socket, routes, stop.clone())
+    };
+    let operators = admin_router(api(Environment::Production));
+    let mut listeners = vec![start("operators", sockets.admin, operators)];
     let apis =
         [(Environment::Production, sockets.production), (Environment::Sandbox, sockets.sandbox)];
     for (environment, socket) in apis {
-        listeners.extend(
-            socket.map(|socket| Listener::start(socket, router(api(environment)), stop.clone())),
-        );
+        let api = router(api(environment));
+        listeners.extend(socket.map(|socket| start(environment.code(), socket, api)));
     }
     listeners
+}
+
+/// Who may have any number of connections: this machine, and proxies, behind which everybody is.
+fn exempt(service: &Service) -> Vec<IpNet> {
+    let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
+    loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
 }
 
 /// A new database gets an account, a sandbox key and a password, each shown this once.

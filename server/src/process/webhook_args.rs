@@ -59,6 +59,9 @@ pub(super) struct SetWebhook {
     /// Allow a private address, and http in production too; the server needs the same flag.
     #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
     pub(super) webhooks_allow_private: bool,
+    /// Allow this machine's own address in the sandbox; the server needs the same flag.
+    #[arg(long, env = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK")]
+    pub(super) sandbox_webhooks_allow_loopback: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -77,9 +77,8 @@ impl Service {
         let id = named("evt", taken.attempt.event);
         let signatures = endpoint.sign(&id, now, &body);
         let timestamp = now.second().to_string();
-        let allow_private = self.settings.webhooks_allow_private;
         Delivery {
-            reach: Reach::of(taken.tenant.environment, allow_private),
+            reach: self.settings.reach(taken.tenant.environment),
             url: endpoint.url.clone(),
             headers: [
                 (webhook::ID, id),

@@ -33,12 +33,26 @@ pub struct Request {
     pub status: u16,
 }
 
-/// The counts of one service.
-#[derive(Debug)]
+/// Why a request's head was answered without being read: hyper does so by itself, with a status
+/// and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadHead {
+    /// It is not HTTP/1 (400).
+    Malformed,
+    /// The address or the head is too long (414, 431).
+    TooLarge,
+    /// It did not arrive in time; the connection was closed.
+    TooSlow,
+}
+
+/// The counts of one service; a clone counts in the same place.
+#[derive(Debug, Clone)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<OperationLabels, Histogram>,
     refusals: Family<RefusalLabels, Counter>,
+    refused_connections: Family<ListenerLabels, Counter>,
+    bad_heads: Family<BadHeadLabels, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -61,6 +75,17 @@ struct RefusalLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ListenerLabels {
+    listener: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BadHeadLabels {
+    listener: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct EnvironmentLabels {
     environment: &'static str,
 }
@@ -71,6 +96,8 @@ impl Default for Metrics {
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             refusals: Family::default(),
+            refused_connections: Family::default(),
+            bad_heads: Family::default(),
         }
     }
 }
@@ -97,6 +124,26 @@ impl Metrics {
         self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();
     }
 
+    /// Counts a connection that was closed at once, because its address holds its share.
+    pub fn connection_refused(&self, listener: &'static str) {
+        self.refused_connections.get_or_create(&ListenerLabels { listener }).inc();
+    }
+
+    /// How many that were, at a listener.
+    pub fn refused_connections(&self, listener: &'static str) -> u64 {
+        self.refused_connections.get_or_create(&ListenerLabels { listener }).get()
+    }
+
+    /// Counts a head that never became a request.
+    pub fn bad_head(&self, listener: &'static str, bad: BadHead) {
+        let reason = match bad {
+            BadHead::Malformed => "malformed",
+            BadHead::TooLarge => "too_large",
+            BadHead::TooSlow => "too_slow",
+        };
+        self.bad_heads.get_or_create(&BadHeadLabels { listener, reason }).inc();
+    }
+
     fn register(&self, registry: &mut Registry) {
         let requests = "Requests answered, by operation, error code and HTTP status";
         registry.register("requests", requests, self.requests.clone());
@@ -104,6 +151,10 @@ impl Metrics {
         registry.register_with_unit("request", seconds, Unit::Seconds, self.seconds.clone());
         let refusals = "Requests refused by a rate limit, by what they are counted by";
         registry.register("rate_limit_refusals", refusals, self.refusals.clone());
+        let refused = "Connections closed at once, because their address holds its share";
+        registry.register("refused_connections", refused, self.refused_connections.clone());
+        let bad = "Request heads that were answered, or dropped, without being read, by reason";
+        registry.register("bad_request_heads", bad, self.bad_heads.clone());
     }
 }
 

@@ -3,6 +3,7 @@
 //! It knows the store, the clock and the ids; it knows nothing of HTTP. The HTTP shell, the mock
 //! server and the admin commands all call it.
 
+mod called_at;
 mod callers;
 mod carriers;
 mod changes;
@@ -26,7 +27,10 @@ mod steps;
 mod tokens;
 mod turns;
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    sync::{Arc, Once},
+};
 
 use parcelo::{Environment, ErrorCode};
 
@@ -36,6 +40,7 @@ use crate::{
     ids::Ids,
     store::{Commit, Store, StoreError},
 };
+pub use called_at::called_at;
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
 pub use dashboard::OwnParcel;
@@ -43,7 +48,7 @@ pub use deliveries::Delivery;
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;
-pub use metrics::{Metrics, Request};
+pub use metrics::{BadHead, Metrics, Request};
 pub use parcels::LabelFile;
 pub use passwords::hash_password;
 pub use replay::Keyed;
@@ -64,6 +69,7 @@ pub struct Service {
     legacy_uses: legacy::Uses,
     metrics: Metrics,
     door: sign_in::Door,
+    first_live_label: Once,
 }
 
 /// The answer to a write.
@@ -81,7 +87,20 @@ impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
         let (limiter, callers, turns, legacy_uses, metrics, door) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics, door }
+        let first_live_label = Once::new();
+        Self {
+            store,
+            clock,
+            ids,
+            settings,
+            limiter,
+            callers,
+            turns,
+            legacy_uses,
+            metrics,
+            door,
+            first_live_label,
+        }
     }
 
     /// The present moment.
@@ -125,8 +144,8 @@ impl Service {
         &self.settings.secrets
     }
 
-    fn site(&self, environment: Environment) -> &Site {
-        self.settings.site(environment)
+    fn site(&self, environment: Environment) -> Cow<'_, Site> {
+        called_at::seen(self.settings.site(environment))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
         CarrierKeyRecord, CarrierNumber, Countries, Secrets, Site,
         limit::{Admission, Quota},
         sample,
+        webhooks::Allowance,
     },
     ids::Ids,
     store::Store,
@@ -27,7 +28,7 @@ pub(super) fn settings() -> Settings {
         destinations: Destinations::All,
         limits: Limits { production: 3, ..Limits::default() },
         secrets: Secrets::derive(&[1; 32]),
-        webhooks_allow_private: false,
+        webhooks: Allowance::default(),
         trusted_proxies: Vec::new(),
     }
 }

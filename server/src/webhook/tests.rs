@@ -59,7 +59,7 @@ impl House {
     async fn new() -> Self {
         let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
         let mut settings = MockServer::start().await.api().service.settings().clone();
-        settings.webhooks_allow_private = true;
+        settings.webhooks.private = true;
         let store = Store::memory([1; 32]).unwrap();
         let service = Arc::new(Service::new(store, clock.clone(), Arc::clone(&ids), settings));
         Self { service, clock, ids }
@@ -378,7 +378,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
     let caller = house.subscriber("shop", &receiver.url).await;
     house.create(&caller, "PARCEL-00001").await;
     let mut settings = house.service.settings().clone();
-    settings.webhooks_allow_private = false;
+    settings.webhooks.private = false;
     let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
     let strict = Arc::new(Service::new(store, house.clock.clone(), ids, settings));
     Dispatcher::new(strict, IN_FLIGHT).deliver_due().await.unwrap();

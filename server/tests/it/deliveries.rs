@@ -156,6 +156,7 @@ fn a_command_says_what_is_wrong() {
     let set = |environment, url| run(&["set", "--environment", environment, "--url", url]);
     let table = [
         (set("production", "http://shop.example/hook"), "https"),
+        (set("sandbox", "http://127.0.0.1:9/hook"), "only public ones"),
         (set("production", "https://10.0.0.7/hook"), "only public ones"),
         (set("production", "https://[::ffff:10.0.0.7]/hook"), "only public ones"),
         (set("sandbox", "http://169.254.169.254/latest"), "only public ones"),
@@ -257,4 +258,20 @@ async fn an_endpoint_that_hangs_is_given_15_s_and_tried_again() {
     server.clock().advance(Duration::from_secs(10)).await;
     let answers: Vec<_> = inbox.deliveries().iter().map(|delivery| delivery.status).collect();
     assert_eq!(answers, [0, 200]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sandboxs_webhooks_reach_this_machine_with_a_flag_only() {
+    let (house, receiver) = (House::new(), Receiver::start().await);
+    let without = ("PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK", "false");
+    webhooks(&house, "set", &["--url", &receiver.url]);
+    let running = house.start_with(&[without], &[]);
+    webhooks(&house, "test", &[]);
+    let attempted = || webhooks(&house, "deliveries", &[])[0]["attempts"].get(0).is_some();
+    assert!((0..1_000).any(|_| attempted()), "it was tried");
+    assert!(receiver.came.borrow().is_empty(), "nobody was called");
+    drop(running);
+    let _running = house.start(&[]);
+    webhooks(&house, "test", &[]);
+    receiver.wait_for(|came| !came.is_empty()).await;
 }

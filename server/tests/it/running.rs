@@ -13,6 +13,9 @@ use crate::api::Api;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 
+/// Lets the sandbox's webhooks go to this machine.
+const LOOPBACK: &str = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK";
+
 /// A folder with a database, on which servers are started one after the other.
 pub(crate) struct House {
     folder: tempfile::TempDir,
@@ -53,6 +56,8 @@ impl House {
             command.args([listener, "127.0.0.1:0"]);
         }
         command.env_clear().env("PARCELO_LOG", "warn").stdin(Stdio::null());
+        // Receivers of tests are on this machine.
+        command.env(LOOPBACK, "true");
         command
     }
 
@@ -135,7 +140,8 @@ impl House {
 
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
         let mut process = Command::new(BINARY);
-        process.env_clear().envs(variables.iter().copied()).arg(command).args(arguments);
+        process.env_clear().env(LOOPBACK, "true").envs(variables.iter().copied());
+        process.arg(command).args(arguments);
         let output = process.args(["--database", &self.database(), "--json"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()

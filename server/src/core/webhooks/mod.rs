@@ -12,7 +12,7 @@ pub use body::{About, Telling, body};
 pub use endpoint::{DisabledBy, Endpoint, Logged, LoggedAttempt, Standing, Taken};
 pub use kinds::{Kind, Kinds};
 pub use schedule::{Attempt, Outcome, RELEASED_AFTER, Said, Undelivered, Verdict, attempts, judge};
-pub use target::{BadTarget, Reach, check_url};
+pub use target::{Allowance, BadTarget, Reach, check_url};
 pub use told::{Told, of_creation, of_manifest, of_move};
 
 use crate::clock::Millis;

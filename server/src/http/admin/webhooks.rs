@@ -15,7 +15,7 @@ use crate::{
     core::{
         Refusal, Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Endpoint, Kinds, OLD_SECRET, Reach},
+        webhooks::{Endpoint, Kinds, OLD_SECRET},
     },
     http::{Api, Refused, answer, body, gate::RequestId},
     service::EndpointRequest,
@@ -77,7 +77,7 @@ pub(super) async fn set(
         url: asked.url,
         // The rules let no kind pass that is none.
         kinds: kinds.unwrap_or_default(),
-        reach: Reach::of(which.environment, service.settings().webhooks_allow_private),
+        reach: service.settings().reach(which.environment),
     };
     let (endpoint, is_new) = service.endpoints().set_up(request, now).await?;
     if is_new {

@@ -18,7 +18,7 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered},
+        webhooks::{DisabledBy, Endpoint, Kind, Kinds, Logged, Standing, Undelivered},
     },
     http::{Api, Refused},
     ids::named,
@@ -117,7 +117,7 @@ pub(super) async fn set(
     let (tenant, place) = (member.tenant(environment), Place::Webhook(environment));
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
-    let reach = Reach::of(environment, api.service.settings().webhooks_allow_private);
+    let reach = api.service.settings().reach(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
     match api.service.endpoints().set_up(request.clone(), now).await {
         Ok((endpoint, true)) => member.leave(place, once(&endpoint.secret), now),

@@ -29,7 +29,7 @@ use self::{
 use super::{Inbox, MockServer, NotPut};
 use crate::{
     clock::Clock,
-    http::{Beside, Refused, answer_ok, parameter, written},
+    http::{Beside, Refused, answer_ok, parameter, settle, written},
     ids::Ids,
 };
 
@@ -70,7 +70,7 @@ fn routes(server: Arc<MockServer>) -> Router {
         .fallback(|| async { Refused::from(ErrorCode::NotFound) })
         .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) });
     let named = axum::middleware::map_response_with_state(controlled, named);
-    Router::new().nest(FOLDER, routes).layer(named)
+    Router::new().nest(FOLDER, routes).layer(named).layer(axum::middleware::from_fn(settle))
 }
 
 /// An answer with the id of its request.

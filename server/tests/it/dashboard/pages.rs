@@ -91,9 +91,11 @@ async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
     let answer = member.get("/dashboard?lang=es").await;
     assert_eq!(answer.header("content-language"), "es");
     let cookie = answer.header("set-cookie").to_owned();
-    assert!(cookie.starts_with("parcelo_language=es; Path=/dashboard;"), "{cookie}");
-    let cookies =
-        format!("parcelo_language=es; parcelo_session={}", member.session.clone().unwrap());
+    assert!(cookie.starts_with("__Host-parcelo_language=es; Path=/;"), "{cookie}");
+    let cookies = format!(
+        "__Host-parcelo_language=es; __Host-parcelo_session={}",
+        member.session.clone().unwrap()
+    );
     let later = Visitor { session: None, ..member }.request("GET", "/dashboard/keys");
     assert_eq!(send(later.header("cookie", cookies)).await.header("content-language"), "es");
 }

@@ -121,7 +121,7 @@ async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: 
 
 /// A webhook with a few deliveries: taken, refused once, and one that waits.
 async fn deliveries(house: &House, tenant: Tenant) {
-    let reach = Reach::of(Environment::Sandbox, false);
+    let reach = Reach::Here;
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let kinds = parcelo_server::core::webhooks::Kinds::named(["parcel.created"]).unwrap();
     let request = EndpointRequest { tenant, url, kinds, reach };

@@ -62,8 +62,8 @@ async fn its_cookie_is_kept_from_scripts_other_sites_and_plain_connections() {
     let house = House::new().await;
     let answer = house.visitor().sign_in("default", PASSWORD).await;
     let mut lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
-    let line = lines.rfind(|line| line.starts_with("parcelo_session=")).unwrap();
-    for flag in ["Path=/dashboard", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
+    let line = lines.rfind(|line| line.starts_with("__Host-parcelo_session=")).unwrap();
+    for flag in ["Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
         assert!(line.split("; ").any(|part| part == flag), "{line}: {flag}");
     }
 }
@@ -74,7 +74,7 @@ async fn a_session_that_somebody_else_chose_is_never_the_one_that_begins() {
     // The attacker's own cookies, which the victim's browser is made to send.
     let mut attacker = house.visitor();
     let form = attacker.get("/dashboard/sign-in").await;
-    attacker.guest = cookie(&form, "parcelo_guest");
+    attacker.guest = cookie(&form, "__Host-parcelo_guest");
     attacker.session = Some("a-session-that-the-attacker-knows".to_owned());
     let mut victim = attacker.clone();
     assert_eq!(victim.sign_in("default", PASSWORD).await.status, 303);
@@ -94,11 +94,11 @@ async fn signing_in_again_ends_the_session_before() {
     let mut again = house.visitor();
     let form = again.get("/dashboard/sign-in").await;
     let token = token_in(&form.text());
-    again.guest = cookie(&form, "parcelo_guest");
+    again.guest = cookie(&form, "__Host-parcelo_guest");
     again.session.clone_from(&first.session);
     let fields = [("form", token.as_str()), ("account", "default"), ("password", PASSWORD)];
     let answer = again.post_raw("/dashboard/sign-in", &fields).await;
-    let second = cookie(&answer, "parcelo_session");
+    let second = cookie(&answer, "__Host-parcelo_session");
     assert!(second.is_some() && second != first.session);
     assert_eq!(first.get("/dashboard").await.status, 303);
 }
@@ -125,9 +125,9 @@ async fn whoever_signs_out_is_out_everywhere() {
     let copy = member.clone();
     let answer = member.post("/dashboard/sign-out", &[]).await;
     assert_eq!(location(&answer), (303, "/dashboard/sign-in"));
-    assert_eq!(cookie(&answer, "parcelo_session"), None);
+    assert_eq!(cookie(&answer, "__Host-parcelo_session"), None);
     assert!(answer.headers.get_all("set-cookie").iter().any(|line| {
-        line.to_str().unwrap().starts_with("parcelo_session=; ")
+        line.to_str().unwrap().starts_with("__Host-parcelo_session=; ")
             && line.to_str().unwrap().contains("Max-Age=0")
     }));
     assert_eq!(copy.get("/dashboard").await.status, 303);
@@ -156,7 +156,7 @@ async fn the_sixth_try_of_an_address_within_a_minute_is_refused_right_or_wrong()
     let guest = house.visitor();
     let form = guest.get("/dashboard/sign-in").await;
     let (token, mut guest) = (token_in(&form.text()), guest);
-    guest.guest = cookie(&form, "parcelo_guest");
+    guest.guest = cookie(&form, "__Host-parcelo_guest");
     let try_from = async |client: &str, password: &str| {
         let fields = [("form", token.as_str()), ("account", "default"), ("password", password)];
         let request = guest.form("/dashboard/sign-in", &fields).header("x-forwarded-for", client);
@@ -186,8 +186,8 @@ async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
     let (mut one, mut other) = (house.visitor(), house.visitor());
     let (first, second) =
         (one.get("/dashboard/sign-in").await, other.get("/dashboard/sign-in").await);
-    one.guest = cookie(&first, "parcelo_guest");
-    other.guest = cookie(&second, "parcelo_guest");
+    one.guest = cookie(&first, "__Host-parcelo_guest");
+    other.guest = cookie(&second, "__Host-parcelo_guest");
     let (own, foreign) = (token_in(&first.text()), token_in(&second.text()));
     assert_ne!(own, foreign);
     let fields = |token| [("form", token), ("account", "default"), ("password", PASSWORD)];
