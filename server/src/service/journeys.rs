@@ -14,7 +14,7 @@ use crate::{
         state::TRANSITIONS,
     },
     ids::Ids,
-    store::{Commit, Store},
+    store::{Commit, Store, hold_list},
 };
 
 const START: Millis = Millis(1_767_600_000_000);
@@ -256,4 +256,28 @@ async fn what_is_due_is_done_before_a_list_or_a_manifest_is_decided() {
         assert_eq!(refused.code, ErrorCode::ManifestParcelsRejected);
         assert_eq!(list(&house).await, 1);
     }
+}
+
+#[tokio::test]
+async fn a_list_that_takes_long_holds_up_no_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::on(Store::open(&folder.path().join("parcelo.db"), [1; 32]).unwrap()).await;
+    let release = hold_list("shop-slow-list");
+    let query = check_list([("externalOrderId".into(), "shop-slow-list".into())]).unwrap();
+    // The runtime has one thread: a list that keeps it lets nobody else have it.
+    let list = house.service.list_parcels(&house.caller, &query, Language::En);
+    let order = async {
+        house.create("SB-SUCCESS-0001").await;
+        "the order"
+    };
+    tokio::pin!(list);
+    let first = tokio::select! {
+        biased;
+        _ = &mut list => "the list",
+        first = order => first,
+    };
+    assert_eq!(first, "the order", "was answered first");
+    drop(release);
+    let (_, page) = list.await.unwrap();
+    assert_eq!(page.total, 0);
 }

@@ -13,7 +13,11 @@ use prometheus_client::{
 };
 
 use super::{Limited, Service};
-use crate::{clock::Millis, core::Refusal};
+use crate::{
+    clock::Millis,
+    core::{Refusal, Tenant},
+    store::{Pending, Store},
+};
 
 /// Upper bounds, in seconds: what a user feels lies between a millisecond and ten seconds.
 const SECONDS: [f64; 12] =
@@ -65,6 +69,11 @@ struct EnvironmentLabels {
     environment: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    version: &'static str,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self {
@@ -114,11 +123,13 @@ impl Service {
     }
 
     /// All of it as text, in the format of `OpenMetrics`.
-    pub fn metrics_text(&self) -> Result<String, Refusal> {
+    pub async fn metrics_text(&self) -> Result<String, Refusal> {
+        let pending = self.store.scan(None, Store::pending).await?;
         let mut registry = Registry::with_prefix("parcelo");
+        register_build(&mut registry);
         self.metrics.register(&mut registry);
         self.register_store(&mut registry);
-        self.register_outbox(&mut registry, self.now())?;
+        register_outbox(&mut registry, &pending, self.now());
         let mut text = String::new();
         encode(&mut text, &registry).map_err(|error| {
             tracing::error!(%error, "the metrics could not be written");
@@ -143,24 +154,30 @@ impl Service {
         writable.set(self.store.is_writable().into());
         registry.register("store_writable", "1 while the database takes writes", writable);
     }
+}
 
-    fn register_outbox(&self, registry: &mut Registry, now: Millis) -> Result<(), Refusal> {
-        let (depth, age) = <(Family<_, Gauge>, Family<_, Gauge>)>::default();
-        for environment in Environment::ALL {
-            let labels = EnvironmentLabels { environment: environment.code() };
-            depth.get_or_create(&labels).set(0);
-            age.get_or_create(&labels).set(0);
-        }
-        for (tenant, pending) in self.store.pending()? {
-            let labels = EnvironmentLabels { environment: tenant.environment.code() };
-            depth.get_or_create(&labels).inc_by(pending.events);
-            let seconds = (now.0 - pending.since.0).max(0) / 1_000;
-            let oldest = age.get_or_create(&labels);
-            oldest.set(oldest.get().max(seconds));
-        }
-        registry.register("outbox_events", "Webhook events that are to be delivered", depth);
-        let help = "The age of the oldest of them";
-        registry.register_with_unit("outbox_age", help, Unit::Seconds, age);
-        Ok(())
+/// The version is a label of a number that is always 1, as Prometheus has it.
+fn register_build(registry: &mut Registry) {
+    let build = Family::<BuildLabels, Gauge>::default();
+    build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
+    registry.register("build_info", "1, with the version of the server that runs", build);
+}
+
+fn register_outbox(registry: &mut Registry, pending: &[(Tenant, Pending)], now: Millis) {
+    let (depth, age) = <(Family<_, Gauge>, Family<_, Gauge>)>::default();
+    for environment in Environment::ALL {
+        let labels = EnvironmentLabels { environment: environment.code() };
+        depth.get_or_create(&labels).set(0);
+        age.get_or_create(&labels).set(0);
     }
+    for (tenant, pending) in pending {
+        let labels = EnvironmentLabels { environment: tenant.environment.code() };
+        depth.get_or_create(&labels).inc_by(pending.events);
+        let seconds = (now.0 - pending.since.0).max(0) / 1_000;
+        let oldest = age.get_or_create(&labels);
+        oldest.set(oldest.get().max(seconds));
+    }
+    registry.register("outbox_events", "Webhook events that are to be delivered", depth);
+    let help = "The age of the oldest of them";
+    registry.register_with_unit("outbox_age", help, Unit::Seconds, age);
 }

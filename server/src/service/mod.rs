@@ -150,7 +150,11 @@ fn failed(outcome: &Commit) -> Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "the store failed");
+        match error {
+            // It is the caller who asks for too much.
+            StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
+            error => tracing::error!(%error, "the store failed"),
+        }
         Self::unavailable()
     }
 }

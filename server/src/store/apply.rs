@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, carriers, lists, manifests, outbox, parcels, records};
+use super::{Commit, carriers, counts, manifests, outbox, parcels, records};
 use crate::{
     clock::Millis,
     core::{
@@ -180,11 +180,12 @@ fn insert_parcel(
         return Ok(None);
     }
     let row = db.last_insert_rowid();
-    lists::count(db, parcel.tenant)?;
+    counts::created(db, parcel)?;
     Ok(Some(row))
 }
 
 fn move_to(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+    counts::moves(db, parcel, event.state)?;
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, state = ?2, updated_at = ?3, last_sequence = ?4 \
          WHERE id = ?1",

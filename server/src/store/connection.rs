@@ -16,7 +16,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -26,6 +26,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_dashboard.sql"),
     include_str!("migrations/0008_leases.sql"),
     include_str!("migrations/0009_flights.sql"),
+    include_str!("migrations/0011_counts.sql"),
 ];
 
 /// A connection that writes to a file, durably.

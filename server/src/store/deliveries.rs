@@ -160,7 +160,8 @@ impl Store {
             let mut find = db.prepare(
                 "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
                  FROM outbox o LEFT JOIN parcels p ON p.id = o.parcel \
-                 WHERE o.tenant = ?1 ORDER BY o.id DESC LIMIT ?2 OFFSET ?3",
+                 WHERE o.id IN (SELECT id FROM outbox WHERE tenant = ?1 \
+                 ORDER BY id DESC LIMIT ?2 OFFSET ?3) ORDER BY o.id DESC",
             )?;
             let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
             find.query_map([tenant.number(), most, skipped], |row| logged(db, row))?.collect()

@@ -4,7 +4,7 @@
 use parcelo::{Deleted, Environment};
 use rusqlite::Connection;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, counts};
 use crate::{
     clock::Millis,
     core::{AccountKey, Tenant},
@@ -58,6 +58,7 @@ impl Store {
 }
 
 fn reset(db: &Connection, tenant: i64) -> rusqlite::Result<Deleted> {
+    counts::forget(db, tenant)?;
     let attempts = "DELETE FROM webhook_attempts \
          WHERE outbox IN (SELECT id FROM outbox WHERE tenant = ?1 AND tenant % 2 = 1)";
     delete(db, attempts, tenant)?;
@@ -79,7 +80,8 @@ fn purge(db: &Connection, before: i64) -> rusqlite::Result<Deleted> {
     let keys = format!(
         "DELETE FROM idempotency WHERE {sandboxes} AND tenant % 2 = 1 AND first_seen <= ?1"
     );
-    Ok(Deleted {
+    counts::deletes(db, OLD, before)?;
+    let deleted = Deleted {
         manifests: delete(
             db,
             "DELETE FROM manifests WHERE tenant % 2 = 1 AND submitted_at <= ?1",
@@ -87,7 +89,10 @@ fn purge(db: &Connection, before: i64) -> rusqlite::Result<Deleted> {
         )?,
         idempotency_keys: delete(db, &keys, before)?,
         ..parcels(db, OLD, before)?
-    })
+    };
+    // Not before: the counts say which tenants are sandboxes.
+    counts::sweep(db)?;
+    Ok(deleted)
 }
 
 /// Deletes the parcels that `which` selects, and whatever hangs on them.
@@ -100,19 +105,11 @@ fn parcels(db: &Connection, which: &str, value: i64) -> rusqlite::Result<Deleted
     let attempts = format!("DELETE FROM webhook_attempts WHERE outbox IN (SELECT id {outbox})");
     delete(db, &attempts, value)?;
     let webhook_deliveries = delete(db, &format!("DELETE {outbox}"), value)?;
-    for sql in [
-        format!(
-            "UPDATE parcel_counts SET total = total - gone.parcels FROM (SELECT tenant, \
-             count(*) AS parcels FROM parcels WHERE id IN ({which}) GROUP BY tenant) AS gone \
-             WHERE gone.tenant = parcel_counts.tenant"
-        ),
-        format!(
-            "UPDATE deleted_parcels SET highest = max(highest, \
-             coalesce((SELECT max(id) FROM parcels WHERE id IN ({which})), 0))"
-        ),
-    ] {
-        delete(db, &sql, value)?;
-    }
+    let highest = format!(
+        "UPDATE deleted_parcels SET highest = max(highest, \
+         coalesce((SELECT max(id) FROM parcels WHERE id IN ({which})), 0))"
+    );
+    delete(db, &highest, value)?;
     let parcels = delete(db, &format!("DELETE FROM parcels WHERE id IN ({which})"), value)?;
     // Each parcel has a label, and two events that its row implies.
     let tracking_events = events + 2 * parcels;

@@ -72,6 +72,12 @@ pub enum StoreError {
         /// The database.
         file: PathBuf,
     },
+    /// Too many long reads of the tenant wait; this one was not done.
+    #[error("too many long reads wait for the database {file}: try again", file = .file.display())]
+    Crowded {
+        /// The database.
+        file: PathBuf,
+    },
     /// The write was not done, and unless the store was closed no other will be.
     #[error("the database {file} takes no more writes: see the log for the reason, then start again", file = .file.display())]
     Broken {

@@ -9,6 +9,7 @@ mod apply;
 mod carriers;
 mod connection;
 mod copy;
+mod counts;
 mod deliveries;
 mod endpoints;
 mod erase;
@@ -22,6 +23,7 @@ mod outbox;
 mod parcels;
 mod readers;
 mod records;
+mod scans;
 mod sessions;
 mod tokens;
 mod work;
@@ -30,7 +32,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::held;
+pub(crate) use tests::{held, reads::hold_list};
 
 use std::{
     fmt,
@@ -47,6 +49,7 @@ pub use self::{deliveries::Pending, endpoints::Replay, error::StoreError, parcel
 use self::{
     group::{Health, Work},
     readers::Readers,
+    scans::Scans,
     work::{Call, Called, Mutation},
     writer::{NotTaken, Writer},
 };
@@ -76,7 +79,7 @@ struct Inner {
 
 enum Mode {
     /// A server's file.
-    File(Writer, Readers),
+    File(Writer, Readers, Scans),
     /// Memory, or a file beside the server that serves it.
     Inline(Mutex<Connection>),
 }
@@ -126,7 +129,7 @@ impl Store {
         let health = Arc::new(Health::default());
         let writer = Writer::start(db, lock, Arc::clone(&health))
             .map_err(|error| StoreError::open(path, error))?;
-        let mode = Mode::File(writer, Readers::new(path.to_owned()));
+        let mode = Mode::File(writer, Readers::new(path.to_owned()), Scans::default());
         let (file, wake) = (path.to_owned(), Arc::default());
         Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
     }
@@ -298,7 +301,7 @@ impl Store {
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.
     pub async fn close(self) {
         let stop = move || match &self.0.mode {
-            Mode::File(writer, _) => writer.stop(),
+            Mode::File(writer, ..) => writer.stop(),
             Mode::Inline(_) => {}
         };
         // It waits for a thread, which must not hold up the runtime's own.
@@ -310,7 +313,7 @@ impl Store {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let answer = match &self.0.mode {
-            Mode::File(_, readers) => readers.read(read),
+            Mode::File(_, readers, _) => readers.read(read),
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         answer.map_err(|error| StoreError::of(&self.0.file, error))
@@ -337,7 +340,7 @@ impl Store {
         mut answer: oneshot::Receiver<T>,
     ) -> Result<T, NotDone> {
         match &self.0.mode {
-            Mode::File(writer, _) => {
+            Mode::File(writer, ..) => {
                 writer.push(work)?;
                 let answered = tokio::time::timeout(PATIENCE, answer).await;
                 answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Stopped)

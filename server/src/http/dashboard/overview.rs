@@ -47,7 +47,7 @@ pub(super) async fn show(State(api): State<Api>, member: Member) -> Result<Respo
     let first = last - DAYS + 1;
     let mut environments = Vec::new();
     for environment in Environment::ALL {
-        let counted = api.service.activity_of(member.tenant(environment), begin_of(first)).await?;
+        let counted = api.service.activity_of(member.tenant(environment), first).await?;
         environments.push(Activity {
             environment,
             total: counted.iter().map(|one| one.parcels).sum(),

@@ -104,7 +104,7 @@ pub(super) async fn show(
     let hook = find(&api, member.tenant(environment))?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
     let draft = Draft { environment, url, kinds, fault: None, page: number };
-    page(&webhook(&api, &member, draft)?)
+    page(&webhook(&api, &member, draft).await?)
 }
 
 /// Sets a webhook up, or changes it.
@@ -125,7 +125,7 @@ pub(super) async fn set(
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
             let draft = Draft { environment, url: request.url, kinds, fault, page: 1 };
-            return again(&webhook(&api, &member, draft)?);
+            return again(&webhook(&api, &member, draft).await?);
         }
         Err(error) => return Err(refused(error)),
     }
@@ -158,14 +158,14 @@ pub(super) async fn act(
     Ok(back(environment))
 }
 
-fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused> {
+async fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused> {
     let Draft { environment, url, kinds, fault, page } = draft;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
     let hook = find(api, tenant)?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
-    let store = api.service.store();
-    let mut logged = store.older_deliveries(tenant, pages::skipped(page, SHOWN), SHOWN + 1)?;
+    let skipped = pages::skipped(page, SHOWN);
+    let mut logged = api.service.deliveries_of(tenant, skipped, SHOWN + 1).await?;
     let has_older = logged.len() > SHOWN;
     logged.truncate(SHOWN);
     let mut notes = member.take(Place::Webhook(environment), now);
@@ -179,7 +179,7 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
         kinds: choices(kinds, language),
         fault,
         pages: Pages::beside(page, has_older, |page| pages::address(&address(environment), page)),
-        missed: is_on && store.has_missed(tenant)?,
+        missed: is_on && api.service.has_missed(tenant).await?,
         log: logged.iter().map(|event| Delivery::of(event, is_on, language)).collect(),
     })
 }

@@ -4,6 +4,7 @@ mod carriers;
 pub(super) mod conformance;
 mod durability;
 mod erasure;
+pub(crate) mod reads;
 
 /// A database that another process writes to until this is dropped.
 pub(crate) fn held(file: &std::path::Path) -> rusqlite::Connection {
