@@ -38,9 +38,12 @@ fn listen(desk: &Desk, options: &str) -> Listening {
 }
 
 fn listen_with(desk: &Desk, options: &str, secret: &str) -> Listening {
+    listen_where(desk, options, &[("PARCELO_WEBHOOK_SECRET", secret)])
+}
+
+fn listen_where(desk: &Desk, options: &str, variables: &[(&str, &str)]) -> Listening {
     let line = format!("webhook listen --port 0 {options}");
-    let secret = [("PARCELO_WEBHOOK_SECRET", secret)];
-    let mut child = desk.start_with(&line, &secret, Stdio::piped());
+    let mut child = desk.start_with(&line, variables, Stdio::piped());
     let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = stderr.next().unwrap().unwrap();

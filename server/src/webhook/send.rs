@@ -81,15 +81,28 @@ async fn said(
 /// Each message has a connection of its own: one that was kept could have been closed unseen, and
 /// would lead to where the name led once.
 fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
-    reqwest::Client::builder()
-        .user_agent(AGENT)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .no_proxy()
-        .connect_timeout(CONNECT)
-        .pool_max_idle_per_host(0)
-        .dns_resolver(resolver)
-        .build()
+    let builder = || {
+        reqwest::Client::builder()
+            .user_agent(AGENT)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .connect_timeout(CONNECT)
+            .pool_max_idle_per_host(0)
+            .dns_resolver(resolver)
+    };
+    // Without root certificates there is no client of the machine's, not even for receivers on plain http.
+    builder().build().or_else(|error| {
+        tracing::warn!(%error, "this machine has no root certificates: webhooks trust the bundled ones");
+        with_bundled_roots(builder())
+    })
+}
+
+/// A client that trusts the authorities that Mozilla does, not the machine's.
+fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
+    let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
+    builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
 }
 
 /// As much of the body as is read. The status is the answer: a body that breaks off, or does not

@@ -90,6 +90,30 @@ fn id(headers: &HeaderMap) -> String {
     headers[ID].to_str().unwrap().to_owned()
 }
 
+/// As in `debian:*-slim` and `scratch`: the machine trusts nobody.
+const NO_ROOTS: [(&str, &str); 2] =
+    [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_root_certificates_sends_webhooks() {
+    let (house, receiver) = (House::new(), Receiver::start().await);
+    let mut running = house.start_with(&NO_ROOTS, &[]);
+    house.new_key("sandbox");
+    webhooks(&house, "set", &["--url", &receiver.url]);
+    webhooks(&house, "test", &[]);
+    // However it ends, the first attempt is logged.
+    let attempt = loop {
+        let logged = webhooks(&house, "deliveries", &[]);
+        let attempt = logged[0]["attempts"][0].clone();
+        if attempt.is_object() {
+            break attempt;
+        }
+        assert!(running.is_alive(), "{}", house.output());
+    };
+    assert_eq!(attempt["httpStatus"], 204, "{attempt}");
+    assert!(house.output().contains("no root certificates"), "{}", house.output());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
     let (house, receiver) = (House::new(), Receiver::start().await);
