@@ -117,6 +117,23 @@ async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_root_certificates_can_listen_and_pass_on() {
+    let (desk, secret) = (Desk::new("", ""), secret().expose().clone());
+    let variables = [
+        ("PARCELO_WEBHOOK_SECRET", secret.as_str()),
+        ("SSL_CERT_FILE", "/nowhere/certificates"),
+        ("SSL_CERT_DIR", "/nowhere"),
+    ];
+    let receiver = listen(&desk, "");
+    let target = format!("--forward-to {}", receiver.url);
+    let mut between = listen_where(&desk, &target, &variables);
+    assert_eq!(send(&between.url, &self::secret(), TEST).await, StatusCode::OK);
+    assert!(between.shown().contains("webhook.test"));
+    assert_eq!(between.end().0, Some(0));
+    receiver.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_signed_is_refused_with_its_reason_and_not_shown() {
     let desk = Desk::new("", "");
     let other = Secret::from_random(&[8; 32]);

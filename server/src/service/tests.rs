@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use parcelo::{CarrierOutcome, Environment, ParcelStatus, TrackingNumber, rules::Destinations};
+use parcelo::{
+    CarrierOutcome, Environment, ErrorCode, ParcelStatus, TrackingNumber, rules::Destinations,
+};
 use serde_json::json;
 
 use super::{Carrier, KeyIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     core::{
-        CarrierKeyRecord, CarrierNumber, Countries, Secrets, Site,
+        CarrierKeyRecord, CarrierNumber, Countries, Refusal, Secrets, Site,
         limit::{Admission, Quota},
         sample,
     },
     ids::Ids,
-    store::Store,
+    store::{Store, StoreError},
 };
 
 pub(super) fn settings() -> Settings {
@@ -51,6 +53,12 @@ fn carrier(row: i64, environment: Environment) -> Carrier {
             revoked_at: None,
         }),
     }
+}
+
+#[test]
+fn who_reads_too_much_at_once_is_told_when_to_come_again() {
+    let refusal = Refusal::from(StoreError::Crowded { file: "parcelo.db".into() });
+    assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::ServiceUnavailable, Some(1)));
 }
 
 #[test]

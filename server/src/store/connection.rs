@@ -206,10 +206,16 @@ mod tests {
         db.pragma_update(None, "user_version", 7).unwrap();
         db.execute_batch(OLD).unwrap();
         // Never reprinted, reprinted before the flight was known, and after.
-        for (id, version, reprinted) in [(1, 1, None), (2, 2, Some(49)), (3, 2, Some(51))] {
+        let parcels = [
+            (1, 0, 1, None),
+            (2, 86_399_999, 2, Some(49)),
+            (3, 86_400_000, 2, Some(51)),
+            (4, -1, 1, None),
+        ];
+        for (id, created, version, reprinted) in parcels {
             let insert = "INSERT INTO parcels VALUES
-                (?1, 1, 1, 1, 'SB' || ?1, x'', 1, 0, 0, '', '', 'EC', 0, ?2, 1, NULL, NULL, ?3, '{}')";
-            db.execute(insert, (id, version, reprinted)).unwrap();
+                (?1, 1, 1, 1, 'SB' || ?1, x'', 1, ?4, 0, '', '', 'EC', 0, ?2, 1, NULL, NULL, ?3, '{}')";
+            db.execute(insert, (id, version, reprinted, created)).unwrap();
         }
         let secret = prepare(&mut db, Path::new("old.db"), [7; 32]).unwrap();
         assert_eq!((secret, schema(&db).unwrap()), ([7; 32], known()));
@@ -224,5 +230,8 @@ mod tests {
         let flights = "SELECT group_concat(label_version) FROM manifest_parcels";
         assert_eq!(one(flights), "1,2,1", "the version that was printed under the flight");
         assert_eq!(one("SELECT count(*) || '' FROM sqlite_schema WHERE name = 'kept'"), "0");
+        let counts = "SELECT group_concat(concat_ws(' ', tenant, day, state, country, total), '; ') \
+            FROM (SELECT * FROM parcel_counts ORDER BY tenant, day, state, country)";
+        assert_eq!(one(counts), "1 -1 1 EC 1; 1 0 1 EC 2; 1 1 1 EC 1");
     }
 }

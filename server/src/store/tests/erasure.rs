@@ -105,7 +105,11 @@ fn lists_and_deletions_have_their_indexes() {
     let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
     let order_id = "json_extract(order_json, '$.externalOrderId') = 'x'";
     let sandboxes = "tenant IN (SELECT tenant FROM parcel_counts WHERE tenant % 2 = 1)";
+    let counts =
+        "SELECT day, sum(total) FROM parcel_counts WHERE tenant = 2 AND day >= 1 AND day < 9";
     let reads = [
+        (format!("{counts} GROUP BY day ORDER BY day DESC"), "PRIMARY KEY (tenant=? AND day>?"),
+        ("DELETE FROM parcel_counts WHERE total = 0".to_owned(), "parcel_counts_empty"),
         (format!("{list} AND (3 IS NULL OR state = 3) {newest}"), "COVERING INDEX parcels_list"),
         (format!("{list} AND (NULL IS NULL OR country = NULL)"), "COVERING INDEX parcels_list"),
         (format!("{list} AND {order_id} {newest}"), "parcels_external"),
