@@ -3,7 +3,8 @@
 //! memory, repeats and tracking records; and how long a new server takes until its first order.
 //!
 //! `cargo bench -p parcelo-server --bench creates [-- SECONDS]` prints tables for docs/benchmarks.md;
-//! `… -- neighbour [SECONDS]` what creates cost beside a tenant who lists 300,000 parcels all the time.
+//! `… -- neighbour [SECONDS [PARCELS]]` what creates cost beside a tenant who lists 300,000 parcels, or so
+//! many, all the time.
 //! Linux only: it reads a process's memory from /proc.
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +38,7 @@ const PATH: &str = "/api/v1/orders/create";
 const STATIC: &str = "--static";
 const NEIGHBOUR: &str = "neighbour";
 /// What the neighbour has, and over how many connections it was created.
-const PARCELS: usize = 300_000;
+const PARCELS: u64 = 300_000;
 const LOADERS: usize = 64;
 /// What a key may do a second.
 const LISTS: u32 = 50;
@@ -52,10 +53,11 @@ fn main() {
     if arguments.first().is_some_and(|first| first == STATIC) {
         return runtime.block_on(serve_static(Path::new(&arguments[1])));
     }
-    let seconds = arguments.iter().find_map(|text| text.parse().ok()).unwrap_or(5);
-    let time = Duration::from_secs(seconds);
+    let mut numbers = arguments.iter().filter_map(|text| text.parse::<u64>().ok());
+    let time = Duration::from_secs(numbers.next().unwrap_or(5));
     if arguments.iter().any(|argument| argument == NEIGHBOUR) {
-        return runtime.block_on(beside_a_neighbour(time));
+        let parcels = numbers.next().unwrap_or(PARCELS);
+        return runtime.block_on(beside_a_neighbour(time, parcels as usize));
     }
     runtime.block_on(measure(time));
 }
@@ -87,7 +89,7 @@ async fn measure(time: Duration) {
 }
 
 /// Creates of one tenant, with and without another one that lists within its limit, in turns.
-async fn beside_a_neighbour(time: Duration) {
+async fn beside_a_neighbour(time: Duration, parcels: usize) {
     let folder = tempfile::tempdir().unwrap();
     let peer = Peer::start_server(folder.path());
     let (own, other): (Arc<str>, Arc<str>) = (peer.key.as_str().into(), peer.other_key().into());
@@ -96,7 +98,7 @@ async fn beside_a_neighbour(time: Duration) {
         let (key, address) = (Arc::clone(&other), peer.address);
         loaders.spawn(async move {
             let mut line = Line::to(address).await;
-            for count in 0..PARCELS.div_ceil(LOADERS) {
+            for count in 0..parcels.div_ceil(LOADERS) {
                 line.send(&key, Asks::New, 1_000 + loader, count).await;
             }
         });
@@ -151,8 +153,8 @@ async fn lists(
         let (key, queries) = (Arc::clone(&key), Arc::clone(&queries));
         tasks.spawn(async move {
             let mut line = Line::to(address).await;
-            let mut second = tokio::time::interval(Duration::from_secs(1));
             tokio::time::sleep(Duration::from_secs(1) / LISTS * lister).await;
+            let mut second = tokio::time::interval(Duration::from_secs(1));
             let (mut micros, mut turn) = (Vec::new(), lister as usize);
             while Instant::now() < until {
                 second.tick().await;
