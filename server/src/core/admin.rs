@@ -196,7 +196,7 @@ pub struct WebhookView {
     account: String,
     events: Vec<EventKind>,
     enabled: bool,
-    /// Why nothing is sent: `OPERATOR`, `GONE` (it answered 410) or `FAILURES`.
+    /// Why nothing is sent: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings cannot be read).
     disabled_by: Option<&'static str>,
     created_at: String,
     /// Until when the secret before signs beside the present one.

@@ -38,14 +38,36 @@ mod tests {
     #[tokio::test]
     async fn the_outbox_shows_how_much_waits_and_since_when() {
         let server = MockServer::start().await;
-        let sample = "environment=\"sandbox\"}";
-        let empty = scraped(&server).await;
-        assert!(empty.contains(&format!("parcelo_outbox_events{{{sample} 0\n")), "{empty}");
-        let _inbox = server.webhook_inbox().reply([503]).start().await;
+        let outbox = |state, events, age| {
+            let labels = format!("{{environment=\"sandbox\",state=\"{state}\"}}");
+            [
+                format!("parcelo_outbox_events{labels} {events}\n"),
+                format!("parcelo_outbox_age_seconds{labels} {age}\n"),
+            ]
+        };
+        let counts = |outcome, count| {
+            format!(
+                "parcelo_webhook_deliveries_total{{environment=\"sandbox\",outcome=\"{outcome}\"}} {count}\n"
+            )
+        };
+        let assert_all = |text: &str, samples: &[String]| {
+            for sample in samples {
+                assert!(text.contains(sample), "{sample} in {text}");
+            }
+        };
+        let empty = [outbox("pending", 0, 0), outbox("held", 0, 0)].concat();
+        assert_all(&scraped(&server).await, &empty);
+        let _inbox = server.webhook_inbox().reply([503, 410]).start().await;
         server.seed_parcels(1).await;
         server.clock().advance(Duration::from_secs(3)).await;
-        let text = scraped(&server).await;
-        assert!(text.contains(&format!("parcelo_outbox_events{{{sample} 1\n")), "{text}");
-        assert!(text.contains(&format!("parcelo_outbox_age_seconds{{{sample} 3\n")), "{text}");
+        let waiting = [outbox("pending", 1, 3), outbox("held", 0, 0)].concat();
+        assert_all(&scraped(&server).await, &waiting);
+        assert_all(&scraped(&server).await, &[counts("retried", 1)]);
+        server.clock().advance(Duration::from_secs(10)).await;
+        server.seed_parcels(2).await;
+        server.clock().advance(Duration::from_secs(60)).await;
+        let held = [outbox("pending", 0, 0), outbox("held", 2, 60)].concat();
+        assert_all(&scraped(&server).await, &held);
+        assert_all(&scraped(&server).await, &[counts("gone", 1), counts("retried", 1)]);
     }
 }

@@ -13,7 +13,10 @@ use prometheus_client::{
 };
 
 use super::{Limited, Service};
-use crate::{clock::Millis, core::Refusal};
+use crate::{
+    clock::Millis,
+    core::{Refusal, Tenant, webhooks::DisabledBy},
+};
 
 /// Upper bounds, in seconds: what a user feels lies between a millisecond and ten seconds.
 const SECONDS: [f64; 12] =
@@ -39,6 +42,8 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<OperationLabels, Histogram>,
     refusals: Family<RefusalLabels, Counter>,
+    deliveries: Family<DeliveryLabels, Counter>,
+    switched_off: Family<SwitchLabels, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -61,8 +66,21 @@ struct RefusalLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EnvironmentLabels {
+struct DeliveryLabels {
     environment: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SwitchLabels {
+    environment: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BacklogLabels {
+    environment: &'static str,
+    state: &'static str,
 }
 
 impl Default for Metrics {
@@ -71,6 +89,8 @@ impl Default for Metrics {
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             refusals: Family::default(),
+            deliveries: Family::default(),
+            switched_off: Family::default(),
         }
     }
 }
@@ -97,6 +117,18 @@ impl Metrics {
         self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();
     }
 
+    /// Counts what came of an attempt to deliver a webhook event.
+    pub(super) fn delivered(&self, tenant: Tenant, outcome: &'static str) {
+        let environment = tenant.environment.code();
+        self.deliveries.get_or_create(&DeliveryLabels { environment, outcome }).inc();
+    }
+
+    /// Counts an endpoint that was turned off by what it answered, or did not.
+    pub(super) fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
+        let (environment, reason) = (tenant.environment.code(), by.code());
+        self.switched_off.get_or_create(&SwitchLabels { environment, reason }).inc();
+    }
+
     fn register(&self, registry: &mut Registry) {
         let requests = "Requests answered, by operation, error code and HTTP status";
         registry.register("requests", requests, self.requests.clone());
@@ -104,6 +136,10 @@ impl Metrics {
         registry.register_with_unit("request", seconds, Unit::Seconds, self.seconds.clone());
         let refusals = "Requests refused by a rate limit, by what they are counted by";
         registry.register("rate_limit_refusals", refusals, self.refusals.clone());
+        let deliveries = "Attempts to deliver webhook events, by what came of them";
+        registry.register("webhook_deliveries", deliveries, self.deliveries.clone());
+        let switched_off = "Webhooks that the server turned off, by why";
+        registry.register("webhooks_switched_off", switched_off, self.switched_off.clone());
     }
 }
 
@@ -146,21 +182,31 @@ impl Service {
 
     fn register_outbox(&self, registry: &mut Registry, now: Millis) -> Result<(), Refusal> {
         let (depth, age) = <(Family<_, Gauge>, Family<_, Gauge>)>::default();
-        for environment in Environment::ALL {
-            let labels = EnvironmentLabels { environment: environment.code() };
+        for labels in Environment::ALL
+            .into_iter()
+            .flat_map(|environment| [false, true].map(|held| BacklogLabels::of(environment, held)))
+        {
             depth.get_or_create(&labels).set(0);
             age.get_or_create(&labels).set(0);
         }
-        for (tenant, pending) in self.store.pending()? {
-            let labels = EnvironmentLabels { environment: tenant.environment.code() };
-            depth.get_or_create(&labels).inc_by(pending.events);
-            let seconds = (now.0 - pending.since.0).max(0) / 1_000;
+        for backlog in self.store.backlogs()? {
+            let labels = BacklogLabels::of(backlog.tenant.environment, backlog.held);
+            depth.get_or_create(&labels).inc_by(backlog.events);
+            let seconds = (now.0 - backlog.since.0).max(0) / 1_000;
             let oldest = age.get_or_create(&labels);
             oldest.set(oldest.get().max(seconds));
         }
-        registry.register("outbox_events", "Webhook events that are to be delivered", depth);
+        let help = "Webhook events that have not arrived: pending, or held while a webhook is off";
+        registry.register("outbox_events", help, depth);
         let help = "The age of the oldest of them";
         registry.register_with_unit("outbox_age", help, Unit::Seconds, age);
         Ok(())
+    }
+}
+
+impl BacklogLabels {
+    const fn of(environment: Environment, held: bool) -> Self {
+        let state = if held { "held" } else { "pending" };
+        Self { environment: environment.code(), state }
     }
 }

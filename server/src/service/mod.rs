@@ -39,7 +39,7 @@ use crate::{
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
 pub use dashboard::OwnParcel;
-pub use deliveries::Delivery;
+pub use deliveries::{Delivery, LeasedEvent};
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use keys::{KeyIssuer, NewKeyRequest};
 pub use limiter::Limited;

@@ -16,7 +16,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -26,6 +26,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_dashboard.sql"),
     include_str!("migrations/0008_leases.sql"),
     include_str!("migrations/0009_flights.sql"),
+    include_str!("migrations/0010_deliveries.sql"),
 ];
 
 /// A connection that writes to a file, durably.
@@ -195,6 +196,9 @@ mod tests {
     const OLD: &str = "
         INSERT INTO webhook_endpoints VALUES (1, 'https://a.example', 3, x'01', x'02', 99, 1, 'w', 5, 6);
         INSERT INTO webhook_endpoints VALUES (2, 'https://b.example', 1, x'03', NULL, NULL, 0, NULL, NULL, 7);
+        INSERT INTO outbox VALUES (1, 1, x'01', 4, NULL, NULL, NULL, NULL, 5, 5, 1, 77, 0, 1, NULL);
+        INSERT INTO outbox VALUES (2, 1, x'02', 4, NULL, NULL, NULL, NULL, 5, 5, 1, 78, 0, 0, NULL);
+        INSERT INTO outbox VALUES (3, 2, x'03', 4, NULL, NULL, NULL, NULL, 5, 5, 4, NULL, 0, 0, NULL);
         INSERT INTO manifests VALUES (1, 1, '176-1', x'01', 50, x'');
         INSERT INTO manifest_parcels VALUES (1, 1), (2, 1), (3, 1);";
 
@@ -222,6 +226,10 @@ mod tests {
         assert_eq!(one(old), "1 02 99", "it signs until its time is over");
         let flights = "SELECT group_concat(label_version) FROM manifest_parcels";
         assert_eq!(one(flights), "1,2,1", "the version that was printed under the flight");
+        let due = "SELECT group_concat(coalesce(next_due, '-')) FROM webhook_endpoints";
+        assert_eq!(one(due), "77,-", "what is due is known of each endpoint");
+        let counts = "SELECT group_concat(concat_ws(' ', tenant, held, events)) FROM outbox_counts";
+        assert_eq!(one(counts), "1 0 2,2 1 1");
         assert_eq!(one("SELECT count(*) || '' FROM sqlite_schema WHERE name = 'kept'"), "0");
     }
 }

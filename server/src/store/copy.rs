@@ -9,7 +9,7 @@ use rusqlite::{
     ffi,
 };
 
-use super::{Mode, Store, StoreError, connection};
+use super::{Mode, Store, StoreError, connection, leases};
 
 /// All pages at once.
 const ALL: i32 = -1;
@@ -50,7 +50,11 @@ impl Store {
             return Err(StoreError::InUse { file: self.0.file.clone() });
         };
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error| StoreError::of(&self.0.file, error);
+        let last = leases::last(&db).map_err(failed)?;
         other.read(|other| copy_pages(other, &mut db))?;
+        // What is on its way is of the state that goes.
+        leases::go_on_from(&db, last).map_err(failed)?;
         self.wake();
         Ok(())
     }

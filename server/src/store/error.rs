@@ -88,14 +88,22 @@ impl StoreError {
     pub(super) fn of(file: &Path, source: rusqlite::Error) -> Self {
         let file = file.to_owned();
         match source {
-            rusqlite::Error::FromSqlConversionFailure(..)
-            | rusqlite::Error::IntegralValueOutOfRange(..)
-            | rusqlite::Error::InvalidColumnType(..)
-            | rusqlite::Error::Utf8Error(..) => Self::Damaged { file, source },
+            source if is_damaged(&source) => Self::Damaged { file, source },
             source if is_busy(&source) => Self::Busy { file },
             source => Self::Sql { file, source },
         }
     }
+}
+
+/// Whether a row does not hold what was once written to it; the next one may.
+pub(super) fn is_damaged(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+    )
 }
 
 /// Whether somebody else holds the write lock.

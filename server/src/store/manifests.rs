@@ -8,9 +8,13 @@ use super::{
     Store, StoreError,
     parcels::{self, damaged, select_parcels},
 };
-use crate::core::{
-    ParcelKey, Tenant,
-    manifest::{Candidate, NewManifest},
+use crate::{
+    clock::Millis,
+    core::{
+        ParcelKey, Tenant,
+        manifest::{Candidate, NewManifest},
+        webhooks::is_of_manifest,
+    },
 };
 
 /// What a submission is decided on, all of one moment.
@@ -60,17 +64,26 @@ impl Store {
     }
 }
 
-/// The manifest in a row.
-pub(super) fn document_of(db: &Connection, row: i64) -> rusqlite::Result<Option<Manifest>> {
-    let mut find = db.prepare_cached("SELECT document FROM manifests WHERE id = ?1")?;
-    find.query_row([row], document).optional()
+/// The tenant's manifest in a row, if it is the one that an event tells of.
+pub(super) fn told_by(
+    db: &Connection,
+    (tenant, row): (Tenant, i64),
+    event: Ulid,
+) -> rusqlite::Result<Option<Manifest>> {
+    let mut find = db.prepare_cached(
+        "SELECT document, public_id, submitted_at FROM manifests WHERE id = ?1 AND tenant = ?2",
+    )?;
+    let mut rows = find.query([row, tenant.number()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (id, at) = (Ulid::from_bytes(row.get(1)?), Millis(row.get(2)?));
+    is_of_manifest(event, id, at).then(|| document(row)).transpose()
 }
 
 /// Keeps the manifest with its parcels, and answers its row; none when the air waybill has one.
 pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<Option<i64>> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO manifests (tenant, awb, public_id, submitted_at, document) \
-         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+        "INSERT INTO manifests (id, tenant, awb, public_id, submitted_at, document) \
+         VALUES ((SELECT id + 1 FROM last_manifest), ?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
         manifest.tenant.number(),
@@ -83,6 +96,7 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
         return Ok(None);
     }
     let row = db.last_insert_rowid();
+    db.prepare_cached("UPDATE last_manifest SET id = ?1")?.execute([row])?;
     let mut insert = db.prepare_cached(
         "INSERT INTO manifest_parcels (parcel, manifest, label_version) \
          SELECT id, ?2, label_version FROM parcels WHERE id = ?1",

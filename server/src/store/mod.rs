@@ -15,6 +15,7 @@ mod erase;
 mod error;
 mod group;
 mod keys;
+mod leases;
 mod legacy;
 mod lists;
 mod manifests;
@@ -30,7 +31,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::held;
+pub(crate) use tests::{Damage, damage, held};
 
 use std::{
     fmt,
@@ -43,7 +44,13 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{deliveries::Pending, endpoints::Replay, error::StoreError, parcels::Created};
+pub use self::{
+    deliveries::{Backlog, Settled},
+    endpoints::Replay,
+    error::StoreError,
+    leases::Leased,
+    parcels::Created,
+};
 use self::{
     group::{Health, Work},
     readers::Readers,

@@ -1,7 +1,7 @@
 //! The outbox as changes write it: an event is in it if and only if its change was committed. A
 //! tenant without an endpoint costs one look at a table that is empty for it.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
 use super::parcels::read_state;
@@ -20,15 +20,15 @@ pub(super) const READY: i64 = 1;
 pub(super) const DELIVERED: i64 = 2;
 pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
-/// What did not arrive, and waits to be sent again.
-pub(super) const MISSED: &str = "state IN (3, 4)";
+/// What did not arrive, and waits to be sent again: failed or held, in the words of its index.
+pub(super) const MISSED: &str = "state > 2";
 
 /// A tenant with an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listener {
     tenant: Tenant,
     kinds: Kinds,
-    enabled: bool,
+    pub(super) enabled: bool,
 }
 
 /// A parcel that is about to move, and whose tenant has an endpoint.
@@ -78,8 +78,7 @@ pub(super) fn mover(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Opti
     )?;
     let found = find.query_row([parcel.0], |row| {
         let tenant = Tenant::of_number(row.get(0)?);
-        let kinds = Kinds::of_number(row.get(1)?);
-        let listener = Listener { tenant, kinds, enabled: row.get(2)? };
+        let listener = Listener { tenant, kinds: kinds(row, 1)?, enabled: row.get(2)? };
         Ok(Mover { listener, id: Ulid::from_bytes(row.get(3)?), state: read_state(row, 4)? })
     });
     found.optional()
@@ -103,9 +102,16 @@ pub(super) fn listener(db: &Connection, tenant: Tenant) -> rusqlite::Result<Opti
     let mut find =
         db.prepare_cached("SELECT kinds, enabled FROM webhook_endpoints WHERE tenant = ?1")?;
     let found = find.query_row([tenant.number()], |row| {
-        Ok(Listener { tenant, kinds: Kinds::of_number(row.get(0)?), enabled: row.get(1)? })
+        Ok(Listener { tenant, kinds: kinds(row, 0)?, enabled: row.get(1)? })
     });
     found.optional()
+}
+
+/// The kinds that were asked for. No order fails because they cannot be read: then it is none, and the
+/// dispatcher says so when it meets the row.
+fn kinds(row: &Row<'_>, column: usize) -> rusqlite::Result<Kinds> {
+    let number: i64 = row.get(column)?;
+    Ok(u8::try_from(number).map(Kinds::of_number).unwrap_or_default())
 }
 
 fn tell_all(
@@ -134,7 +140,8 @@ pub(super) fn tell(
     };
     let mut insert = db.prepare_cached(
         "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
-         happened_at, created_at, state, due) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         happened_at, created_at, state, due, after_lease) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, (SELECT last FROM leases))",
     )?;
     insert.execute(params![
         listener.tenant.number(),

@@ -6,9 +6,13 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 
-use super::resolver::{NotAllowed, Resolver};
+use super::{
+    Transport,
+    resolver::{NotAllowed, Resolver},
+};
 use crate::{
     clock::stopwatch,
     core::webhooks::{Reach, Said, Undelivered, check_url},
@@ -31,15 +35,21 @@ const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug, Default)]
 pub(super) struct Sender(Mutex<Vec<(Reach, reqwest::Client)>>);
 
-impl Sender {
-    /// Sends a message; answers how many milliseconds it took, and what the endpoint said.
-    pub(super) async fn send(&self, delivery: &Delivery) -> (i64, Result<Said, Undelivered>) {
-        let start = stopwatch();
-        let said = said(self.attempt(delivery)).await;
-        let taken = stopwatch().saturating_duration_since(start);
-        (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), said)
+impl Transport for Sender {
+    fn send<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)> {
+        Box::pin(async move {
+            let start = stopwatch();
+            let said = said(self.attempt(delivery)).await;
+            let taken = stopwatch().saturating_duration_since(start);
+            (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), said)
+        })
     }
+}
 
+impl Sender {
     async fn attempt(&self, delivery: &Delivery) -> Result<reqwest::Response, Undelivered> {
         // The settings may have changed since the endpoint was set up.
         let reach = delivery.reach;

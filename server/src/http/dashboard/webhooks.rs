@@ -23,7 +23,7 @@ use crate::{
     http::{Api, Refused},
     ids::named,
     service::{EndpointError, EndpointRequest},
-    store::Replay,
+    store::{Replay, StoreError},
 };
 
 /// The environment that is shown first.
@@ -275,17 +275,23 @@ fn undelivered(error: &str, language: Language) -> String {
         ),
         (Undelivered::TimedOut, "el receptor no respondió en 15 s"),
         (Undelivered::Broken, "la conexión se cortó antes de la respuesta"),
+        (Undelivered::Unreadable, "el evento no se puede leer de la base de datos y no se envió"),
     ];
     let known = table.into_iter().find(|(reason, _)| reason.to_string() == error);
     known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
 }
 
-fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
+/// Why nothing is sent, and what to do about it.
+pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
     match by {
         DisabledBy::Operator => language.pick("Somebody turned it off.", "Alguien lo desactivó."),
         DisabledBy::Gone => language.pick(
             "The receiver answered that it is gone (410). Check the address, then turn it on.",
             "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
+        ),
+        DisabledBy::Unreadable => language.pick(
+            "Its settings cannot be read from the database. Set it up again.",
+            "Su configuración no se puede leer de la base de datos. Configúrelo de nuevo.",
         ),
         DisabledBy::Failures => match environment {
             Environment::Production => language.pick(
@@ -300,8 +306,16 @@ fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static
     }
 }
 
+/// The tenant's webhook; one that cannot be read is set up again, as if there were none.
 fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
-    Ok(api.service.store().endpoint(tenant)?)
+    match api.service.store().endpoint(tenant) {
+        Err(StoreError::Damaged { .. }) => Ok(None),
+        found => Ok(found?),
+    }
+}
+
+pub(super) fn address(environment: Environment) -> String {
+    format!("/dashboard/webhooks/{}", environment.code())
 }
 
 /// What is said of a button that was pressed on a page that has grown old.
@@ -330,8 +344,4 @@ pub(super) fn environment_of(word: &str) -> Result<Environment, Refused> {
 
 fn back(environment: Environment) -> Response {
     Redirect::to(&address(environment)).into_response()
-}
-
-fn address(environment: Environment) -> String {
-    format!("/dashboard/webhooks/{}", environment.code())
 }

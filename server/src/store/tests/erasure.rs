@@ -55,6 +55,21 @@ async fn a_decision_on_a_deleted_parcel_never_meets_another_one() {
     assert_eq!(row(&store, "SB-SECOND-0001"), Some(new));
 }
 
+/// A page of a purge may end between a manifest and its parcels.
+#[tokio::test]
+async fn a_parcel_that_outlives_its_manifest_never_names_anothers_air_waybill() {
+    let store = Store::memory(SECRET).unwrap();
+    commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
+    let parcel = row(&store, "SB-FIRST-0001").unwrap().key;
+    let ops = vec![manifest(sandbox(1), vec![parcel], 1)];
+    commit(&store, Changes { ops, ..nothing() }).await;
+    assert!(store.awb_on(parcel, 2).unwrap().is_some());
+    store.call(|db| db.execute("DELETE FROM manifests", [])).await.unwrap();
+    let ops = vec![manifest(sandbox(2), Vec::new(), 2)];
+    commit(&store, Changes { ops, ..nothing() }).await;
+    assert_eq!(store.awb_on(parcel, 2).unwrap(), None);
+}
+
 #[tokio::test]
 async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production() {
     let store = Store::memory(SECRET).unwrap();

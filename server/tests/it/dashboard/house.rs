@@ -5,10 +5,14 @@ use std::sync::{Arc, atomic::AtomicBool};
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::{
     clock::{ManualClock, Millis},
-    core::{Countries, KeyRecord, Secrets, Site, legacy::Era},
+    core::{
+        Countries, KeyRecord, Secrets, Site, Tenant,
+        legacy::Era,
+        webhooks::{IN_FLIGHT, Kinds, Outcome, Places, Reach, Said},
+    },
     http::{Api, Listener, Stop, admin_router},
     ids::Ids,
-    service::{Caller, Limits, NewKeyRequest, Service, Settings, hash_password},
+    service::{Caller, EndpointRequest, Limits, NewKeyRequest, Service, Settings, hash_password},
     store::Store,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
@@ -207,6 +211,19 @@ impl Visitor {
 }
 
 /// The token of the first form on a page.
+/// A webhook that answers its first event with 410.
+pub(super) async fn gone(house: &House, tenant: Tenant) {
+    let url = "https://shop.example/hooks/parcelo".to_owned();
+    let (kinds, reach) = (Kinds::default(), Reach::of(tenant.environment, false));
+    let (endpoints, now) = (house.service.endpoints(), house.service.now());
+    endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
+    endpoints.test(tenant, now).await.unwrap();
+    let event = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap().remove(0);
+    let delivery = house.service.delivery(event).await.unwrap().unwrap();
+    let said = Ok(Said { status: 410, retry_after: None, beginning: Vec::new() });
+    house.service.settle_delivery(delivery, Outcome { at: now, millis: 84, said }).await.unwrap();
+}
+
 pub(super) fn token_in(html: &str) -> String {
     let (_, rest) = html.split_once("name=\"form\" value=\"").expect("a form has its token");
     rest.split('"').next().unwrap().to_owned()

@@ -8,13 +8,13 @@ use parcelo_server::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{Outcome, Reach, Said, Undelivered},
+        webhooks::{IN_FLIGHT, Outcome, Places, Reach, Said, Undelivered},
     },
     service::EndpointRequest,
 };
 use serde_json::json;
 
-use super::house::{House, NOW, PASSWORD};
+use super::house::{House, NOW, PASSWORD, gone};
 use crate::{
     browser::{Browser, Window},
     pictures::{DOCS, Picture},
@@ -88,7 +88,7 @@ async fn furnished() -> House {
     deliveries(&house, sandbox.key.tenant).await;
     house.clock.set(NOW);
     house.service.take_due_steps().await.unwrap();
-    deliver(&house, sandbox.key.tenant).await;
+    deliver(&house).await;
     house
 }
 
@@ -131,17 +131,18 @@ async fn deliveries(house: &House, tenant: Tenant) {
     for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
         house.order(&caller, number).await;
     }
-    deliver(house, tenant).await;
+    deliver(house).await;
 }
 
 /// Each event that is taken lets the next one of its parcel go.
-async fn deliver(house: &House, tenant: Tenant) {
+async fn deliver(house: &House) {
     for round in 0.. {
-        let due = house.service.take_deliveries(tenant, 100).await.unwrap();
+        let due = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap();
         if due.is_empty() {
             return;
         }
-        for (place, delivery) in (0..).zip(due) {
+        for (place, event) in (0..).zip(due) {
+            let delivery = house.service.delivery(event).await.unwrap().unwrap();
             let said = match (round, place) {
                 (0, 1) => Err(Undelivered::TimedOut),
                 _ => Ok(Said { status: 204, retry_after: None, beginning: b"taken".to_vec() }),
@@ -218,6 +219,22 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
             picture.keep(&format!("{DOCS}/{name}.png"));
         }
     }
+    gone(&house, Tenant { environment: Environment::Production, ..tenant_of(&house) }).await;
+    for language in ["en", "es"] {
+        for window in [PHONE, DESK, Window { dark: true, ..DESK }] {
+            browser.shape(window).await;
+            browser.go(&format!("{}/dashboard?lang={language}", house.url)).await;
+            let dark = if window.dark { "-dark" } else { "" };
+            let what = format!("overview-off-{language}-{}{dark}", window.width);
+            browser.assert_fits(&what).await;
+            assert_named(&browser, &what).await;
+            keep(folder.as_ref(), &what, &browser).await;
+        }
+    }
+}
+
+fn tenant_of(house: &House) -> Tenant {
+    house.service.store().keys().unwrap()[0].tenant
 }
 
 async fn keep(folder: Option<&PathBuf>, name: &str, browser: &Browser) {
