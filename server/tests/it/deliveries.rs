@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
-    api::{numbered, order},
+    api::{Api, numbered, order},
     running::{BINARY, House},
 };
 
@@ -188,6 +188,44 @@ async fn a_kill_between_post_and_mark_sends_the_same_event_again() {
     let came = receiver.came.borrow();
     assert_eq!(id(&came[0].0), id(&came[1].0));
     assert_eq!(came[0].1, came[1].1, "and the same bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_switched_off_is_heard_of() {
+    let house = House::new();
+    let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/their-secret-path", socket.local_addr().unwrap());
+    let routes = Router::new().fallback(|| async { StatusCode::GONE });
+    tokio::spawn(axum_serve(socket, routes));
+    let running = house.start(&[]);
+    let api = running.api(&house.new_key("sandbox").1);
+    webhooks(&house, "set", &["--url", &url]);
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    let said = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let said = house.output();
+            if said.contains("a webhook is off") {
+                return said;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let said = said.await.expect("the log says so");
+    let line = said.lines().find(|line| line.contains("a webhook is off")).unwrap();
+    for word in ["WARN", "acc_", "sandbox", "GONE"] {
+        assert!(line.contains(word), "{word}: {line}");
+    }
+    assert!(!said.contains("their-secret-path") && !said.contains("whsec_"), "{said}");
+    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    let text = Api::new(running.url("admin")).get("/metrics").await.text();
+    for sample in [
+        "parcelo_webhook_deliveries_total{environment=\"sandbox\",outcome=\"gone\"} 1",
+        "parcelo_webhooks_switched_off_total{environment=\"sandbox\",reason=\"GONE\"} 1",
+        "parcelo_outbox_events{environment=\"sandbox\",state=\"held\"} 1",
+        "parcelo_outbox_events{environment=\"sandbox\",state=\"pending\"} 0",
+    ] {
+        assert!(text.contains(sample), "{sample}: {text}");
+    }
 }
 
 /// Kills under load; `PARCELO_KILLS` sets another number.
