@@ -1,4 +1,4 @@
-//! Whether a failed attempt is made again, and when. It decides; [`send`](super::send) sleeps.
+//! Whether a failed attempt is made again, and when. It decides; the call's [`course`](super::course) sleeps.
 
 use std::time::Duration;
 

@@ -2,7 +2,13 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, body::Body, extract::Request, response::Response};
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    http::{HeaderValue, header::CONNECTION},
+    response::Response,
+};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -21,30 +27,65 @@ use super::Peer;
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops.
-const LAST_WORDS: Duration = Duration::from_secs(25);
+pub const LAST_WORDS: Duration = Duration::from_secs(25);
 /// Connections served at once; a further one waits to be accepted.
 const MOST_CONNECTIONS: usize = 10_000;
 
+/// How far listeners are from their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// They accept as before, and each answer is the last of its connection.
+    Draining,
+    /// They accept no more, and what is in flight has so long to finish.
+    Stopping(Duration),
+}
+
 /// Tells listeners to stop.
 #[derive(Debug, Clone)]
-pub struct Stop(watch::Sender<bool>);
+pub struct Stop(watch::Sender<Phase>);
 
 impl Default for Stop {
     fn default() -> Self {
-        Self(watch::Sender::new(false))
+        Self(watch::Sender::new(Phase::Serving))
     }
 }
 
 impl Stop {
+    /// Lets clients go elsewhere, one answer after the other, while new ones are still served.
+    pub fn drain(&self) {
+        self.0.send_replace(Phase::Draining);
+    }
+
     /// Stops them.
     pub fn now(&self) {
-        self.0.send_replace(true);
+        self.within(LAST_WORDS);
+    }
+
+    /// Stops them; what is in flight has so long to finish.
+    pub fn within(&self, grace: Duration) {
+        self.0.send_replace(Phase::Stopping(grace));
     }
 
     /// Resolves once it is time to stop.
     pub async fn told(&self) {
-        // An error would mean that no sender is left, and `self` is one.
-        let _ = self.0.subscribe().wait_for(|stop| *stop).await;
+        self.grace().await;
+    }
+
+    /// The same, with how long requests in flight have from then on.
+    async fn grace(&self) -> Duration {
+        let mut phases = self.0.subscribe();
+        loop {
+            if let Phase::Stopping(grace) = *phases.borrow_and_update() {
+                return grace;
+            }
+            // An error would mean that no sender is left, and `self` is one.
+            let _ = phases.changed().await;
+        }
+    }
+
+    fn is_last(&self) -> bool {
+        *self.0.borrow() != Phase::Serving
     }
 }
 
@@ -101,46 +142,66 @@ impl Listener {
 }
 
 async fn accept<L: Line>(socket: TcpListener, routes: Router, stop: Stop) {
+    accept_up_to::<L>(MOST_CONNECTIONS, socket, routes, stop).await;
+}
+
+async fn accept_up_to<L: Line>(most: usize, socket: TcpListener, routes: Router, stop: Stop) {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+    let places = Arc::new(Semaphore::new(most));
+    let mut told = std::pin::pin!(stop.grace());
+    let grace = loop {
         tokio::select! {
-            accepted = socket.accept() => match accepted {
-                Ok((stream, peer)) => serve::<L>(stream, peer, routes.clone(), place, &graceful),
+            // The wait for a place is in here too: with all of them taken, a stop is heard all the same.
+            arrived = next(&socket, &places) => match arrived {
+                Ok(arrival) => serve::<L>(arrival, routes.clone(), stop.clone(), &graceful),
                 Err(error) => rest_after(&error).await,
             },
-            () = stop.told() => break,
+            grace = &mut told => break grace,
         }
-    }
+    };
     drop(socket);
-    if tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not finish in time");
     }
 }
 
+/// A connection that has just come in, and its place among all.
+struct Arrival {
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: OwnedSemaphorePermit,
+}
+
+async fn next(socket: &TcpListener, places: &Arc<Semaphore>) -> io::Result<Arrival> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, peer) = socket.accept().await?;
+    Ok(Arrival { stream, peer, place })
+}
+
 /// Out of file descriptors, say: the next try is bound to fail too, so give others a moment.
-async fn rest_after(error: &std::io::Error) {
+async fn rest_after(error: &io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 fn serve<L: Line>(
-    stream: TcpStream,
-    peer: SocketAddr,
+    Arrival { stream, peer, place }: Arrival,
     routes: Router,
-    place: OwnedSemaphorePermit,
+    stop: Stop,
     graceful: &GracefulShutdown,
 ) {
     // Small answers leave at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
     let (line, exit) = L::open(stream);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (routes, exit) = (routes.clone(), exit.clone());
+        let (routes, exit, stop) = (routes.clone(), exit.clone(), stop.clone());
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(Peer(peer.ip()));
-            let Ok(answer) = routes.oneshot(request).await;
+            let Ok(mut answer) = routes.oneshot(request).await;
+            if stop.is_last() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             L::pass(&exit, answer)
         }
     });
@@ -155,4 +216,70 @@ fn serve<L: Line>(
         let _ = connection.await;
         drop(place);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::{MethodRouter, get};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    async fn answer(stream: &mut TcpStream) -> String {
+        stream.write_all(REQUEST).await.unwrap();
+        let mut answer = [0; 1_024];
+        let length = stream.read(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[..length]).to_lowercase()
+    }
+
+    /// A listener with two places, and its address.
+    async fn listener(handler: MethodRouter, stop: &Stop) -> (Listener, SocketAddr) {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let routes = Router::new().route("/", handler);
+        let accepting = accept_up_to::<TcpStream>(2, socket, routes, stop.clone());
+        (Listener(tokio::spawn(accepting)), address)
+    }
+
+    #[tokio::test]
+    async fn a_stop_is_heard_when_all_places_are_taken() {
+        let stop = Stop::default();
+        let entered = Arc::new(Semaphore::new(0));
+        let slow = {
+            let entered = Arc::clone(&entered);
+            get(move || async move {
+                entered.add_permits(1);
+                std::future::pending::<&str>().await
+            })
+        };
+        let (listener, address) = listener(slow, &stop).await;
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(REQUEST).await.unwrap();
+            held.push(stream);
+        }
+        let _both = entered.acquire_many(2).await.unwrap();
+        stop.within(Duration::ZERO);
+        let finished = tokio::time::timeout(LAST_WORDS, listener.finish()).await;
+        assert!(finished.is_ok(), "the listener waits for a place");
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_drains_accepts_and_lets_each_connection_go() {
+        let stop = Stop::default();
+        let (listener, address) = listener(get(|| async { "fine" }), &stop).await;
+        let mut before = TcpStream::connect(address).await.unwrap();
+        assert!(!answer(&mut before).await.contains("connection: close"));
+        stop.drain();
+        for stream in [&mut before, &mut TcpStream::connect(address).await.unwrap()] {
+            assert!(answer(stream).await.contains("connection: close"));
+            assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "and it is closed");
+        }
+        stop.now();
+        listener.finish().await;
+        assert!(TcpStream::connect(address).await.is_err());
+    }
 }

@@ -45,7 +45,7 @@ pub(crate) use body::{any_json_object, ignore, parameter};
 pub(crate) use document::Beside;
 pub use gate::Peer;
 pub(crate) use listen::Line;
-pub use listen::{Listener, Stop};
+pub use listen::{LAST_WORDS, Listener, Stop};
 
 /// Where the OpenAPI document is.
 const DOCUMENT: &str = "/openapi.json";

@@ -1,6 +1,6 @@
 //! The command line: every flag is also an environment variable; a flag wins.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
@@ -110,6 +110,16 @@ pub(super) struct Serve {
     /// A file that is written once the server listens: its addresses and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
+    /// After SIGTERM: for how many seconds, 0-25, connections are still accepted while /readyz says 503.
+    /// Requests in flight have what is left of 25 seconds.
+    #[arg(
+        long,
+        env = "PARCELO_DRAIN",
+        default_value_t = 5,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(0..=25)
+    )]
+    drain: u64,
     /// The production API's public address, as it stands on labels and in answers.
     #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = address)]
     pub(super) base_url: Option<Url>,
@@ -142,6 +152,10 @@ pub(super) struct Serve {
 }
 
 impl Serve {
+    pub(super) const fn drain(&self) -> Duration {
+        Duration::from_secs(self.drain)
+    }
+
     pub(super) fn legacy(&self) -> Era {
         let usual = Era::default();
         let deprecated = self.legacy_deprecated.unwrap_or(usual.deprecated);
@@ -361,6 +375,19 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sigterm_drains_for_five_seconds_unless_asked_otherwise() {
+        let drain = |arguments: &[&str]| {
+            let all = ["parcelo-server", "serve"].iter().chain(arguments);
+            match Args::try_parse_from(all).map(|args| args.command) {
+                Ok(Command::Serve(serve)) => Some(serve.drain().as_secs()),
+                _ => None,
+            }
+        };
+        assert_eq!([drain(&[]), drain(&["--drain", "0"])], [Some(5), Some(0)]);
+        assert_eq!([drain(&["--drain", "25"]), drain(&["--drain", "26"])], [Some(25), None]);
     }
 
     #[test]

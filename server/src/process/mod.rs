@@ -4,6 +4,7 @@ mod accounts;
 mod args;
 mod backup;
 mod carriers;
+mod ending;
 mod keys;
 mod legacy;
 mod mock;
@@ -12,6 +13,7 @@ mod password;
 mod print;
 mod serve;
 mod tokens;
+mod upkeep;
 mod webhook_args;
 mod webhooks;
 
@@ -23,7 +25,7 @@ use args::Command;
 use crate::{
     core::Secrets,
     service::EndpointError,
-    store::{Store, StoreError},
+    store::{Lost, Store, StoreError},
 };
 
 /// An environment variable and no flag: arguments can be seen by others.
@@ -62,10 +64,8 @@ pub enum Failure {
     #[error("the output cannot be written: {0}")]
     Output(#[from] io::Error),
     /// The database was lost while serving.
-    #[error(
-        "the database can no longer be written; nothing unacknowledged was kept. Check the disk and start again"
-    )]
-    DatabaseLost,
+    #[error("{}", lost(*.0))]
+    DatabaseLost(Lost),
     /// The secret of the environment is none.
     #[error(
         "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
@@ -125,6 +125,21 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
         Command::Legacy(options) => legacy::list(&options),
+    }
+}
+
+/// What is true of an ending by the database, and what to do.
+const fn lost(why: Lost) -> &'static str {
+    match why {
+        Lost::Closed | Lost::Disk => {
+            "the database can no longer be written. All that was acknowledged is in it; check the disk and start again"
+        }
+        Lost::Place => {
+            "the database file was deleted or replaced while the server ran. Put it back with its -wal file, or restore a backup, and start again"
+        }
+        Lost::Reads => {
+            "the database can no longer be read. Check the disk, restore a backup if need be, and start again"
+        }
     }
 }
 

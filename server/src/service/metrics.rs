@@ -39,6 +39,7 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<OperationLabels, Histogram>,
     refusals: Family<RefusalLabels, Counter>,
+    clock_jumps: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -71,6 +72,7 @@ impl Default for Metrics {
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             refusals: Family::default(),
+            clock_jumps: Counter::default(),
         }
     }
 }
@@ -97,6 +99,11 @@ impl Metrics {
         self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();
     }
 
+    /// Counts a jump of the clock.
+    pub(super) fn clock_jumped(&self) {
+        self.clock_jumps.inc();
+    }
+
     fn register(&self, registry: &mut Registry) {
         let requests = "Requests answered, by operation, error code and HTTP status";
         registry.register("requests", requests, self.requests.clone());
@@ -104,6 +111,8 @@ impl Metrics {
         registry.register_with_unit("request", seconds, Unit::Seconds, self.seconds.clone());
         let refusals = "Requests refused by a rate limit, by what they are counted by";
         registry.register("rate_limit_refusals", refusals, self.refusals.clone());
+        let jumps = "Jumps of the machine's clock by more than a minute";
+        registry.register("clock_jumps", jumps, self.clock_jumps.clone());
     }
 }
 

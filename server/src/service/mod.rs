@@ -6,6 +6,7 @@
 mod callers;
 mod carriers;
 mod changes;
+mod clock;
 mod dashboard;
 mod deliveries;
 mod endpoints;

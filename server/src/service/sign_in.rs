@@ -122,7 +122,7 @@ impl Service {
     /// Who is signed in with a token.
     pub fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
         let found = self.store.session(&self.secrets().hash_of_session(token))?;
-        Ok(found.filter(|session| session.is_alive(self.now())))
+        Ok(found.filter(|session| session.is_alive(self.expiry())))
     }
 
     /// Signs out.

@@ -1,8 +1,6 @@
 //! Opening connections: their settings, the migrations, and the database's secret.
 
 use std::{
-    fs::{self, File},
-    io,
     path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -10,12 +8,18 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::{StoreError, copy::copy_pages};
+use super::{
+    StoreError,
+    copy::copy_pages,
+    hold,
+    identity::{self, IfEmpty},
+};
 
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
-/// The schema's history; the file's `user_version` says how many of them it has.
+/// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
+/// some rebuild a table, so a program that knows fewer of them refuses the file.
 const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
@@ -28,20 +32,43 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0009_flights.sql"),
 ];
 
-/// A connection that writes to a file, durably.
-pub(super) fn writer(file: &Path) -> Result<Connection, StoreError> {
-    create(file).map_err(|error| StoreError::open(file, error))?;
-    let open = || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(file, flags)?;
-        settle(&db)?;
-        db.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
-             PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000;",
-        )?;
-        Ok(db)
+/// A connection that writes to a file, durably, and the database's secret, which is `fresh` if it is new.
+pub(super) fn writer(
+    file: &Path,
+    if_empty: IfEmpty,
+    fresh: [u8; 32],
+) -> Result<(Connection, [u8; 32]), StoreError> {
+    hold::create(file)?;
+    let failed = |error| StoreError::of(file, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
+    settle(&db).map_err(failed)?;
+    identity::check(&db, file, if_empty)?;
+    db.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000;",
+    )
+    .map_err(failed)?;
+    // The schema comes before the log, in one commit with the mark and the secret: a first start that
+    // is killed leaves an empty file or a whole database.
+    let secret = prepare(&mut db, file, fresh)?;
+    log_ahead(&db, file)?;
+    Ok((db, secret))
+}
+
+/// Turns the write-ahead log on. Some file systems have no shared memory for it, and `SQLite` calls
+/// that no error: it answers the mode that stays.
+fn log_ahead(db: &Connection, file: &Path) -> Result<(), StoreError> {
+    let set = || {
+        let mode: String =
+            db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+        // The first read opens the log, and makes it if need be.
+        schema(db)?;
+        Ok(mode)
     };
-    open().map_err(|error| StoreError::of(file, error))
+    match set().map_err(|error| StoreError::of(file, error))? {
+        mode if mode == "wal" => Ok(()),
+        mode => Err(StoreError::NoLog { file: file.to_owned(), mode }),
+    }
 }
 
 /// A connection that reads a file which a writer has opened before.
@@ -75,38 +102,18 @@ pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// Holds the file for one server; the lock goes with the returned file, or with the process.
-pub(super) fn lock(file: &Path) -> Result<File, StoreError> {
-    create(file).map_err(|error| StoreError::open(file, error))?;
-    // One file has one lock, whatever names lead to it.
-    let real = file.canonicalize().map_err(|error| StoreError::open(file, error))?;
-    let mut name = real.into_os_string();
-    name.push(".lock");
-    let lock = File::options().create(true).truncate(false).write(true).open(name);
-    let lock = lock.map_err(|error| StoreError::open(file, error))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse { file: file.to_owned() }),
-        Err(std::fs::TryLockError::Error(error)) => Err(StoreError::open(file, error)),
-    }
-}
-
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new.
 pub(super) fn prepare(
     db: &mut Connection,
     file: &Path,
     fresh: [u8; 32],
 ) -> Result<[u8; 32], StoreError> {
-    let found: i64 = schema(db).map_err(|error| StoreError::of(file, error))?;
-    let known = known();
-    if found > known {
-        return Err(StoreError::Newer { file: file.to_owned(), found, known });
-    }
     let mut prepared = || {
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // The version is read again, now that no other process can be migrating.
         migrate(&tx)?;
         let secret = secret(&tx, fresh)?;
+        identity::mark(&tx)?;
         tx.commit()?;
         Ok(secret)
     };
@@ -134,11 +141,11 @@ fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
 }
 
 /// The newest schema this program knows.
-fn known() -> i64 {
+pub(super) fn known() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-fn schema(db: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn schema(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
@@ -149,29 +156,18 @@ fn settle(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;")
 }
 
-/// Makes the file readable by its owner only, for it holds the secret and people's addresses.
-fn create(file: &Path) -> io::Result<()> {
-    open_private(file, File::options().create(true).truncate(false))
-}
-
-/// The same for a file that must not be there yet.
-pub(super) fn create_new(file: &Path) -> Result<(), StoreError> {
-    open_private(file, File::options().create_new(true)).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
-        _ => StoreError::open(file, error),
-    })
-}
-
-fn open_private(file: &Path, options: &mut fs::OpenOptions) -> io::Result<()> {
-    options.read(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(file).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_without_a_write_ahead_log_is_refused() {
+        let db = Connection::open_in_memory().unwrap();
+        let refused = log_ahead(&db, Path::new("p.db")).unwrap_err();
+        assert!(matches!(&refused, StoreError::NoLog { mode, .. } if mode == "memory"));
+        let words = refused.to_string();
+        assert!(words.contains("p.db") && words.contains("file system"), "{words}");
+    }
 
     #[test]
     fn databases_in_memory_have_the_schema_in_common_and_nothing_else() {

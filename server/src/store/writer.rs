@@ -2,7 +2,6 @@
 //! together, and answers them.
 
 use std::{
-    fs::File,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -14,7 +13,11 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::group::{self, Health, Work};
+use super::{
+    group::{self, Work},
+    health::{Health, Lost},
+    hold::Hold,
+};
 
 /// The most writes that wait.
 const QUEUE: usize = 4_096;
@@ -42,15 +45,15 @@ pub(super) enum NotTaken {
 }
 
 impl Writer {
-    /// Starts the thread, which keeps `lock` until its last write is done.
-    pub(super) fn start(db: Connection, lock: File, health: Arc<Health>) -> io::Result<Self> {
+    /// Starts the thread, which keeps `hold` until its last write is done.
+    pub(super) fn start(db: Connection, hold: Hold, health: Arc<Health>) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // However the thread ends, the store says that it takes no more writes.
             let _panicked = catch_unwind(AssertUnwindSafe(|| serve(&waiting, &db, &health)));
-            health.end();
+            health.end(Lost::Closed);
             drop(db);
-            drop(lock);
+            drop(hold);
         })?;
         Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }

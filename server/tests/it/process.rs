@@ -167,7 +167,7 @@ async fn two_servers_never_share_a_database() {
 async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
     for signal in ["-TERM", "-INT"] {
         let house = House::new();
-        let mut running = house.start(&[]);
+        let mut running = house.start(&["--drain", "0"]);
         let key = house.new_key("sandbox").1;
         let number = running.api(&key).created(&order("order-0001")).await;
         running.signal(signal);

@@ -3,7 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
 };
 
 use parcelo::ApiKey;
@@ -12,6 +13,9 @@ use serde_json::Value;
 use crate::api::Api;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
+
+/// Longer than anything takes that a server does by itself.
+const LONG: Duration = Duration::from_secs(40);
 
 /// A folder with a database, on which servers are started one after the other.
 pub(crate) struct House {
@@ -73,6 +77,16 @@ impl House {
         let mut child = command.args(arguments).stdout(stdout).stderr(stderr).spawn().unwrap();
         let ready = wait_for(&ready_file, &mut child);
         Running { child, ready }
+    }
+
+    /// Why no server starts.
+    pub(crate) fn refused_start(&self) -> String {
+        let errors = self.path("refused.txt");
+        let mut command = self.command();
+        command.stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
+        let status = ended(&mut command.spawn().unwrap());
+        assert!(!status.success());
+        fs::read_to_string(errors).unwrap()
     }
 
     /// What all its servers have printed and logged.
@@ -182,7 +196,7 @@ impl Running {
     }
 
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        ended(&mut self.child).code()
     }
 }
 
@@ -190,6 +204,21 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// How a process ended; one that goes on and on is killed, and fails the test.
+fn ended(child: &mut Child) -> ExitStatus {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if began.elapsed() > LONG {
+            child.kill().unwrap();
+            panic!("the server goes on: {}", child.wait().unwrap());
+        }
+        std::thread::yield_now();
     }
 }
 

@@ -9,7 +9,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ulid::Ulid;
 
-use crate::store::{Commit, Store, StoreError, apply::Ready, connection, group, work::Mutation};
+use crate::store::{
+    Commit, Store, StoreError, apply::Ready, connection, group, health::Health, work::Mutation,
+};
 use crate::{
     clock::Millis,
     core::{
@@ -428,7 +430,7 @@ pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit>
         all.into_iter().map(|changes| Mutation::new(Ready::of(changes).unwrap(), Arc::default()));
     let (works, answers): (Vec<_>, Vec<_>) =
         works.map(|(work, answer)| (work as Box<dyn group::Work>, answer)).unzip();
-    group::commit(db, &group::Health::default(), works);
+    group::commit(db, &Health::default(), works);
     answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
 }
 
@@ -444,6 +446,11 @@ fn production(account: i64) -> Tenant {
 
 pub(super) fn nothing() -> Changes {
     Changes { now: NOW, replay: None, expect: Vec::new(), ops: Vec::new() }
+}
+
+/// These operations on a parcel as it was seen.
+pub(super) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
+    Changes { expect: vec![(parcel.key, parcel.version)], ops, ..nothing() }
 }
 
 fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
@@ -517,7 +524,7 @@ fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
     }
 }
 
-fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
+pub(super) fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
     Op::Move { parcel: parcel.key, event: event(parcel, state, after) }
 }
 
