@@ -283,9 +283,20 @@ async fn work(service: &Service) -> Failure {
                 }
                 // A failure is logged where it happened, and the next tick tries again.
                 let _ = service.take_due_steps().await;
+                service.store().truncate_log().await;
             }
-            _ = purges.tick() => purge(service, SystemClock.now()).await,
+            _ = purges.tick() => {
+                resume_resets(service).await;
+                purge(service, SystemClock.now()).await;
+            }
         }
+    }
+}
+
+/// At the start, what a server before this one left unfinished; later, what an error stopped.
+async fn resume_resets(service: &Service) {
+    if let Err(error) = service.store().resume_resets().await {
+        tracing::warn!(%error, "unfinished resets could not be looked up; trying again later");
     }
 }
 

@@ -26,7 +26,10 @@ mod steps;
 mod tokens;
 mod turns;
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+};
 
 use parcelo::{Environment, ErrorCode};
 
@@ -64,6 +67,8 @@ pub struct Service {
     legacy_uses: legacy::Uses,
     metrics: Metrics,
     door: sign_in::Door,
+    /// Parcels of which the log says already that their steps cannot be taken.
+    stuck: Mutex<HashSet<steps::Stuck>>,
 }
 
 /// The answer to a write.
@@ -80,8 +85,20 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses, metrics, door) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics, door }
+        let (limiter, callers, turns, legacy_uses, metrics, door, stuck) = Default::default();
+        Self {
+            store,
+            clock,
+            ids,
+            settings,
+            limiter,
+            callers,
+            turns,
+            legacy_uses,
+            metrics,
+            door,
+            stuck,
+        }
     }
 
     /// The present moment.

@@ -120,15 +120,20 @@ fn revoke_key(
 
 /// Whether an event of a carrier was taken before.
 fn find_seen(db: &Connection, carrier: CarrierNumber, event_id: &str) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM carrier_events WHERE carrier = ?1 AND event_id = ?2")?
-        .exists(params![carrier.0, event_id])
+    db.prepare_cached(
+        "SELECT 1 FROM carrier_events AS e JOIN living_parcels AS p ON p.id = e.parcel \
+         WHERE carrier = ?1 AND event_id = ?2",
+    )?
+    .exists(params![carrier.0, event_id])
 }
 
-/// Marks an event as taken; false when it was taken before.
+/// Marks an event as taken; false when it was taken before, and its parcel is still there.
 pub(super) fn see(db: &Connection, event: &SeenEvent) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO carrier_events (carrier, event_id, parcel, sequence, code) \
-         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+         VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT DO UPDATE SET parcel = excluded.parcel, sequence = excluded.sequence, code = excluded.code \
+         WHERE NOT EXISTS (SELECT 1 FROM living_parcels AS p WHERE p.id = carrier_events.parcel)",
     )?;
     let (carrier, parcel) = (event.carrier.0, event.parcel.0);
     let row = params![carrier, event.event_id, parcel, event.sequence, event.code];
@@ -169,7 +174,7 @@ fn exceptions(
         "SELECT c.name, p.number, e.tenant, e.carrier, e.event_id, e.parcel, e.from_state, e.state, \
          e.at, e.location, e.description, e.code, e.refused_at \
          FROM carrier_exceptions e JOIN carriers c ON c.id = e.carrier \
-         JOIN parcels p ON p.id = e.parcel WHERE e.tenant = ?1 ORDER BY e.id DESC LIMIT ?2",
+         JOIN living_parcels p ON p.id = e.parcel WHERE e.tenant = ?1 ORDER BY e.id DESC LIMIT ?2",
     )?;
     find.query_map(params![tenant.number(), most], read_exception)?.collect()
 }

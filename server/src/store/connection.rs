@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -16,7 +16,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -26,6 +26,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_dashboard.sql"),
     include_str!("migrations/0008_leases.sql"),
     include_str!("migrations/0009_flights.sql"),
+    include_str!("migrations/0013_resets.sql"),
 ];
 
 /// A connection that writes to a file, durably.
@@ -37,7 +38,8 @@ pub(super) fn writer(file: &Path) -> Result<Connection, StoreError> {
         settle(&db)?;
         db.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
-             PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000;",
+             PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000; \
+             PRAGMA secure_delete = ON;",
         )?;
         Ok(db)
     };
@@ -89,6 +91,22 @@ pub(super) fn lock(file: &Path) -> Result<File, StoreError> {
         Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse { file: file.to_owned() }),
         Err(std::fs::TryLockError::Error(error)) => Err(StoreError::open(file, error)),
     }
+}
+
+/// The write-ahead log beside a database file.
+pub(super) fn log_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+/// Moves all of the log into the file and truncates it; false, at once, when somebody still reads
+/// from the log.
+pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
+    db.busy_timeout(Duration::ZERO)?;
+    let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+    db.busy_timeout(BUSY)?;
+    is_busy.map(|is_busy| !is_busy)
 }
 
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new.

@@ -19,8 +19,6 @@ use crate::{
     },
 };
 
-/// How many events of the outbox one commit of the purge deletes.
-const PAGE: usize = 1_000;
 /// How much of an answer is kept.
 const ANSWER: usize = 1_024;
 
@@ -48,7 +46,7 @@ impl Store {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant FROM webhook_endpoints e WHERE enabled = 1 \
-                 AND EXISTS (SELECT 1 FROM outbox WHERE tenant = e.tenant AND due <= ?1)",
+                 AND EXISTS (SELECT 1 FROM living_outbox WHERE tenant = e.tenant AND due <= ?1)",
             )?;
             let tenant = |row: &Row<'_>| row.get(0).map(Tenant::of_number);
             find.query_map([now.0], tenant)?.collect()
@@ -59,7 +57,7 @@ impl Store {
     pub fn pending(&self) -> Result<Vec<(Tenant, Pending)>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
-                "SELECT tenant, count(*), min(created_at) FROM outbox WHERE state < 2 GROUP BY tenant",
+                "SELECT tenant, count(*), min(created_at) FROM living_outbox WHERE state < 2 GROUP BY tenant",
             )?;
             let pending = |row: &Row<'_>| {
                 let pending = Pending { events: row.get(1)?, since: Millis(row.get(2)?) };
@@ -73,7 +71,7 @@ impl Store {
     pub fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
-                "SELECT min((SELECT min(due) FROM outbox WHERE tenant = e.tenant AND due IS NOT NULL)) \
+                "SELECT min((SELECT min(due) FROM living_outbox WHERE tenant = e.tenant AND due IS NOT NULL)) \
                  FROM webhook_endpoints e WHERE enabled = 1",
             )?;
             find.query_row([], |row| Ok(row.get::<_, Option<i64>>(0)?.map(Millis)))
@@ -132,16 +130,11 @@ impl Store {
         .await
     }
 
-    /// Deletes what came about at `before` or earlier, with its log, at most 1,000 a commit.
+    /// Deletes what came about at `before` or earlier, with its log, page by page.
     pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
-        let mut all = 0;
-        loop {
-            let page = self.call(move |db| purge(db, before)).await?;
-            all += page;
-            if page < PAGE {
-                return Ok(all);
-            }
-        }
+        let purged = self.in_pages(move |db, most| purge(db, before, most)).await?;
+        self.erased(purged > 0);
+        Ok(usize::try_from(purged).unwrap_or(usize::MAX))
     }
 
     /// The tenant's latest events and their attempts, newest first.
@@ -159,7 +152,7 @@ impl Store {
         self.read(|db| {
             let mut find = db.prepare(
                 "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
-                 FROM outbox o LEFT JOIN parcels p ON p.id = o.parcel \
+                 FROM living_outbox o LEFT JOIN living_parcels p ON p.id = o.parcel \
                  WHERE o.tenant = ?1 ORDER BY o.id DESC LIMIT ?2 OFFSET ?3",
             )?;
             let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
@@ -170,8 +163,9 @@ impl Store {
     /// True when an event of the tenant's failed or is held.
     pub fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         self.read(|db| {
-            let sql =
-                format!("SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1 AND {MISSED})");
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND {MISSED})"
+            );
             db.query_row(&sql, [tenant.number()], |row| row.get(0))
         })
     }
@@ -180,7 +174,7 @@ impl Store {
 fn take(db: &Connection, tenant: Tenant, most: usize, now: Millis) -> rusqlite::Result<Vec<Taken>> {
     let mut find = db.prepare_cached(
         "SELECT id, event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts, \
-         lease FROM outbox WHERE tenant = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
+         lease FROM living_outbox WHERE tenant = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
     )?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let rows = find.query_map([tenant.number(), now.0, most], |row| taken(row, tenant))?;
@@ -284,7 +278,7 @@ fn settle(
 
 /// Whether the event is still as it was taken, for the endpoint it was taken for.
 fn is_still(db: &Connection, taken: &Taken) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND lease = ?2)";
+    let sql = "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE id = ?1 AND lease = ?2)";
     db.prepare_cached(sql)?.query_row([taken.row, taken.lease], |row| row.get(0))
 }
 
@@ -293,7 +287,7 @@ fn log(db: &Connection, taken: &Taken, outcome: &Outcome) -> rusqlite::Result<()
     let answer = said.map(|said| said.beginning.get(..ANSWER).unwrap_or(&said.beginning)).ok();
     let mut insert = db.prepare_cached(
         "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
-         SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM outbox WHERE id = ?1",
+         SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM living_outbox WHERE id = ?1",
     )?;
     insert.execute(params![
         taken.row,
@@ -325,18 +319,20 @@ fn again(db: &Connection, taken: &Taken, at: Millis) -> rusqlite::Result<()> {
 /// Whether the endpoint has taken anything since the first attempt at this event.
 fn has_answered_since(db: &Connection, taken: &Taken) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM webhook_endpoints e JOIN outbox o ON o.tenant = e.tenant \
+        "SELECT EXISTS (SELECT 1 FROM webhook_endpoints e JOIN living_outbox o ON o.tenant = e.tenant \
          WHERE o.id = ?1 AND e.last_success >= o.first_attempt)",
     )?;
     find.query_row([taken.row], |row| row.get(0))
 }
 
-fn purge(db: &Connection, before: Millis) -> rusqlite::Result<usize> {
+fn purge(db: &Connection, before: Millis, most: i64) -> rusqlite::Result<usize> {
     // Rows are appended as time goes by: when the first are young, all are.
-    let old = "SELECT id FROM (SELECT id, created_at FROM outbox ORDER BY id LIMIT 1000) \
+    let old = "SELECT id FROM (SELECT id, created_at FROM living_outbox ORDER BY id LIMIT ?2) \
          WHERE created_at <= ?1";
-    db.execute(&format!("DELETE FROM webhook_attempts WHERE outbox IN ({old})"), [before.0])?;
-    db.execute(&format!("DELETE FROM outbox WHERE id IN ({old})"), [before.0])
+    let attempts = format!("DELETE FROM webhook_attempts WHERE outbox IN ({old})");
+    db.prepare_cached(&attempts)?.execute([before.0, most])?;
+    let events = format!("DELETE FROM outbox WHERE id IN ({old})");
+    db.prepare_cached(&events)?.execute([before.0, most])
 }
 
 fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Logged> {

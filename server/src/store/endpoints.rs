@@ -96,7 +96,8 @@ impl Store {
     /// Whether an event is, or was, for the tenant's endpoint.
     pub fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.read(|db| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1 AND event_id = ?2)";
+            let sql =
+                "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND event_id = ?2)";
             db.query_row(sql, params![tenant.number(), event.to_bytes()], |row| row.get(0))
         })
     }
@@ -196,7 +197,8 @@ fn replay(db: &Connection, tenant: i64, what: Replay, now: Millis) -> rusqlite::
     };
     let sql = format!(
         "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \
-         leased = 0, lease = lease + 1, attempts = 0, first_attempt = NULL WHERE tenant = ?1 AND {which} RETURNING parcel"
+         leased = 0, lease = lease + 1, attempts = 0, first_attempt = NULL \
+         WHERE id IN (SELECT id FROM living_outbox WHERE tenant = ?1 AND {which}) RETURNING parcel"
     );
     let mut update = db.prepare(&sql)?;
     let (event, since);

@@ -31,11 +31,11 @@ const ONE_ORDER_ID: &str = filter!("json_extract(order_json, '$.externalOrderId'
 /// The rows of a page, whose ids are found without a look at any row.
 const PAGE: &str = select_parcels!(
     ", json_extract(order_json, '$.externalOrderId'), json_extract(order_json, '$.customerReference'), \
-     (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+     (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id), \
-     (SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+     (SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id)",
-    "WHERE id IN (SELECT id FROM parcels "
+    "WHERE id IN (SELECT id FROM living_parcels "
 );
 const PAGE_END: &str = " ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset) \
      ORDER BY created_at DESC, id DESC";
@@ -67,7 +67,7 @@ impl Store {
 /// How many of a tenant's parcels that were created since then are in which state, by day.
 fn activity(db: &Connection, tenant: Tenant, since: Millis) -> rusqlite::Result<Vec<Counted>> {
     let mut find = db.prepare_cached(
-        "SELECT created_at / 86400000 AS day, state, count(*) FROM parcels \
+        "SELECT created_at / 86400000 AS day, state, count(*) FROM living_parcels \
          WHERE tenant = ?1 AND created_at >= ?2 GROUP BY day, state ORDER BY day, state",
     )?;
     let counted = |row: &Row<'_>| {
@@ -86,6 +86,21 @@ pub(super) fn count(db: &Connection, tenant: Tenant) -> rusqlite::Result<()> {
     count.execute([tenant.number()]).map(drop)
 }
 
+/// Counts one parcel less, which is about to be deleted.
+pub(super) fn uncount(db: &Connection, parcel: i64) -> rusqlite::Result<()> {
+    let mut count = db.prepare_cached(
+        "UPDATE parcel_counts SET total = total - 1 \
+         WHERE tenant = (SELECT tenant FROM living_parcels WHERE id = ?1)",
+    )?;
+    count.execute([parcel]).map(drop)
+}
+
+/// Counts none of the parcels that a tenant has.
+pub(super) fn forget_counts(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
+    let mut count = db.prepare_cached("UPDATE parcel_counts SET total = 0 WHERE tenant = ?1")?;
+    count.execute([tenant]).map(drop)
+}
+
 fn total(db: &Connection, tenant: Tenant, query: &ListQuery) -> rusqlite::Result<u64> {
     if is_whole(query) {
         let mut find = db.prepare_cached("SELECT total FROM parcel_counts WHERE tenant = ?1")?;
@@ -94,7 +109,7 @@ fn total(db: &Connection, tenant: Tenant, query: &ListQuery) -> rusqlite::Result
     }
     let filter = Filter::of(tenant, query);
     let mut count =
-        db.prepare_cached(&format!("SELECT count(*) FROM parcels {}", filter.condition()))?;
+        db.prepare_cached(&format!("SELECT count(*) FROM living_parcels {}", filter.condition()))?;
     count.query_row(
         named_params! {
             ":tenant": filter.tenant, ":from": filter.from, ":to": filter.to,

@@ -19,23 +19,29 @@ mod legacy;
 mod lists;
 mod manifests;
 mod outbox;
+mod pages;
 mod parcels;
 mod readers;
 mod records;
+mod resets;
 mod sessions;
 mod tokens;
+mod vacuum;
 mod work;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::held;
+pub(crate) use tests::{damage, held};
 
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -43,7 +49,9 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{deliveries::Pending, endpoints::Replay, error::StoreError, parcels::Created};
+pub use self::{
+    deliveries::Pending, endpoints::Replay, error::StoreError, parcels::Created, vacuum::Vacuumed,
+};
 use self::{
     group::{Health, Work},
     readers::Readers,
@@ -71,6 +79,10 @@ struct Inner {
     health: Arc<Health>,
     /// Told when something was put into the outbox.
     wake: Arc<Notify>,
+    /// The turn at mass writes, which goes round.
+    mass_writes: tokio::sync::Mutex<resets::UnderWay>,
+    /// Whether the write-ahead log may still hold what was erased.
+    log_holds_erased: AtomicBool,
     mode: Mode,
 }
 
@@ -127,8 +139,7 @@ impl Store {
         let writer = Writer::start(db, lock, Arc::clone(&health))
             .map_err(|error| StoreError::open(path, error))?;
         let mode = Mode::File(writer, Readers::new(path.to_owned()));
-        let (file, wake) = (path.to_owned(), Arc::default());
-        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
+        Ok(Self::new(path, secret, health, mode))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
@@ -147,8 +158,15 @@ impl Store {
     fn inline(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
         let secret = connection::prepare(&mut db, file, secret)?;
         let mode = Mode::Inline(Mutex::new(db));
-        let (health, wake, file) = (Arc::default(), Arc::default(), file.to_owned());
-        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
+        Ok(Self::new(file, secret, Arc::default(), mode))
+    }
+
+    fn new(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
+        let (wake, mass_writes) = Default::default();
+        // A server before this one may have ended before it could truncate its log.
+        let log_holds_erased = AtomicBool::new(true);
+        let file = file.to_owned();
+        Self(Arc::new(Inner { file, secret, health, wake, mass_writes, log_holds_erased, mode }))
     }
 
     /// Whether the database has no account yet.
@@ -235,22 +253,9 @@ impl Store {
         self.read(|db| parcels::due_of(db, tenant, until, most))
     }
 
-    /// When the next step of any parcel is due.
-    pub fn next_due(&self) -> Result<Option<Millis>, StoreError> {
-        self.read(parcels::next_due)
-    }
-
-    /// Deletes dead idempotency records, at most 1,000 a commit, and answers how many.
-    pub async fn purge_records(&self, now: Millis) -> Result<usize, StoreError> {
-        let (mut after, mut deleted) = (0, 0);
-        loop {
-            let page = self.call(move |db| records::purge(db, after, now)).await?;
-            deleted += page.deleted;
-            match page.last {
-                Some(last) if page.deleted > 0 => after = last,
-                Some(_) | None => return Ok(deleted),
-            }
-        }
+    /// When the next step after a moment is due.
+    pub fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
+        self.read(|db| parcels::next_due(db, after))
     }
 
     /// The account with a name; it is made, as `public_id`, if there is none.
@@ -322,8 +327,23 @@ impl Store {
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (work, answer) = Call::new(run);
+        self.called(self.send(work, answer).await)
+    }
+
+    /// As [`Store::call`], for work that nobody waits for with a request in hand: it is waited for
+    /// as long as it takes, so that what became of it is always known.
+    async fn call_and_wait<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (work, answer) = Call::new(run);
+        self.called(self.send_and_wait(work, answer).await)
+    }
+
+    fn called<T>(&self, called: Result<Called<T>, NotDone>) -> Result<T, StoreError> {
         let file = || self.0.file.clone();
-        match self.send(work, answer).await {
+        match called {
             Ok(Called::Done(made)) => made.map_err(|error| StoreError::of(&self.0.file, error)),
             Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { file: file() }),
             Err(NotDone::Full) => Err(StoreError::Full { file: file() }),
@@ -334,13 +354,26 @@ impl Store {
     async fn send<T>(
         &self,
         work: Box<dyn Work>,
+        answer: oneshot::Receiver<T>,
+    ) -> Result<T, NotDone> {
+        match &self.0.mode {
+            Mode::File(..) => {
+                let answered = tokio::time::timeout(PATIENCE, self.send_and_wait(work, answer));
+                answered.await.map_err(|_elapsed| NotDone::Busy)?
+            }
+            Mode::Inline(_) => self.send_and_wait(work, answer).await,
+        }
+    }
+
+    async fn send_and_wait<T>(
+        &self,
+        work: Box<dyn Work>,
         mut answer: oneshot::Receiver<T>,
     ) -> Result<T, NotDone> {
         match &self.0.mode {
             Mode::File(writer, _) => {
                 writer.push(work)?;
-                let answered = tokio::time::timeout(PATIENCE, answer).await;
-                answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Stopped)
+                answer.await.map_err(|_ended| NotDone::Stopped)
             }
             Mode::Inline(db) => {
                 self.commit_inline(db, work);

@@ -74,7 +74,7 @@ pub(super) fn submitted(
 pub(super) fn mover(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<Mover>> {
     let mut find = db.prepare_cached(
         "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state \
-         FROM parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
+         FROM living_parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
     )?;
     let found = find.query_row([parcel.0], |row| {
         let tenant = Tenant::of_number(row.get(0)?);
@@ -133,8 +133,10 @@ pub(super) fn tell(
         Some(_) | None => READY,
     };
     let mut insert = db.prepare_cached(
-        "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
-         happened_at, created_at, state, due) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO outbox (id, tenant, event_id, kind, parcel, manifest, sequence, previous, \
+         happened_at, created_at, state, due) \
+         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM outbox), 0), \
+         coalesce((SELECT max(outbox) FROM resets), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     insert.execute(params![
         listener.tenant.number(),
@@ -156,7 +158,7 @@ pub(super) fn tell(
 /// failed often enough.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM outbox \
+        "SELECT EXISTS (SELECT 1 FROM living_outbox \
          WHERE parcel = ?1 AND (state = 0 OR (state = 1 AND attempts < ?2)))",
     )?;
     find.query_row(params![parcel, RELEASED_AFTER], |row| row.get(0))
@@ -166,8 +168,8 @@ fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
 pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = 1, due = ?2 \
-         WHERE id = (SELECT min(id) FROM outbox WHERE parcel = ?1 AND state = 0) \
-         AND NOT EXISTS (SELECT 1 FROM outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
+         WHERE id = (SELECT min(id) FROM living_outbox WHERE parcel = ?1 AND state = 0) \
+         AND NOT EXISTS (SELECT 1 FROM living_outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
     )?;
     update.execute(params![parcel, now.0, RELEASED_AFTER]).map(drop)
 }

@@ -13,8 +13,13 @@ use std::{
 };
 
 use rusqlite::Connection;
+use tokio::sync::oneshot;
 
-use super::group::{self, Health, Work};
+use super::{
+    connection,
+    error::is_fatal,
+    group::{self, Health, Work},
+};
 
 /// The most writes that wait.
 const QUEUE: usize = 4_096;
@@ -29,6 +34,7 @@ pub(super) struct Writer {
 
 enum Message {
     Work(Box<dyn Work>),
+    TruncateLog(oneshot::Sender<bool>),
     Stop,
 }
 
@@ -63,6 +69,13 @@ impl Writer {
         })
     }
 
+    /// Truncates the write-ahead log, between two commits; false when somebody still reads from it
+    /// or it could not be done.
+    pub(super) async fn truncate_log(&self) -> bool {
+        let (answer, done) = oneshot::channel();
+        self.queue.try_send(Message::TruncateLog(answer)).is_ok() && done.await.unwrap_or(false)
+    }
+
     /// Lets the thread finish what waits, and waits for it. Blocks.
     pub(super) fn stop(&self) {
         // A thread that has ended already, or by a panic, leaves nothing to wait for.
@@ -83,11 +96,27 @@ fn serve(waiting: &Receiver<Message>, db: &Connection, health: &Health) {
         if !works.is_empty() {
             group::commit(db, health, works);
         }
-        if matches!(next, Some(Message::Stop)) {
-            break;
+        match next {
+            Some(Message::Stop) => break,
+            Some(Message::TruncateLog(answer)) => {
+                // Whoever has gone needs no answer.
+                let _gone = answer.send(truncate_log(db, health));
+            }
+            Some(Message::Work(_)) | None => {}
         }
     }
     if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the last checkpoint failed; the next start makes up for it");
     }
+}
+
+fn truncate_log(db: &Connection, health: &Health) -> bool {
+    connection::truncate_log(db).unwrap_or_else(|error| {
+        // As with a commit: an fsync that failed cannot be tried again.
+        if is_fatal(&error) {
+            health.end();
+        }
+        tracing::error!(%error, "the write-ahead log could not be truncated");
+        false
+    })
 }

@@ -211,7 +211,7 @@ async fn an_order_comes_back_as_it_was_accepted(store: Store) {
 }
 
 async fn steps_come_when_they_are_due(store: Store) {
-    assert_eq!(store.next_due().unwrap(), None);
+    assert_eq!(store.next_due(NOW).unwrap(), None);
     let due = |until| -> Vec<_> {
         let rows = store.due(NOW.plus(until), 2).unwrap();
         rows.into_iter().map(|row| row.tracking_number.to_string()).collect()
@@ -227,14 +227,15 @@ async fn steps_come_when_they_are_due(store: Store) {
         keys.push(parcel.key);
     }
     made(&store, sandbox(1), "SB-NEVER-0001").await;
-    assert_eq!(store.next_due().unwrap(), Some(NOW.plus(10)));
+    assert_eq!(store.next_due(NOW).unwrap(), Some(NOW.plus(10)));
+    assert_eq!(store.next_due(NOW.plus(10)).unwrap(), Some(NOW.plus(20)), "after that one");
     assert_eq!(due(9), [""; 0]);
     assert_eq!(due(10), ["SB-EARLY-001"]);
     assert_eq!(due(100), ["SB-EARLY-001", "SB-MIDDLE-01"]);
     let ops = vec![Op::CancelSteps { parcel: keys[1] }];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
     assert_eq!(due(100), ["SB-MIDDLE-01", "SB-LATE-0001"]);
-    assert_eq!(store.next_due().unwrap(), Some(NOW.plus(20)));
+    assert_eq!(store.next_due(NOW).unwrap(), Some(NOW.plus(20)));
 }
 
 async fn a_history_is_told_by_time_then_sequence(store: Store) {
@@ -340,10 +341,8 @@ async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
         store.commit(Changes { replay: Some(kept), ..nothing() })
     });
     assert!(join_all(all).await.iter().all(|answer| *answer == Commit::Committed));
-    let before = store.stats().commits;
     assert_eq!(store.purge_records(NOW.plus(LIFETIME - 1)).await.unwrap(), 0);
     assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 2_000);
-    assert!(store.stats().commits - before >= 4, "at most 1,000 a commit");
     for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
         let found = store.record(&record(sandbox(1), number).key).unwrap();
         assert_eq!(found.is_some(), lives, "{number}");
@@ -401,13 +400,16 @@ fn every_read_has_its_index() {
     let mut db = connection::memory().unwrap();
     connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
     let reads = [
-        ("SELECT * FROM parcels WHERE environment = 1 AND number = 'x'", "parcels_number"),
-        ("SELECT * FROM parcels WHERE step_due <= 1 ORDER BY step_due LIMIT 9", "parcels_due"),
+        ("SELECT * FROM living_parcels WHERE environment = 1 AND number = 'x'", "parcels_number"),
         (
-            "SELECT step_due FROM parcels WHERE step_due IS NOT NULL ORDER BY step_due LIMIT 1",
+            "SELECT * FROM living_parcels WHERE step_due <= 1 ORDER BY step_due LIMIT 9",
             "parcels_due",
         ),
-        ("SELECT * FROM idempotency WHERE key = x'00'", "idempotency_key"),
+        (
+            "SELECT step_due FROM living_parcels WHERE step_due > 1 ORDER BY step_due LIMIT 1",
+            "parcels_due",
+        ),
+        ("SELECT * FROM living_idempotency WHERE key = x'00'", "idempotency_key"),
         ("SELECT * FROM events WHERE parcel = 1 AND sequence <= 2 ORDER BY sequence", "PRIMARY"),
     ];
     for (sql, index) in reads {

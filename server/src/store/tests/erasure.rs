@@ -101,7 +101,8 @@ async fn a_tenant_has_one_manifest_under_an_air_waybill() {
 fn lists_and_deletions_have_their_indexes() {
     let mut db = connection::memory().unwrap();
     connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
-    let list = "SELECT id FROM parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
+    let list =
+        "SELECT id FROM living_parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
     let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
     let order_id = "json_extract(order_json, '$.externalOrderId') = 'x'";
     let sandboxes = "tenant IN (SELECT tenant FROM parcel_counts WHERE tenant % 2 = 1)";
@@ -111,30 +112,40 @@ fn lists_and_deletions_have_their_indexes() {
         (format!("{list} AND {order_id} {newest}"), "parcels_external"),
         (
             format!(
-                "SELECT id FROM parcels WHERE {sandboxes} AND created_at <= 9 ORDER BY tenant, created_at, id"
+                "SELECT id FROM living_parcels WHERE {sandboxes} AND created_at <= 9 ORDER BY tenant, created_at, id"
             ),
             "COVERING INDEX parcels_list",
         ),
         (
             format!(
-                "DELETE FROM idempotency WHERE {sandboxes} AND tenant % 2 = 1 AND first_seen <= 9"
+                "SELECT id FROM living_idempotency WHERE {sandboxes} AND tenant % 2 = 1 AND first_seen <= 9"
             ),
-            "idempotency_sandbox",
+            "COVERING INDEX idempotency_sandbox",
         ),
         (
-            "DELETE FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1".to_owned(),
-            "idempotency_sandbox",
+            "SELECT id FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1 AND id <= 9".to_owned(),
+            "COVERING INDEX idempotency_sandbox",
         ),
         (
-            "DELETE FROM manifests WHERE tenant % 2 = 1 AND submitted_at <= 9".to_owned(),
+            "SELECT id FROM living_manifests WHERE tenant % 2 = 1 AND submitted_at <= 9".to_owned(),
             "manifests_sandbox",
         ),
         (
-            "SELECT document FROM manifests WHERE tenant = 3 AND awb = 'x'".to_owned(),
+            "SELECT id FROM parcels WHERE tenant = 3 AND id <= 9 ORDER BY created_at, id LIMIT 9"
+                .to_owned(),
+            "COVERING INDEX parcels_list",
+        ),
+        (
+            "SELECT id FROM outbox WHERE tenant = 3 AND id <= 9 ORDER BY id LIMIT 9".to_owned(),
+            "outbox_tenant",
+        ),
+        (
+            "SELECT document FROM living_manifests WHERE tenant = 3 AND awb = 'x'".to_owned(),
             "manifests_awb",
         ),
         (
-            "SELECT document FROM manifests WHERE public_id = x'00' AND tenant = 3".to_owned(),
+            "SELECT document FROM living_manifests WHERE public_id = x'00' AND tenant = 3"
+                .to_owned(),
             "public_id",
         ),
     ];
