@@ -11,7 +11,8 @@ use parcelo::{
 use url::Url;
 
 use super::{
-    accounts::Accounts, backup::Backup, mock_args::Mock, tokens::Tokens, webhook_args::Webhooks,
+    accounts::Accounts, backup::Backup, mock_args::Mock, tokens::Tokens, vacuum::Vacuum,
+    webhook_args::Webhooks,
 };
 use crate::{
     clock::Millis,
@@ -58,6 +59,9 @@ pub(super) enum Command {
     Accounts(Accounts),
     /// Copy the database as it is at this moment; works while a server runs on it.
     Backup(Backup),
+    /// Write the database anew, without any trace of what was deleted; for files from before 0.2. Stop the
+    /// server first.
+    Vacuum(Vacuum),
     /// Show which keys still use the legacy API, by day.
     Legacy(ListKeys),
 }

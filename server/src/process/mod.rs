@@ -12,6 +12,7 @@ mod password;
 mod print;
 mod serve;
 mod tokens;
+mod vacuum;
 mod webhook_args;
 mod webhooks;
 
@@ -124,6 +125,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Tokens(command) => tokens::run(command).await,
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
+        Command::Vacuum(options) => vacuum::run(&options),
         Command::Legacy(options) => legacy::list(&options),
     }
 }

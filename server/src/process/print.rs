@@ -19,6 +19,7 @@ use crate::{
         tokens::TokenRecord, webhooks::Logged,
     },
     ids::named,
+    store::Vacuumed,
 };
 
 /// Words that were written, or why not.
@@ -254,6 +255,22 @@ pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
         writeln!(
             out,
             "{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe."
+        )
+    })
+}
+
+pub(super) fn vacuuming(file: &str) -> Written {
+    words(|out| {
+        writeln!(out, "Writing {file} anew; this takes about a second for every 100 MB ...")
+    })
+}
+
+pub(super) fn vacuumed(file: &str, done: Vacuumed) -> Written {
+    let Vacuumed { before, after } = done;
+    words(|out| {
+        writeln!(
+            out,
+            "{file}: {before} bytes before, {after} now. What was deleted is gone from it."
         )
     })
 }

@@ -42,5 +42,6 @@ mod reset;
 mod running;
 mod state;
 mod tracking;
+mod vacuum;
 mod void;
 mod webhooks;
