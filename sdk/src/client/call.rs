@@ -5,10 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
 use serde::Serialize;
-use tokio::time::Instant;
 use url::{Url, form_urlencoded::Serializer};
 
-use super::{Client, Error, ErrorKind, body::Pace};
+use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline};
 use crate::{Idempotency, IdempotencyKey, Method, Operation, header};
 
 /// The most bytes of JSON that an honest answer has.
@@ -209,7 +208,7 @@ impl Draft {
     }
 
     /// How long the answer's body may take: a file as long as it keeps coming, JSON until `end`.
-    pub(super) fn pace(&self, end: Instant, idle: Duration) -> Pace {
+    pub(super) fn pace(&self, end: Deadline, idle: Duration) -> Pace {
         if self.file { Pace::Each(idle) } else { Pace::By(end) }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use http::{HeaderMap, Method, StatusCode};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, debug, debug_span, field::Empty};
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     TransportError,
     body::{Pace, Reader},
     call::{Call, Draft, LONGEST_JSON},
-    clock,
+    clock::{self, Deadline},
     error::Texts,
     failure::{Refusal, Trace},
     hint,
@@ -100,8 +100,10 @@ impl Course {
     {
         let timeouts = self.client.timeouts();
         let end = clock::beyond(self.began, timeouts.attempt).min(self.deadline);
+        let mut end = Deadline::at(end);
         let request = self.draft.request(&self.client);
-        let answer = timeout_at(end, self.client.transport().send(request))
+        let answer = end
+            .wait(self.client.transport().send(request))
             .await
             .map_err(|elapsed| TransportError::new(Phase::Timeout, elapsed))??;
         let (head, body) = answer.into_parts();
@@ -197,9 +199,13 @@ impl Course {
 
     async fn turn(&self) -> Result<(), Refused> {
         if self.draft.takes_turns() {
-            self.client.line().turn(self.client.rate_limit(), self.deadline).await
-        } else {
+            self.client.line().turn(self.client.rate_limit(), self.deadline).await?;
+        }
+        // Nothing is sent for a caller who has not polled until its time was over.
+        if clock::now() < self.deadline {
             Ok(())
+        } else {
+            Err(Refused { reason: StopReason::Deadline, wait: None })
         }
     }
 

@@ -49,8 +49,10 @@ impl Orders<'_> {
     /// [`CreateMany::concurrency`](crate::CreateMany::concurrency) says otherwise: a stream of each
     /// one's place in the iterator and its result.
     ///
-    /// Orders with derived keys can be imported again after a crash: what was created is replayed. One
-    /// that fails does not stop the others, and errors are those of [`Orders::create`].
+    /// Calls go on by themselves while the loop saves a label or asks for something else, on the tokio
+    /// runtime in which the stream is polled. Orders with derived keys can be imported again after a
+    /// crash: what was created is replayed. One that fails does not stop the others, and errors are
+    /// those of [`Orders::create`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -9,6 +9,7 @@
 
 mod keys;
 mod labels;
+mod loops;
 mod operations;
 mod outage;
 mod raw;
