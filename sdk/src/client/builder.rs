@@ -2,6 +2,7 @@
 
 use std::{env, sync::Arc};
 
+use chrono::{DateTime, Utc};
 use http::{
     HeaderMap, HeaderValue,
     header::{ACCEPT_LANGUAGE, USER_AGENT},
@@ -10,7 +11,12 @@ use url::{Host, Url};
 
 use super::{
     Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
-    attempt::Observer, clock::Anchor, error::Texts, labels::is_loopback, socket::Http, turn::Line,
+    attempt::Observer,
+    clock::{Clocks, WallClock},
+    error::Texts,
+    labels::is_loopback,
+    socket::Http,
+    turn::Line,
 };
 use crate::{ApiKey, Environment, Language, header};
 
@@ -40,6 +46,7 @@ pub struct ClientBuilder {
     labels_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
     observer: Option<Observer>,
+    wall_clock: WallClock,
 }
 
 const KEY: &str = "PARCELO_API_KEY";
@@ -55,6 +62,7 @@ impl ClientBuilder {
             labels_hosts: Vec::new(),
             transport: None,
             observer: None,
+            wall_clock: WallClock::default(),
         }
     }
 
@@ -148,6 +156,14 @@ impl ClientBuilder {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
+    /// Where the wall clock is read, instead of the machine's: for tests of what happens when it is set.
+    ///
+    /// It tells how old idempotency keys are, together with the runtime's clock and the dates of the
+    /// service's answers.
+    pub fn wall_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { wall_clock: WallClock::of(read), ..self }
+    }
+
     /// The client. It connects when it is first used.
     ///
     /// Errors (`Config`) without a base URL, when a live key would travel unencrypted to another machine, when
@@ -193,7 +209,7 @@ impl ClientBuilder {
             observer: self.observer,
             decider: std::sync::Mutex::default(),
             line: Line::new(environment.requests_per_second()),
-            anchor: Anchor::now(),
+            clocks: Clocks::new(self.wall_clock),
         };
         Ok(Client { shared: Arc::new(shared), settings: self.settings })
     }

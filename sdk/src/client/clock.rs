@@ -1,10 +1,17 @@
-//! The one place where the client reads time: tokio's, so that a paused runtime moves it. Dates are
-//! counted from the wall clock's when the client was made.
+//! The one place where the client reads time: tokio's for waiting, so that a paused runtime moves it. How
+//! old an idempotency key is, is asked of every clock there is: each of them may stand still, or be set.
 
-use std::{pin::pin, time::Duration};
+use std::{
+    fmt,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::{Instant, error::Elapsed, timeout, timeout_at};
+
+use crate::model::Moment;
 
 /// Longer than any timeout means; keeps sums of instants and durations in range.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -59,22 +66,68 @@ impl Deadline {
     }
 }
 
-/// A date and the instant that it was, to tell others by.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Anchor {
-    date: DateTime<Utc>,
-    instant: Instant,
+/// Where the wall clock is read.
+#[derive(Clone)]
+pub(super) struct WallClock(Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>);
+
+impl Default for WallClock {
+    #[expect(clippy::disallowed_methods, reason = "this module is the client's clock")]
+    fn default() -> Self {
+        Self::of(Utc::now)
+    }
 }
 
-impl Anchor {
-    #[expect(clippy::disallowed_methods, reason = "this module is the client's clock")]
-    pub(super) fn now() -> Self {
-        Self { date: Utc::now(), instant: now() }
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
+}
+
+impl WallClock {
+    pub(super) fn of(read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+}
+
+/// All clocks that a client knows: the machine's two, and the service's as its answers show it.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    wall: WallClock,
+    /// The newest date of an answer, and when it came.
+    answered: Mutex<Option<(DateTime<Utc>, Moment)>>,
+}
+
+impl Clocks {
+    pub(super) fn new(wall: WallClock) -> Self {
+        Self { wall, answered: Mutex::default() }
     }
 
-    /// The date of an instant since.
-    pub(super) fn date(&self, at: Instant) -> DateTime<Utc> {
-        let passed = TimeDelta::from_std(at.saturating_duration_since(self.instant));
-        passed.ok().and_then(|passed| self.date.checked_add_signed(passed)).unwrap_or(self.date)
+    /// This moment by all of them.
+    pub(super) fn moment(&self) -> Moment {
+        let local = Moment { wall: (self.wall.0)(), steady: now().into_std(), service: None };
+        let service = (*self.answered()).map(|(date, then)| date + passed(&then, &local));
+        Moment { service, ..local }
     }
+
+    /// An answer of the service's showed its clock.
+    pub(super) fn hear(&self, date: DateTime<Utc>) {
+        let now = self.moment();
+        // Answers overtake each other; time does not go back.
+        let newest = now.service.is_none_or(|known| known <= date);
+        let mut answered = self.answered();
+        if newest || answered.is_none_or(|(known, _)| known < date) {
+            *answered = Some((date, now));
+        }
+    }
+
+    fn answered(&self) -> MutexGuard<'_, Option<(DateTime<Utc>, Moment)>> {
+        // It is plain data, as good after a panic as before.
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The time between two moments of this process, by the clock that says more.
+fn passed(then: &Moment, now: &Moment) -> TimeDelta {
+    let steady = TimeDelta::from_std(now.steady.saturating_duration_since(then.steady));
+    (now.wall - then.wall).max(steady.unwrap_or_default())
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use http::{HeaderMap, Method, StatusCode};
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, debug, debug_span, field::Empty};
@@ -15,14 +14,14 @@ use super::{
     call::{Call, Draft, LONGEST_JSON},
     clock::{self, Deadline},
     error::Texts,
-    failure::{Refusal, Trace},
+    failure::{Left, Refusal, Trace},
     hint,
     limiter::Heard,
     reply,
     retry::{Decision, Failed},
     turn::Refused,
 };
-use crate::{IdempotencyKey, Operation};
+use crate::{Operation, header, model::Ended};
 
 /// A successful answer.
 #[derive(Debug)]
@@ -46,6 +45,16 @@ pub(super) struct Course {
     /// What the last retry cost.
     cost: Option<u32>,
     began: Instant,
+    /// An attempt with a key has begun, and its end is not known yet.
+    under_way: bool,
+}
+
+impl Drop for Course {
+    fn drop(&mut self) {
+        if self.under_way {
+            self.end(Ended::InDoubt(self.digest()));
+        }
+    }
 }
 
 impl Course {
@@ -62,11 +71,11 @@ impl Course {
             stale_before: false,
             cost: None,
             began,
+            under_way: false,
         };
-        if course.key_left(began).is_some_and(|left| left.is_zero()) {
-            return Err(course.expired());
-        }
+        course.check_key()?;
         course.turn().await.map_err(|refused| course.crowded_out(refused))?;
+        course.check_key()?;
         Ok(course)
     }
 
@@ -81,6 +90,7 @@ impl Course {
         loop {
             self.trace.attempts += 1;
             self.began = clock::now();
+            self.set_out();
             let span = self.span();
             let result = self.exchange(&read).instrument(span.clone()).await;
             record(&span, &result);
@@ -107,6 +117,7 @@ impl Course {
             .await
             .map_err(|elapsed| TransportError::new(Phase::Timeout, elapsed))??;
         let (head, body) = answer.into_parts();
+        self.see_the_clock(&head.headers);
         let rate_limit = reply::rate_limit(&head.headers);
         if head.status.is_success() {
             self.hear(&head, rate_limit, None);
@@ -151,7 +162,7 @@ impl Course {
 
     /// Waits for the next attempt after a failed one, or gives up.
     pub(super) async fn recover(&mut self, failure: Failure) -> Result<(), Error> {
-        self.trace.in_the_dark |= failure.is_in_the_dark();
+        self.arrive(&failure);
         let failed = self.failed(&failure);
         self.stale_before |= failed.class == FailureClass::Stale;
         let decision = self.client.decider().decide(self.client.retry(), &failed);
@@ -174,8 +185,70 @@ impl Course {
             return Ok(());
         }
         sleep(wait).await;
-        let turn = self.turn().await;
-        turn.map_err(|refused| failure.into_error(self.trace.clone(), refused.reason))
+        let stopped = match self.turn().await {
+            Err(refused) => Some(refused.reason),
+            // The machine may have slept meanwhile.
+            Ok(()) => self.key_left().filter(Duration::is_zero).map(|_| StopReason::KeyExpired),
+        };
+        match stopped {
+            Some(reason) => Err(failure.into_error(self.trace.clone(), reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// An attempt begins: from now on, whatever interrupts it leaves its key in doubt.
+    fn set_out(&mut self) {
+        if let Some(key) = &self.trace.idempotency_key {
+            key.begin(&self.client.clocks().moment());
+            self.under_way = true;
+        }
+    }
+
+    /// An attempt has failed: its key learns what that says.
+    fn arrive(&mut self, failure: &Failure) {
+        let left = failure.trace_left();
+        if self.trace.idempotency_key.is_none() {
+            self.trace.in_the_dark |= left == Left::Doubt;
+            return;
+        }
+        let ended = match left {
+            Left::Nothing => Ended::NotSent,
+            Left::Refused => Ended::Refused,
+            Left::Settled => Ended::Settled(self.digest()),
+            Left::Conflict => Ended::Conflict(self.digest()),
+            Left::Doubt => Ended::InDoubt(self.digest()),
+        };
+        self.end(ended);
+    }
+
+    /// An answer says that what was asked is done.
+    pub(super) fn executed(&mut self) {
+        self.end(Ended::Executed);
+    }
+
+    fn end(&mut self, ended: Ended) {
+        if let Some(key) = self.trace.idempotency_key.as_ref().filter(|_| self.under_way) {
+            self.under_way = false;
+            key.end(ended);
+        }
+    }
+
+    /// What tells the request from every other, of another account too.
+    fn digest(&self) -> String {
+        self.draft.digest(&self.client)
+    }
+
+    /// Learns the service's clock from an answer that is its own.
+    fn see_the_clock(&self, headers: &HeaderMap) {
+        if !headers.contains_key(header::REQUEST_ID) {
+            return;
+        }
+        if let Some(date) = reply::date(headers) {
+            self.client.clocks().hear(date);
+            if let Some(key) = &self.trace.idempotency_key {
+                key.note_service_time(date);
+            }
+        }
     }
 
     fn failed(&self, failure: &Failure) -> Failed {
@@ -188,7 +261,7 @@ impl Course {
             hint: failure.hint(),
             now,
             left: self.deadline.saturating_duration_since(now),
-            key_left: self.key_left(now),
+            key_left: self.key_left(),
         }
     }
 
@@ -210,20 +283,29 @@ impl Course {
     }
 
     /// What is left of the idempotency key's life, which begins when it is first sent.
-    fn key_left(&self, now: Instant) -> Option<Duration> {
-        let now = self.client.date(now);
-        let age = now - self.trace.idempotency_key.as_ref()?.send_at(now);
-        Some((IdempotencyKey::LIFE - age.max(TimeDelta::zero())).to_std().unwrap_or_default())
+    fn key_left(&self) -> Option<Duration> {
+        let key = self.trace.idempotency_key.as_ref()?;
+        Some(key.left(&self.client.clocks().moment()))
+    }
+
+    fn check_key(&self) -> Result<(), Error> {
+        if self.key_left().is_some_and(|left| left.is_zero()) {
+            Err(self.expired())
+        } else {
+            Ok(())
+        }
     }
 
     fn crowded_out(&self, refused: Refused) -> Error {
         const NO_TURN: Texts = (
-            "The client's own rate limit left no room in time; nothing was sent.",
-            "El límite de solicitudes del propio cliente no dejó lugar a tiempo; no se envió nada.",
+            "The client's own rate limit left no room in time.",
+            "El límite de solicitudes del propio cliente no dejó lugar a tiempo.",
         );
         Error::new(ErrorKind::RateLimited, NO_TURN).with(|inner| {
             inner.retry_after = refused.wait;
             inner.idempotency_key.clone_from(&self.trace.idempotency_key);
+            inner.may_have_executed = self.trace.may_have_executed();
+            inner.nothing_sent = true;
             inner.stop_reason = Some(refused.reason);
         })
     }
@@ -235,7 +317,7 @@ impl Course {
         );
         Error::new(ErrorKind::KeyExpired, EXPIRED).with(|inner| {
             inner.idempotency_key.clone_from(&self.trace.idempotency_key);
-            inner.may_have_executed = true;
+            inner.may_have_executed = self.trace.may_have_executed();
             inner.stop_reason = Some(StopReason::KeyExpired);
         })
     }

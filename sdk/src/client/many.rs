@@ -147,7 +147,10 @@ const RUNTIME_ENDED: Texts = (
 );
 
 fn broken_off(why: Texts, kind: ErrorKind, key: IdempotencyKey) -> Error {
-    Error::new(kind, why).with(|inner| inner.idempotency_key = Some(key))
+    Error::new(kind, why).with(|inner| {
+        inner.may_have_executed = key.may_have_executed();
+        inner.idempotency_key = Some(key);
+    })
 }
 
 /// An order that is being created by a task of its own, which is broken off when this is dropped.
@@ -166,8 +169,7 @@ impl Future for Creation {
             Err(ended) => match ended.try_into_panic() {
                 // An observer's or a transport's own panic is the caller's, as in every call.
                 Ok(panic) => resume_unwind(panic),
-                Err(_) => Err(broken_off(RUNTIME_ENDED, ErrorKind::Network, self.key.clone())
-                    .with(|inner| inner.may_have_executed = true)),
+                Err(_) => Err(broken_off(RUNTIME_ENDED, ErrorKind::Network, self.key.clone())),
             },
         };
         Poll::Ready((self.place, created))

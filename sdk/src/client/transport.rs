@@ -57,13 +57,12 @@ impl Phase {
     /// What happened, in English and Spanish.
     pub(super) fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Self::NotSent => (
-                "The service could not be reached; nothing was sent.",
-                "No se pudo contactar con el servicio; no se envió nada.",
-            ),
+            Self::NotSent => {
+                ("The service could not be reached.", "No se pudo contactar con el servicio.")
+            }
             Self::Untrusted => (
-                "The service could not prove its identity (TLS); nothing was sent.",
-                "El servicio no pudo probar su identidad (TLS); no se envió nada.",
+                "The service could not prove its identity (TLS).",
+                "El servicio no pudo probar su identidad (TLS).",
             ),
             Self::Stale | Self::MaybeSent => (
                 "The connection broke before the whole answer arrived.",

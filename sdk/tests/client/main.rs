@@ -7,6 +7,8 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod ages;
+mod doubt;
 mod keys;
 mod labels;
 mod loops;
