@@ -23,6 +23,7 @@ mod manifests;
 mod many;
 mod orders;
 mod parcels;
+mod proxy;
 mod raw;
 mod reply;
 mod retry;

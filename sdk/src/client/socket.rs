@@ -9,7 +9,7 @@ use http::{Uri, uri::Authority};
 use http_body_util::BodyDataStream;
 use url::Url;
 
-use super::{BodyStream, Error, Phase, Timeouts, Transport, TransportError};
+use super::{BodyStream, Error, Phase, Timeouts, Transport, TransportError, proxy::ProxyRule};
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -18,8 +18,9 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(base: Url, timeouts: Timeouts) -> Result<Self, Error> {
-        reqwest::Client::builder()
+    pub(super) fn new(base: Url, timeouts: Timeouts, proxy: &ProxyRule) -> Result<Self, Error> {
+        proxy
+            .apply(reqwest::Client::builder())
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .connect_timeout(timeouts.connect)
