@@ -307,6 +307,7 @@ async fn a_call_that_is_dropped_in_the_line_holds_nobody_up() {
         let waiting = tokio::spawn(async move { waiting.orders().create(&order()).await });
         tokio::task::yield_now().await;
         waiting.abort();
+        waiting.await.unwrap_err();
     }
     client.orders().create(&order()).await.unwrap();
     assert!(began.elapsed() < Duration::from_millis(15), "{:?}", began.elapsed());
