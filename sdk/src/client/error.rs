@@ -5,7 +5,8 @@ use std::{fmt, time::Duration};
 
 use super::StopReason;
 use crate::{
-    ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language, rules::is_invisible,
+    BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
+    rules::is_invisible,
 };
 
 /// What went wrong, by what the caller can do about it.
@@ -97,6 +98,7 @@ pub(crate) struct Inner {
     /// The call that failed sent nothing.
     pub(super) nothing_sent: bool,
     pub(super) stop_reason: Option<StopReason>,
+    pub(super) tracked: Vec<BatchResult>,
     pub(super) source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -116,6 +118,7 @@ impl Error {
             may_have_executed: false,
             nothing_sent: false,
             stop_reason: None,
+            tracked: Vec::new(),
             source: None,
         }))
     }
@@ -255,6 +258,12 @@ impl Error {
     /// clones: see [`IdempotencyKey::may_have_executed`].
     pub fn may_have_executed(&self) -> bool {
         self.0.may_have_executed
+    }
+
+    /// What [`Tracking::batch`](crate::Tracking::batch) had been answered before it failed: the results
+    /// of the first numbers, in their order. Ask again for the others.
+    pub fn tracked(&self) -> &[BatchResult] {
+        &self.0.tracked
     }
 
     /// Why the call was not tried again; none when it was never sent.

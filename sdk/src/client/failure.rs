@@ -210,7 +210,7 @@ impl Failure {
             Self::TooLarge => Left::Doubt,
             Self::Transport(fault) => match fault.phase() {
                 Phase::NotSent | Phase::Untrusted => Left::Nothing,
-                Phase::Stale | Phase::MaybeSent | Phase::Timeout => Left::Doubt,
+                Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => Left::Doubt,
             },
             Self::Refused(refusal) => refusal.trace_left(),
         }
@@ -238,7 +238,11 @@ impl Failure {
 
 fn unanswered(fault: TransportError) -> Error {
     let phase = fault.phase();
-    let kind = if phase == Phase::Timeout { ErrorKind::Timeout } else { ErrorKind::Network };
+    let kind = match phase {
+        Phase::Timeout => ErrorKind::Timeout,
+        Phase::NotHttp => ErrorKind::Decode,
+        Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
+    };
     let error = Error::new(kind, phase.texts()).because(fault);
     error.with(|inner| inner.nothing_sent = matches!(phase, Phase::NotSent | Phase::Untrusted))
 }
@@ -315,6 +319,7 @@ mod tests {
             (Phase::Stale, Left::Doubt),
             (Phase::MaybeSent, Left::Doubt),
             (Phase::Timeout, Left::Doubt),
+            (Phase::NotHttp, Left::Doubt),
         ] {
             assert_eq!(lost(phase).trace_left(), left, "{phase:?}");
         }

@@ -89,6 +89,8 @@ fn phase(fault: &reqwest::Error) -> Phase {
         Phase::Timeout
     } else if causes(fault).any(is_closed_unanswered) {
         Phase::Stale
+    } else if causes(fault).any(is_no_http) {
+        Phase::NotHttp
     } else {
         Phase::MaybeSent
     }
@@ -113,6 +115,13 @@ fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
     cause
         .downcast_ref::<hyper::Error>()
         .is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
+}
+
+/// An answer that cannot be read from its first line on. One with too many headers is HTTP.
+fn is_no_http(cause: &(dyn StdError + 'static)) -> bool {
+    cause
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(|fault| fault.is_parse() && !fault.is_parse_too_large())
 }
 
 #[cfg(test)]

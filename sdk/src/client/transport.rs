@@ -51,6 +51,8 @@ pub enum Phase {
     MaybeSent,
     /// As `MaybeSent`: the answer did not arrive in time.
     Timeout,
+    /// It was sent, and what came back is not HTTP; trying again is useless.
+    NotHttp,
 }
 
 impl Phase {
@@ -71,6 +73,10 @@ impl Phase {
             Self::Timeout => {
                 ("The service did not answer in time.", "El servicio no respondió a tiempo.")
             }
+            Self::NotHttp => (
+                "What answers at the address does not speak HTTP.",
+                "Lo que responde en la dirección no habla HTTP.",
+            ),
         }
     }
 }
@@ -94,14 +100,16 @@ impl TransportError {
     }
 }
 
+/// It says what its cause says: the phase is in the text of the client's error, and in a chain of causes
+/// each thing should stand once.
 impl std::fmt::Display for TransportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.phase.texts().0)
+        self.source.fmt(f)
     }
 }
 
 impl std::error::Error for TransportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&*self.source)
+        self.source.source()
     }
 }
