@@ -4,7 +4,7 @@
 use std::{
     fmt,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -104,7 +104,7 @@ impl Clocks {
 
     /// This moment by all of them.
     pub(super) fn moment(&self) -> Moment {
-        let local = Moment { wall: (self.wall.0)(), steady: now().into_std(), service: None };
+        let local = Moment { wall: (self.wall.0)(), steady: steady(), service: None };
         let service = (*self.answered()).map(|(date, then)| date + passed(&then, &local));
         Moment { service, ..local }
     }
@@ -126,8 +126,19 @@ impl Clocks {
     }
 }
 
+/// The runtime's clock, counted from the first look of this process at it: keys go from client to
+/// client. Paused runtimes may stand before it.
+fn steady() -> TimeDelta {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let now = now();
+    let first = *FIRST.get_or_init(|| now);
+    let since = |late: Instant, early| {
+        TimeDelta::from_std(late.saturating_duration_since(early)).unwrap_or_default()
+    };
+    since(now, first) - since(first, now)
+}
+
 /// The time between two moments of this process, by the clock that says more.
 fn passed(then: &Moment, now: &Moment) -> TimeDelta {
-    let steady = TimeDelta::from_std(now.steady.saturating_duration_since(then.steady));
-    (now.wall - then.wall).max(steady.unwrap_or_default())
+    (now.wall - then.wall).max(now.steady - then.steady)
 }

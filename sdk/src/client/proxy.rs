@@ -111,21 +111,21 @@ mod tests {
 
     /// Where the first line of a request to `address` arrives: at the proxy, or at the target.
     async fn way(rule: &ProxyRule, variables: &[&str], address: Option<&str>) -> (bool, String) {
-        let ((proxy, at), (target, home)) = (listener().await, listener().await);
+        let ((proxy, at), (target, there)) = (listener().await, listener().await);
         let read = |name: &str| variables.contains(&name).then(|| at.clone());
         let rule = match rule {
             ProxyRule::Through(_) => &ProxyRule::through(&at).unwrap(),
             rule => rule,
         };
         let client = rule.apply_with(reqwest::Client::builder(), read).build().unwrap();
-        let request = client.get(address.unwrap_or(&home)).send();
+        let request = client.get(address.unwrap_or(&there)).send();
         let request = tokio::spawn(request);
         let arrived = tokio::select! {
             line = first_line(&proxy) => (true, line),
             line = first_line(&target) => (false, line),
         };
         let _ = request.await;
-        (arrived.0, arrived.1.replace(home.trim_start_matches("http://"), "home"))
+        (arrived.0, arrived.1.replace(there.trim_start_matches("http://"), "target"))
     }
 
     #[tokio::test]
@@ -137,7 +137,7 @@ mod tests {
         let (environment, none) = (ProxyRule::Environment, ProxyRule::Direct);
         assert_eq!(way(&environment, &ALL, None).await, direct);
         assert_eq!(way(&none, &ALL, None).await, direct);
-        assert_eq!(way(&given, &[], None).await, (true, "GET http://home/ HTTP/1.1".to_owned()));
+        assert_eq!(way(&given, &[], None).await, (true, "GET http://target/ HTTP/1.1".to_owned()));
         let encrypted = Some("https://api.parcelo.example/x");
         let tunnel = (true, "CONNECT api.parcelo.example:443 HTTP/1.1".to_owned());
         for variable in &ALL[2..] {

@@ -73,7 +73,7 @@ pub(super) struct Memory {
     state: KeyState,
     /// The moment of the first attempt, by a clock that nobody sets; none in a process that resumes.
     #[cfg(feature = "client")]
-    steady: Option<std::time::Instant>,
+    steady: Option<TimeDelta>,
     /// Attempts that have not ended.
     #[cfg(feature = "client")]
     under_way: u32,
@@ -112,8 +112,9 @@ impl Memory {
 pub(crate) struct Moment {
     /// By the machine's wall clock, which may be set.
     pub(crate) wall: DateTime<Utc>,
-    /// By one that nobody sets, but that stands still while the machine is suspended.
-    pub(crate) steady: std::time::Instant,
+    /// By one that nobody sets, but that stands still while the machine is suspended: since some moment
+    /// of this process.
+    pub(crate) steady: TimeDelta,
     /// By the service's clock, as far as its answers tell.
     pub(crate) service: Option<DateTime<Utc>>,
 }
@@ -181,8 +182,7 @@ impl Memory {
     /// How long ago it was first sent, by the clock that says most.
     pub(super) fn age(&self, now: &Moment) -> Option<TimeDelta> {
         let wall = now.wall - self.state.first_sent?;
-        let steady = self.steady.map(|first| now.steady.saturating_duration_since(first));
-        let steady = steady.and_then(|age| TimeDelta::from_std(age).ok());
+        let steady = self.steady.map(|first| now.steady - first);
         let service = now.service.zip(self.state.service_time).map(|(now, first)| now - first);
         [Some(wall), steady, service].into_iter().flatten().max()
     }
@@ -212,13 +212,8 @@ mod tests {
         DateTime::from_timestamp(hours * 3600, 0).unwrap()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a moment to count from; any will do")]
-    fn steady() -> std::time::Instant {
-        std::time::Instant::now()
-    }
-
     fn moment(hours: i64) -> Moment {
-        Moment { wall: at(hours), steady: steady(), service: None }
+        Moment { wall: at(hours), steady: TimeDelta::zero(), service: None }
     }
 
     fn in_doubt(request: &str) -> Ended {
@@ -300,7 +295,6 @@ mod tests {
 
     #[test]
     fn the_clock_that_says_most_counts() {
-        let later = |hours: u64| steady() + std::time::Duration::from_secs(hours * 3600);
         // The first attempt's clocks stand at 100 h; wall, steady, service; age
         let table = [
             (101, 1, None, 1),
@@ -312,7 +306,11 @@ mod tests {
         for (wall, hours, service, expected) in table {
             let mut memory = Memory::default();
             memory.begin(&Moment { service: Some(at(100)), ..moment(100) });
-            let now = Moment { wall: at(wall), steady: later(hours), service: service.map(at) };
+            let now = Moment {
+                wall: at(wall),
+                steady: TimeDelta::hours(hours),
+                service: service.map(at),
+            };
             let age = memory.age(&now).unwrap();
             assert_eq!(age.num_minutes() / 60, expected, "{wall} {hours} {service:?}");
             let resumed = Memory::of(memory.state()).age(&now).unwrap();
