@@ -352,9 +352,12 @@ mod tests {
         // Who comes back late stands in line again, so that they do not go all at once.
         let late = due + 10 * MS;
         let mut goes = |place: &mut Place| limiter.look(place, late) == Admission::Go;
-        assert!(!places.iter_mut().any(|place| goes(place)));
-        let ahead: Vec<_> = places.iter().map(|place| place.due - late).collect();
-        assert!(ahead.windows(2).all(|pair| pair[1] - pair[0] > SECOND), "{ahead:?}");
+        assert!(!places.iter_mut().any(&mut goes));
+        let dues: Vec<_> = places.iter().map(|place| place.due).collect();
+        assert!(
+            dues[0] > late && dues.windows(2).all(|pair| pair[1] > pair[0] + SECOND),
+            "{dues:?}"
+        );
     }
 
     #[test]

@@ -117,11 +117,12 @@ fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
         .is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
 }
 
-/// An answer that cannot be read from its first line on. One with too many headers is HTTP.
+/// An answer that cannot be read from its first line on. One with too many headers is HTTP; hyper tells
+/// them apart by its text alone, unless it is built as a server.
 fn is_no_http(cause: &(dyn StdError + 'static)) -> bool {
     cause
         .downcast_ref::<hyper::Error>()
-        .is_some_and(|fault| fault.is_parse() && !fault.is_parse_too_large())
+        .is_some_and(|fault| fault.is_parse() && !fault.to_string().contains("too large"))
 }
 
 #[cfg(test)]

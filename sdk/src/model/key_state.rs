@@ -1,7 +1,9 @@
 //! What is known about an idempotency key besides its text: when it was first sent, and whether its
 //! write may have been executed. A key and its clones share it; [`KeyState`] is the same, written down.
 
-use chrono::{DateTime, TimeDelta, Utc};
+#[cfg(feature = "client")]
+use chrono::TimeDelta;
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::time;
@@ -87,8 +89,11 @@ impl Memory {
         Self {
             #[cfg(feature = "client")]
             was_sent: state.first_sent.is_some(),
+            #[cfg(feature = "client")]
+            steady: None,
+            #[cfg(feature = "client")]
+            under_way: 0,
             state,
-            ..Self::default()
         }
     }
 
@@ -204,7 +209,8 @@ impl Memory {
     }
 }
 
-#[cfg(all(test, feature = "client"))]
+#[cfg(test)]
+#[cfg(feature = "client")]
 mod tests {
     use super::*;
 

@@ -118,6 +118,19 @@ async fn each_broken_peer_has_its_phase_and_no_error_shows_the_address() {
 }
 
 #[tokio::test]
+async fn an_answer_with_too_many_headers_is_http_all_the_same() {
+    let (address, _peer) = peer(async |mut socket| {
+        read_request(&mut socket).await;
+        let huge = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(1 << 20));
+        // It is cut off before it has sent all.
+        let _ = socket.write_all(huge.as_bytes()).await;
+    })
+    .await;
+    let client = builder(&address).retry(Retry::none()).build().unwrap();
+    assert_eq!(client.health().await.unwrap_err().kind(), ErrorKind::Network);
+}
+
+#[tokio::test]
 async fn what_speaks_no_http_is_told_as_that_after_one_attempt() {
     // A mail server, one that wants TLS, one that speaks HTTP/2 without being asked to.
     for babble in
