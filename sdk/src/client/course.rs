@@ -180,12 +180,14 @@ impl Course {
         };
         debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
         self.cost = Some(failed.cost());
-        if failed.is_free() {
-            // It was not counted, so its turn is still its own.
-            return Ok(());
-        }
-        sleep(wait).await;
-        let stopped = match self.turn().await {
+        // A free one was not counted, so its turn is still its own.
+        let turn = if failed.is_free() {
+            Ok(())
+        } else {
+            sleep(wait).await;
+            self.turn().await
+        };
+        let stopped = match turn {
             Err(refused) => Some(refused.reason),
             // The machine may have slept meanwhile.
             Ok(()) => self.key_left().filter(Duration::is_zero).map(|_| StopReason::KeyExpired),
