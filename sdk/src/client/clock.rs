@@ -9,6 +9,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
+use http::HeaderValue;
 use tokio::time::{Instant, error::Elapsed, timeout, timeout_at};
 
 use crate::model::Moment;
@@ -94,7 +95,15 @@ impl WallClock {
 pub(super) struct Clocks {
     wall: WallClock,
     /// The newest date of an answer, and when it came.
-    answered: Mutex<Option<(DateTime<Utc>, Moment)>>,
+    answered: Mutex<Option<Answered>>,
+}
+
+/// What an answer showed of the service's clock, and when.
+#[derive(Debug)]
+struct Answered {
+    shown: HeaderValue,
+    date: DateTime<Utc>,
+    at: Moment,
 }
 
 impl Clocks {
@@ -105,22 +114,29 @@ impl Clocks {
     /// This moment by all of them.
     pub(super) fn moment(&self) -> Moment {
         let local = Moment { wall: (self.wall.0)(), steady: steady(), service: None };
-        let service = (*self.answered()).map(|(date, then)| date + passed(&then, &local));
+        let passed = |known: &Answered| known.date + passed(&known.at, &local);
+        let service = self.answered().as_ref().map(passed);
         Moment { service, ..local }
     }
 
-    /// An answer of the service's showed its clock.
-    pub(super) fn hear(&self, date: DateTime<Utc>) {
+    /// An answer of the service's showed its clock; what it shows.
+    pub(super) fn hear(&self, shown: &HeaderValue) -> Option<DateTime<Utc>> {
+        // Most answers come in the same second as the one before.
+        if let Some(known) = self.answered().as_ref().filter(|known| known.shown == shown) {
+            return Some(known.date);
+        }
+        let date = httpdate::parse_http_date(shown.to_str().ok()?).ok()?.into();
         let now = self.moment();
         // Answers overtake each other; time does not go back.
-        let newest = now.service.is_none_or(|known| known <= date);
-        let mut answered = self.answered();
-        if newest || answered.is_none_or(|(known, _)| known < date) {
-            *answered = Some((date, now));
+        if now.service.is_none_or(|known| known <= date)
+            || self.answered().as_ref().is_none_or(|known| known.date < date)
+        {
+            *self.answered() = Some(Answered { shown: shown.clone(), date, at: now });
         }
+        Some(date)
     }
 
-    fn answered(&self) -> MutexGuard<'_, Option<(DateTime<Utc>, Moment)>> {
+    fn answered(&self) -> MutexGuard<'_, Option<Answered>> {
         // It is plain data, as good after a panic as before.
         self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, header::DATE};
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, debug, debug_span, field::Empty};
 
@@ -245,11 +245,11 @@ impl Course {
         if !headers.contains_key(header::REQUEST_ID) {
             return;
         }
-        if let Some(date) = reply::date(headers) {
-            self.client.clocks().hear(date);
-            if let Some(key) = &self.trace.idempotency_key {
-                key.note_service_time(date);
-            }
+        let Some(shown) = headers.get(DATE) else { return };
+        if let Some(date) = self.client.clocks().hear(shown)
+            && let Some(key) = &self.trace.idempotency_key
+        {
+            key.note_service_time(date);
         }
     }
 
@@ -287,7 +287,7 @@ impl Course {
     /// What is left of the idempotency key's life, which begins when it is first sent.
     fn key_left(&self) -> Option<Duration> {
         let key = self.trace.idempotency_key.as_ref()?;
-        Some(key.left(&self.client.clocks().moment()))
+        Some(key.left(|| self.client.clocks().moment()))
     }
 
     fn check_key(&self) -> Result<(), Error> {

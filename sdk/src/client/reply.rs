@@ -200,7 +200,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
 }
 
-pub(super) fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
+fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
     let date = headers.get(DATE)?.to_str().ok()?;
     Some(httpdate::parse_http_date(date).ok()?.into())
 }

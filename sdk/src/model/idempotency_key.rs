@@ -199,8 +199,11 @@ impl IdempotencyKey {
 
     /// What is left of its life, which began when it was first sent; all of it when it was not.
     #[cfg(feature = "client")]
-    pub(crate) fn left(&self, now: &Moment) -> std::time::Duration {
-        let age = self.memory().age(now).unwrap_or_default().max(TimeDelta::zero());
+    pub(crate) fn left(&self, now: impl FnOnce() -> Moment) -> std::time::Duration {
+        let memory = self.memory();
+        // Most keys were never sent before, and no clock needs to be read.
+        let age = memory.first_sent().and_then(|_| memory.age(&now()));
+        let age = age.unwrap_or_default().max(TimeDelta::zero());
         (Self::LIFE - age).to_std().unwrap_or_default()
     }
 }
