@@ -119,13 +119,20 @@ impl Clocks {
         Moment { service, ..local }
     }
 
-    /// An answer of the service's showed its clock; what it shows.
-    pub(super) fn hear(&self, shown: &HeaderValue) -> Option<DateTime<Utc>> {
+    /// What a date header shows.
+    pub(super) fn read(&self, shown: &HeaderValue) -> Option<DateTime<Utc>> {
         // Most answers come in the same second as the one before.
-        if let Some(known) = self.answered().as_ref().filter(|known| known.shown == shown) {
-            return Some(known.date);
+        let known =
+            self.answered().as_ref().filter(|known| known.shown == shown).map(|known| known.date);
+        known.or_else(|| parse(shown))
+    }
+
+    /// An answer of the service's showed this date.
+    pub(super) fn hear(&self, shown: &HeaderValue, date: DateTime<Utc>) {
+        // It says nothing new, and no clock needs to be read.
+        if self.answered().as_ref().is_some_and(|known| known.date == date) {
+            return;
         }
-        let date = httpdate::parse_http_date(shown.to_str().ok()?).ok()?.into();
         let now = self.moment();
         // Answers overtake each other; time does not go back.
         if now.service.is_none_or(|known| known <= date)
@@ -133,13 +140,17 @@ impl Clocks {
         {
             *self.answered() = Some(Answered { shown: shown.clone(), date, at: now });
         }
-        Some(date)
     }
 
     fn answered(&self) -> MutexGuard<'_, Option<Answered>> {
         // It is plain data, as good after a panic as before.
         self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The date in a header.
+pub(super) fn parse(shown: &HeaderValue) -> Option<DateTime<Utc>> {
+    Some(httpdate::parse_http_date(shown.to_str().ok()?.trim()).ok()?.into())
 }
 
 /// The runtime's clock, counted from the first look of this process at it: keys go from client to

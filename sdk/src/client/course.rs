@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use http::{HeaderMap, Method, StatusCode, header::DATE};
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, debug, debug_span, field::Empty};
@@ -29,6 +30,8 @@ pub(super) struct Answer<T> {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) rate_limit: Option<RateLimitStatus>,
+    /// When it was given, by its own clock.
+    pub(super) date: Option<DateTime<Utc>>,
     pub(super) body: T,
 }
 
@@ -74,8 +77,11 @@ impl Course {
             under_way: false,
         };
         course.check_key()?;
-        course.turn().await.map_err(|refused| course.crowded_out(refused))?;
-        course.check_key()?;
+        let has_waited = course.turn().await.map_err(|refused| course.crowded_out(refused))?;
+        // Without a wait no time has passed since the first look.
+        if has_waited {
+            course.check_key()?;
+        }
         Ok(course)
     }
 
@@ -117,32 +123,33 @@ impl Course {
             .await
             .map_err(|elapsed| TransportError::new(Phase::Timeout, elapsed))??;
         let (head, body) = answer.into_parts();
-        self.see_the_clock(&head.headers);
+        let date = self.see_the_clock(&head.headers);
         let rate_limit = reply::rate_limit(&head.headers);
         if head.status.is_success() {
-            self.hear(&head, rate_limit, None);
+            self.hear(date, rate_limit, None);
             let pace = self.draft.pace(end, timeouts.idle);
             let reader = Reader::new(&head.headers, body, self.draft.longest_answer(), pace);
             let is_head = self.draft.method == Method::HEAD;
             let body = read(if is_head { reader.without_body() } else { reader }).await?;
-            return Ok(Answer { status: head.status, headers: head.headers, rate_limit, body });
+            let (status, headers) = (head.status, head.headers);
+            return Ok(Answer { status, headers, rate_limit, date, body });
         }
         // The status alone is enough to decide by, should the rest not arrive.
         let reader = Reader::new(&head.headers, body, LONGEST_JSON, Pace::By(end));
         let body = reader.whole().await.unwrap_or_default();
         let refusal = Refusal::read(head.status, &head.headers, &body);
-        self.hear(&head, rate_limit, Some(&refusal));
+        self.hear(date, rate_limit, Some(&refusal));
         Err(Failure::Refused(Box::new(refusal)))
     }
 
     /// Tells the limiter what the answer says.
     fn hear(
         &self,
-        head: &http::response::Parts,
+        date: Option<DateTime<Utc>>,
         status: Option<RateLimitStatus>,
         refusal: Option<&Refusal>,
     ) {
-        let throttled = refusal.filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
+        let throttled = refusal.filter(|refusal| refusal.status == StatusCode::TOO_MANY_REQUESTS);
         if !self.draft.takes_turns() || (status.is_none() && throttled.is_none()) {
             return;
         }
@@ -150,7 +157,7 @@ impl Course {
             sent: self.began,
             received: clock::now(),
             status,
-            rest: status.and_then(|status| hint::rest(&head.headers, status.reset)).unwrap_or(1),
+            rest: status.and_then(|status| hint::rest(date?, status.reset)).unwrap_or(1),
             refused: throttled.map(|refusal| refusal.hint.unwrap_or_default()),
         });
     }
@@ -185,7 +192,7 @@ impl Course {
             Ok(())
         } else {
             sleep(wait).await;
-            self.turn().await
+            self.turn().await.map(drop)
         };
         let stopped = match turn {
             Err(refused) => Some(refused.reason),
@@ -201,7 +208,7 @@ impl Course {
     /// An attempt begins: from now on, whatever interrupts it leaves its key in doubt.
     fn set_out(&mut self) {
         if let Some(key) = &self.trace.idempotency_key {
-            key.begin(&self.client.clocks().moment());
+            key.begin(|| self.client.clocks().moment());
             self.under_way = true;
         }
     }
@@ -240,17 +247,17 @@ impl Course {
         self.draft.digest(&self.client)
     }
 
-    /// Learns the service's clock from an answer that is its own.
-    fn see_the_clock(&self, headers: &HeaderMap) {
-        if !headers.contains_key(header::REQUEST_ID) {
-            return;
+    /// An answer's date. The service's clock is learnt from it when the answer is the service's own.
+    fn see_the_clock(&self, headers: &HeaderMap) -> Option<DateTime<Utc>> {
+        let (clocks, shown) = (self.client.clocks(), headers.get(DATE)?);
+        let date = clocks.read(shown)?;
+        if headers.contains_key(header::REQUEST_ID) {
+            clocks.hear(shown, date);
+            if let Some(key) = &self.trace.idempotency_key {
+                key.note_service_time(date);
+            }
         }
-        let Some(shown) = headers.get(DATE) else { return };
-        if let Some(date) = self.client.clocks().hear(shown)
-            && let Some(key) = &self.trace.idempotency_key
-        {
-            key.note_service_time(date);
-        }
+        Some(date)
     }
 
     fn failed(&self, failure: &Failure) -> Failed {
@@ -272,13 +279,13 @@ impl Course {
         self.deadline = clock::after(self.client.timeouts().total);
     }
 
-    async fn turn(&self) -> Result<(), Refused> {
-        if self.draft.takes_turns() {
-            self.client.line().turn(self.client.rate_limit(), self.deadline).await?;
-        }
+    /// Waits for its turn; true when it had to wait.
+    async fn turn(&self) -> Result<bool, Refused> {
+        let has_waited = self.draft.takes_turns()
+            && self.client.line().turn(self.client.rate_limit(), self.deadline).await?;
         // Nothing is sent for a caller who has not polled until its time was over.
         if clock::now() < self.deadline {
-            Ok(())
+            Ok(has_waited)
         } else {
             Err(Refused { reason: StopReason::Deadline, wait: None })
         }

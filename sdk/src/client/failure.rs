@@ -31,7 +31,7 @@ impl From<TransportError> for Failure {
 /// An answer that is no success.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    status: StatusCode,
+    pub(super) status: StatusCode,
     request_id: Option<String>,
     body: Option<ErrorBody>,
     pub(super) hint: Option<Duration>,

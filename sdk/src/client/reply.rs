@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::{HeaderMap, StatusCode, header::DATE};
+use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -126,7 +126,7 @@ impl<T> Reply<T> {
                 attempts: trace.attempts,
                 rate_limit: answer.rate_limit,
                 idempotency_key: trace.idempotency_key.clone(),
-                date: date(&answer.headers),
+                date: answer.date,
             },
         }
     }
@@ -198,11 +198,6 @@ fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap
 
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
-}
-
-fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
-    let date = headers.get(DATE)?.to_str().ok()?;
-    Some(httpdate::parse_http_date(date).ok()?.into())
 }
 
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {

@@ -93,8 +93,8 @@ impl Line {
         Self { limiter: Mutex::new(Limiter::new(limit)) }
     }
 
-    /// Waits until the next request may go.
-    pub(super) async fn turn(&self, mode: RateLimit, deadline: Instant) -> Result<(), Refused> {
+    /// Waits until the next request may go; true when it had to wait.
+    pub(super) async fn turn(&self, mode: RateLimit, deadline: Instant) -> Result<bool, Refused> {
         let waiting = match (mode.pace, mode.patience) {
             (Pace::Off, _) => None,
             (Pace::Adaptive, Patience::FailFast) => {
@@ -103,8 +103,8 @@ impl Line {
             (Pace::Adaptive, Patience::Wait) => self.arrive(deadline, StopReason::Deadline)?,
         };
         match waiting {
-            Some(waiting) => waiting.until_its_turn(deadline).await,
-            None => Ok(()),
+            Some(waiting) => waiting.until_its_turn(deadline).await.map(|()| true),
+            None => Ok(false),
         }
     }
 

@@ -182,7 +182,7 @@ impl IdempotencyKey {
 
     /// An attempt to send it begins.
     #[cfg(feature = "client")]
-    pub(crate) fn begin(&self, now: &Moment) {
+    pub(crate) fn begin(&self, now: impl FnOnce() -> Moment) {
         self.memory().begin(now);
     }
 

@@ -144,13 +144,15 @@ pub(crate) enum Ended {
 
 #[cfg(feature = "client")]
 impl Memory {
-    pub(super) fn begin(&mut self, now: &Moment) {
-        self.under_way = self.under_way.saturating_add(1);
+    pub(super) fn begin(&mut self, now: impl FnOnce() -> Moment) {
+        // Only the first attempt's moment is kept, so for the others no clock needs to be read.
         if self.state.first_sent.is_none() {
+            let now = now();
             self.state.first_sent = Some(now.wall);
             self.state.service_time = now.service;
             self.steady = Some(now.steady);
         }
+        self.under_way = self.under_way.saturating_add(1);
     }
 
     pub(super) fn end(&mut self, ended: Ended) {
@@ -238,7 +240,7 @@ mod tests {
     fn after(ends: &[Ended]) -> bool {
         let mut memory = Memory::default();
         for ended in ends {
-            memory.begin(&moment(0));
+            memory.begin(|| moment(0));
             assert!(memory.state().may_have_executed(), "what is under way may be executed");
             memory.end(ended.clone());
             memory = Memory::of(memory.state()); // in another process it is the same
@@ -276,8 +278,8 @@ mod tests {
     #[test]
     fn an_answer_wins_over_a_later_doubt_of_a_clone() {
         let mut memory = Memory::default();
-        memory.begin(&moment(0));
-        memory.begin(&moment(0));
+        memory.begin(|| moment(0));
+        memory.begin(|| moment(0));
         memory.end(Ended::Executed);
         memory.end(in_doubt("a"));
         assert_eq!(memory.state().execution, Execution::Yes);
@@ -286,15 +288,15 @@ mod tests {
     #[test]
     fn a_key_that_was_not_sent_has_no_age() {
         let mut memory = Memory::default();
-        memory.begin(&moment(1));
+        memory.begin(|| moment(1));
         memory.end(Ended::NotSent);
         assert_eq!((memory.first_sent(), memory.age(&moment(9))), (None, None));
-        memory.begin(&moment(2));
-        memory.begin(&moment(3));
+        memory.begin(|| moment(2));
+        memory.begin(|| moment(3));
         memory.end(Ended::NotSent);
         assert_eq!(memory.first_sent(), Some(at(2)), "another attempt is under way");
         memory.end(Ended::Refused);
-        memory.begin(&moment(4));
+        memory.begin(|| moment(4));
         memory.end(Ended::NotSent);
         assert_eq!(memory.first_sent(), Some(at(2)));
     }
@@ -311,7 +313,7 @@ mod tests {
         ];
         for (wall, hours, service, expected) in table {
             let mut memory = Memory::default();
-            memory.begin(&Moment { service: Some(at(100)), ..moment(100) });
+            memory.begin(|| Moment { service: Some(at(100)), ..moment(100) });
             let now = Moment {
                 wall: at(wall),
                 steady: TimeDelta::hours(hours),
@@ -328,7 +330,7 @@ mod tests {
     #[test]
     fn a_state_is_read_as_it_was_written() {
         let mut memory = Memory::default();
-        memory.begin(&Moment { service: Some(at(2)), ..moment(1) });
+        memory.begin(|| Moment { service: Some(at(2)), ..moment(1) });
         memory.end(in_doubt("ab"));
         let written = serde_json::to_value(memory.state()).unwrap();
         let expected = serde_json::json!({"firstSent": "1970-01-01T01:00:00.000Z",
