@@ -2,7 +2,8 @@
 //! answers the same request with the same bytes and does nothing else, in the same run; the same in
 //! memory, repeats and tracking records; and how long a new server takes until its first order.
 //!
-//! `cargo bench -p parcelo-server --bench creates [-- SECONDS]` prints tables for docs/benchmarks.md.
+//! `cargo bench -p parcelo-server --bench creates [-- SECONDS]` prints tables for docs/benchmarks.md;
+//! `… -- neighbour [SECONDS]` what creates cost beside a tenant who lists 300,000 parcels all the time.
 //! Linux only: it reads a process's memory from /proc.
 #![allow(
     clippy::unwrap_used,
@@ -34,6 +35,13 @@ use tokio::{net::TcpStream, task::JoinSet};
 const SERVER: &str = env!("CARGO_BIN_EXE_parcelo-server");
 const PATH: &str = "/api/v1/orders/create";
 const STATIC: &str = "--static";
+const NEIGHBOUR: &str = "neighbour";
+/// What the neighbour has, and over how many connections it was created.
+const PARCELS: usize = 300_000;
+const LOADERS: usize = 64;
+/// What a key may do a second.
+const LISTS: u32 = 50;
+const PAIRS: usize = 5;
 const STARTS: usize = 21;
 const ORDER: &str = r#"{"idempotencyKey":"bench-NAME","trackingNumber":"SB-NAME","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 const ANSWER: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z0000000000000000000A","trackingNumber":"SBEC7K2M9QX4T8WD0","status":"LABEL_GENERATED","labelUrl":"http://127.0.0.1:8081/files/SBEC7K2M9QX4T8WD0.pdf?sig=0000000000000000000000","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
@@ -45,7 +53,11 @@ fn main() {
         return runtime.block_on(serve_static(Path::new(&arguments[1])));
     }
     let seconds = arguments.iter().find_map(|text| text.parse().ok()).unwrap_or(5);
-    runtime.block_on(measure(Duration::from_secs(seconds)));
+    let time = Duration::from_secs(seconds);
+    if arguments.iter().any(|argument| argument == NEIGHBOUR) {
+        return runtime.block_on(beside_a_neighbour(time));
+    }
+    runtime.block_on(measure(time));
 }
 
 async fn measure(time: Duration) {
@@ -72,6 +84,93 @@ async fn measure(time: Duration) {
     let [least, median] = [least, median].map(|time| time.as_secs_f64() * 1000.0);
     let memory = memory as f64 / 1024.0;
     println!("| to its first labelled 201 | {least:.1} | {median:.1} | {memory:.1} |");
+}
+
+/// Creates of one tenant, with and without another one that lists within its limit, in turns.
+async fn beside_a_neighbour(time: Duration) {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = Peer::start_server(folder.path());
+    let (own, other): (Arc<str>, Arc<str>) = (peer.key.as_str().into(), peer.other_key().into());
+    let mut loaders = JoinSet::new();
+    for loader in 0..LOADERS {
+        let (key, address) = (Arc::clone(&other), peer.address);
+        loaders.spawn(async move {
+            let mut line = Line::to(address).await;
+            for count in 0..PARCELS.div_ceil(LOADERS) {
+                line.send(&key, Asks::New, 1_000 + loader, count).await;
+            }
+        });
+    }
+    let half = chrono::Utc::now() + time;
+    loaders.join_all().await;
+    println!(
+        "| pair | p50 ms alone | p50 ms beside lists | ratio | lists a second | p50 ms of a list |"
+    );
+    println!("|---|---|---|---|---|---|");
+    let mut ratios = Vec::new();
+    for pair in 0..PAIRS {
+        let alone = creates(peer.address, &own, 10 * pair, time).await;
+        let neighbour = tokio::spawn(lists(peer.address, Arc::clone(&other), half, time));
+        let beside = creates(peer.address, &own, 10 * pair + 5, time).await;
+        let listed = neighbour.await.unwrap();
+        let rate = listed.len() as f64 / time.as_secs_f64();
+        let (ratio, list) = (beside / alone, p50(listed));
+        println!("| {pair} | {alone:.2} | {beside:.2} | {ratio:.2} | {rate:.0} | {list:.2} |");
+        ratios.push(ratio);
+    }
+    ratios.sort_unstable_by(f64::total_cmp);
+    println!("\nthe median ratio is {:.2}", ratios[PAIRS / 2]);
+}
+
+/// The median of one tenant's creates over four connections, in ms.
+async fn creates(address: SocketAddr, key: &Arc<str>, first: usize, time: Duration) -> f64 {
+    let until = Instant::now() + time;
+    let mut tasks = JoinSet::new();
+    for connection in first..first + 4 {
+        tasks.spawn(client(address, Arc::clone(key), Asks::New, connection, until));
+    }
+    p50(tasks.join_all().await.into_iter().flatten().collect())
+}
+
+/// Lists as fast as a key may, however long each takes: filters, deep pages, parts of a day.
+async fn lists(
+    address: SocketAddr,
+    key: Arc<str>,
+    half: chrono::DateTime<chrono::Utc>,
+    time: Duration,
+) -> Vec<u64> {
+    let since = half.format("%Y-%m-%dT%H:%M:%SZ");
+    let queries: Arc<[String]> = Arc::from([
+        "status=LABEL_GENERATED&page=7000".to_owned(),
+        format!("createdFrom={since}&limit=100"),
+        "country=EC&page=14000".to_owned(),
+        format!("createdTo={since}&status=LABEL_GENERATED&page=50"),
+    ]);
+    let (mut tasks, until) = (JoinSet::new(), Instant::now() + time);
+    for lister in 0..LISTS {
+        let (key, queries) = (Arc::clone(&key), Arc::clone(&queries));
+        tasks.spawn(async move {
+            let mut line = Line::to(address).await;
+            let mut second = tokio::time::interval(Duration::from_secs(1));
+            tokio::time::sleep(Duration::from_secs(1) / LISTS * lister).await;
+            let (mut micros, mut turn) = (Vec::new(), lister as usize);
+            while Instant::now() < until {
+                second.tick().await;
+                let begun = Instant::now();
+                turn += 1;
+                line.list(&key, &queries[turn % queries.len()]).await;
+                micros.push(u64::try_from(begun.elapsed().as_micros()).unwrap());
+            }
+            micros
+        });
+    }
+    tasks.join_all().await.into_iter().flatten().collect()
+}
+
+/// The median, in ms.
+fn p50(mut micros: Vec<u64>) -> f64 {
+    micros.sort_unstable();
+    micros[micros.len() / 2] as f64 / 1000.0
 }
 
 /// How long a new server takes until it has answered an order, and the KiB that it then holds.
@@ -103,6 +202,7 @@ struct Peer {
     address: SocketAddr,
     key: String,
     log: Option<std::path::PathBuf>,
+    database: std::path::PathBuf,
 }
 
 impl Peer {
@@ -111,7 +211,7 @@ impl Peer {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let child = command.arg(STATIC).arg(&ready).spawn().unwrap();
         let address = wait_for(&ready).parse().unwrap();
-        Self { child, address, key: "pk_test_".to_owned(), log: None }
+        Self { child, address, key: "pk_test_".to_owned(), log: None, database: "".into() }
     }
 
     /// A server with a new database; its first start makes the key.
@@ -137,7 +237,8 @@ impl Peer {
             let start = line.find("pk_test_")?;
             Some(line[start..].split(|c: char| !c.is_alphanumeric() && c != '_').next()?.to_owned())
         });
-        Self { child, address: address(&addresses["sandbox"]), key: key.unwrap(), log: Some(log) }
+        let (address, key) = (address(&addresses["sandbox"]), key.unwrap());
+        Self { child, address, key, log: Some(log), database }
     }
 
     fn start_mock(folder: &Path) -> Self {
@@ -147,7 +248,18 @@ impl Peer {
         let child = command.stdout(Stdio::null()).spawn().unwrap();
         let said: serde_json::Value = serde_json::from_str(&wait_for(&ready)).unwrap();
         let key = said["apiKey"].as_str().unwrap().to_owned();
-        Self { child, address: address(&said["sandbox"]), key, log: None }
+        Self { child, address: address(&said["sandbox"]), key, log: None, database: "".into() }
+    }
+
+    /// A key of another account.
+    fn other_key(&self) -> String {
+        let mut command = Command::new(SERVER);
+        command.args(["keys", "create", "--account", "Neighbour", "--environment", "sandbox"]);
+        command.args(["--name", "Lists", "--countries", "*", "--json", "--database"]);
+        command.arg(format!("sqlite:{}", self.database.display()));
+        let made: serde_json::Value =
+            serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        made["key"].as_str().unwrap().to_owned()
     }
 
     /// Stops the server in order; its last words say how many orders went into how many commits.
@@ -249,6 +361,14 @@ impl Line {
         let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(driver);
         Self(sender)
+    }
+
+    async fn list(&mut self, key: &str, query: &str) {
+        let request = Request::get(format!("/api/v1/parcels?{query}")).header("host", "bench");
+        let request = request.header("x-api-key", key).body(Full::default()).unwrap();
+        let answer = self.0.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.into_body().collect().await.unwrap();
     }
 
     async fn send(&mut self, key: &str, asks: Asks, connection: usize, count: usize) {

@@ -1,12 +1,19 @@
 //! Time: the only place that reads the wall clock. Everything else is handed a `now`.
 
+mod jumps;
+
 use std::{
     fmt,
-    sync::atomic::{AtomicI64, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use chrono::{DateTime, Utc};
+
+pub use jumps::{JumpGuard, Reading};
 
 /// A moment: milliseconds since 1970 began in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,6 +56,23 @@ impl From<DateTime<Utc>> for Millis {
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The present moment.
     fn now(&self) -> Millis;
+
+    /// The moment by which something may be said to have expired: earlier than now while there is
+    /// doubt about now.
+    fn expiry(&self) -> Millis {
+        self.now()
+    }
+
+    /// Whether things may be deleted for their age.
+    fn may_purge(&self) -> bool {
+        true
+    }
+
+    /// Looks for a jump; answers by how many milliseconds the clock has jumped since the last look. A
+    /// clock that is moved on purpose does not jump.
+    fn look(&self) -> Option<i64> {
+        None
+    }
 }
 
 /// The machine's clock.
@@ -60,6 +84,68 @@ impl Clock for SystemClock {
     fn now(&self) -> Millis {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Where a [`GuardedClock`] reads both times.
+pub trait TwoClocks: fmt::Debug + Send + Sync {
+    /// What both show now.
+    fn read(&self) -> Reading;
+}
+
+/// The machine's.
+#[derive(Debug)]
+pub struct MachineClocks(Instant);
+
+impl TwoClocks for MachineClocks {
+    fn read(&self) -> Reading {
+        let monotonic = stopwatch().saturating_duration_since(self.0);
+        Reading { wall: SystemClock.now(), monotonic }
+    }
+}
+
+/// The machine's clock, watched for jumps: it shows what the machine shows, and doubts that for a while
+/// where something would be lost.
+#[derive(Debug)]
+pub struct GuardedClock<T = MachineClocks> {
+    clocks: T,
+    guard: Mutex<JumpGuard>,
+}
+
+impl GuardedClock {
+    /// The machine's clock, from now on.
+    pub fn of_machine() -> Self {
+        Self::reading(MachineClocks(stopwatch()))
+    }
+}
+
+impl<T: TwoClocks> GuardedClock<T> {
+    /// A clock over any two, from now on.
+    pub fn reading(clocks: T) -> Self {
+        let guard = Mutex::new(JumpGuard::starting_at(clocks.read()));
+        Self { clocks, guard }
+    }
+
+    fn guard(&self) -> MutexGuard<'_, JumpGuard> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: TwoClocks> Clock for GuardedClock<T> {
+    fn now(&self) -> Millis {
+        self.clocks.read().wall
+    }
+
+    fn expiry(&self) -> Millis {
+        self.guard().expiry(self.clocks.read())
+    }
+
+    fn may_purge(&self) -> bool {
+        self.guard().may_purge(self.clocks.read())
+    }
+
+    fn look(&self) -> Option<i64> {
+        self.guard().look(self.clocks.read())
     }
 }
 

@@ -26,6 +26,25 @@ async fn health_is_0_and_tells_about_the_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_root_certificates_is_as_good_as_any() {
+    let shop = Shop::open().await;
+    let nowhere = [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
+    let ran = shop.desk.run_with("health", &nowhere, "");
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_proxy_of_the_environment_reads_the_key_of_a_plain_request() {
+    let shop = Shop::open().await;
+    let proxy = peer::saying("200 OK", "{}").await;
+    let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+    let variables = names.map(|name| (name, &*proxy));
+    let ran = shop.with_key(&shop.key).run_with("health", &variables, "");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    shop.server.requests().assert_count(1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_command_line_is_2() {
     let shop = Shop::open().await;
     for line in [

@@ -38,9 +38,12 @@ fn listen(desk: &Desk, options: &str) -> Listening {
 }
 
 fn listen_with(desk: &Desk, options: &str, secret: &str) -> Listening {
+    listen_where(desk, options, &[("PARCELO_WEBHOOK_SECRET", secret)])
+}
+
+fn listen_where(desk: &Desk, options: &str, variables: &[(&str, &str)]) -> Listening {
     let line = format!("webhook listen --port 0 {options}");
-    let secret = [("PARCELO_WEBHOOK_SECRET", secret)];
-    let mut child = desk.start_with(&line, &secret, Stdio::piped());
+    let mut child = desk.start_with(&line, variables, Stdio::piped());
     let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = stderr.next().unwrap().unwrap();
@@ -111,6 +114,23 @@ async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() 
     let row = "evt_1,parcel.status_changed,2026-01-10T15:05:00.000Z,SB-SUCCESS-0001,";
     assert_eq!(sheet.shown(), row);
     sheet.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_root_certificates_can_listen_and_pass_on() {
+    let (desk, secret) = (Desk::new("", ""), secret().expose().clone());
+    let variables = [
+        ("PARCELO_WEBHOOK_SECRET", secret.as_str()),
+        ("SSL_CERT_FILE", "/nowhere/certificates"),
+        ("SSL_CERT_DIR", "/nowhere"),
+    ];
+    let receiver = listen(&desk, "");
+    let target = format!("--forward-to {}", receiver.url);
+    let mut between = listen_where(&desk, &target, &variables);
+    assert_eq!(send(&between.url, &self::secret(), TEST).await, StatusCode::OK);
+    assert!(between.shown().contains("webhook.test"));
+    assert_eq!(between.end().0, Some(0));
+    receiver.end();
 }
 
 #[tokio::test(flavor = "multi_thread")]

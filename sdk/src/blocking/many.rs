@@ -39,8 +39,8 @@ impl<T> fmt::Debug for Items<'_, T> {
 /// The orders of an iterator, being created several at a time: an iterator of each one's place and
 /// its result, in the order in which they are done. See [`CreateMany`](crate::CreateMany).
 ///
-/// Orders go on their way while `next` waits: between two calls of it nothing is sent. When it is
-/// dropped midway, orders may be on their way: send them again, with the keys that they have.
+/// Orders go on their way by themselves, on the client's thread, between two calls of `next` too. When
+/// it is dropped midway, they are broken off: send them again, with the keys that they have.
 #[derive(Debug)]
 #[must_use = "nothing is created until it is iterated over"]
 pub struct CreateMany<'a, I> {

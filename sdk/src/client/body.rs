@@ -5,15 +5,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::{HeaderMap, header::CONTENT_LENGTH};
-use tokio::time::{Instant, timeout_at};
 
-use super::{BodyStream, Failure, Phase, TransportError, clock};
+use super::{
+    BodyStream, Failure, Phase, TransportError,
+    clock::{self, Deadline},
+};
 
 /// How long the next piece may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pace {
     /// Everything is there by then.
-    By(Instant),
+    By(Deadline),
     /// Each piece comes within this time of the one before.
     Each(Duration),
 }
@@ -50,11 +52,12 @@ impl Reader {
         if self.promised.is_some_and(|length| length > self.most) {
             return Err(Failure::TooLarge);
         }
-        let by = match self.pace {
-            Pace::By(instant) => instant,
-            Pace::Each(idle) => clock::after(idle),
+        let next = self.body.next();
+        let next = match &mut self.pace {
+            Pace::By(end) => end.wait(next).await,
+            Pace::Each(idle) => Deadline::at(clock::after(*idle)).wait(next).await,
         };
-        match timeout_at(by, self.body.next()).await {
+        match next {
             Err(elapsed) => Err(TransportError::new(Phase::Timeout, elapsed).into()),
             // The head has arrived, so the request was sent, whatever the transport calls it.
             Ok(Some(Err(fault))) if fault.phase() == Phase::Timeout => Err(fault.into()),
@@ -131,9 +134,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_body_times_out() {
         let start = clock::now();
-        for (pace, secs) in
-            [(Pace::Each(Duration::from_secs(3)), 3), (Pace::By(start + Duration::from_secs(5)), 5)]
-        {
+        for (pace, secs) in [
+            (Pace::Each(Duration::from_secs(3)), 3),
+            (Pace::By(Deadline::at(start + Duration::from_secs(5))), 5),
+        ] {
             let reader = Reader::new(&HeaderMap::new(), stream::pending().boxed(), 10, pace);
             let Err(Failure::Transport(fault)) = reader.whole().await else { panic!() };
             assert_eq!(fault.phase(), Phase::Timeout);

@@ -2,6 +2,7 @@
 
 use std::{env, sync::Arc};
 
+use chrono::{DateTime, Utc};
 use http::{
     HeaderMap, HeaderValue,
     header::{ACCEPT_LANGUAGE, USER_AGENT},
@@ -10,7 +11,13 @@ use url::{Host, Url};
 
 use super::{
     Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
-    attempt::Observer, clock::Anchor, error::Texts, labels::is_loopback, socket::Http, turn::Line,
+    attempt::Observer,
+    clock::{Clocks, WallClock},
+    error::Texts,
+    labels::is_loopback,
+    proxy::ProxyRule,
+    socket::Http,
+    turn::Line,
 };
 use crate::{ApiKey, Environment, Language, header};
 
@@ -40,6 +47,8 @@ pub struct ClientBuilder {
     labels_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
     observer: Option<Observer>,
+    wall_clock: WallClock,
+    proxy: ProxyRule,
 }
 
 const KEY: &str = "PARCELO_API_KEY";
@@ -55,6 +64,8 @@ impl ClientBuilder {
             labels_hosts: Vec::new(),
             transport: None,
             observer: None,
+            wall_clock: WallClock::default(),
+            proxy: ProxyRule::default(),
         }
     }
 
@@ -148,6 +159,42 @@ impl ClientBuilder {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
+    /// The proxy that every request goes through, with its name and password if it wants them. What is
+    /// encrypted stays so on its way.
+    ///
+    /// Unless this is set, https requests to other machines take the proxy in `HTTPS_PROXY` or
+    /// `ALL_PROXY`, except to what `NO_PROXY` names. Plain http, and requests to this machine, take none
+    /// from the environment: it would read the API key.
+    ///
+    /// Errors (`Config`) when it is no http or https address. A live key is not sent through a proxy on
+    /// another machine to a plain http address: see [`ClientBuilder::build`].
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// let client = parcelo::Client::builder(key)
+    ///     .base_url("https://api.parcelo.example")?
+    ///     .proxy("http://user:password@proxy.example:3128")?
+    ///     .build()?;
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn proxy(self, address: &str) -> Result<Self, Error> {
+        Ok(Self { proxy: ProxyRule::through(address)?, ..self })
+    }
+
+    /// No proxy at all, whatever the environment says.
+    pub fn no_proxy(self) -> Self {
+        Self { proxy: ProxyRule::Direct, ..self }
+    }
+
+    /// Where the wall clock is read, instead of the machine's: for tests of what happens when it is set.
+    ///
+    /// It tells how old idempotency keys are, together with the runtime's clock and the dates of the
+    /// service's answers.
+    pub fn wall_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { wall_clock: WallClock::of(read), ..self }
+    }
+
     /// The client. It connects when it is first used.
     ///
     /// Errors (`Config`) without a base URL, when a live key would travel unencrypted to another machine, when
@@ -169,7 +216,7 @@ impl ClientBuilder {
             (None, Some(_)) => checked_address("http://localhost")?,
             (None, None) => return Err(Error::config(NO_BASE_URL)),
         };
-        if self.key.environment() == Environment::Production && is_exposed(&base_url) {
+        if self.key.environment() == Environment::Production && is_exposed(&base_url, &self.proxy) {
             return Err(Error::config(EXPOSED));
         }
         if environment_of(&base_url).is_some_and(|there| there != self.key.environment()) {
@@ -180,7 +227,7 @@ impl ClientBuilder {
         }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(Http::new(base_url.clone(), self.settings.timeouts)?),
+            None => Arc::new(Http::new(base_url.clone(), self.settings.timeouts, &self.proxy)?),
         };
         let environment = self.key.environment();
         let shared = Shared {
@@ -193,7 +240,7 @@ impl ClientBuilder {
             observer: self.observer,
             decider: std::sync::Mutex::default(),
             line: Line::new(environment.requests_per_second()),
-            anchor: Anchor::now(),
+            clocks: Clocks::new(self.wall_clock),
         };
         Ok(Client { shared: Arc::new(shared), settings: self.settings })
     }
@@ -265,8 +312,8 @@ fn checked_address(address: &str) -> Result<Url, Error> {
 }
 
 /// True when requests would cross a network unencrypted.
-fn is_exposed(url: &Url) -> bool {
-    url.scheme() == "http" && !is_loopback(url)
+fn is_exposed(url: &Url, proxy: &ProxyRule) -> bool {
+    url.scheme() == "http" && (!is_loopback(url) || proxy.leads_away())
 }
 
 /// The headers of every request.
@@ -338,6 +385,25 @@ mod tests {
         for (address, fine) in table {
             assert_eq!(build(Environment::Production, address).is_ok(), fine, "{address}");
             assert!(build(Environment::Sandbox, address).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_live_key_does_not_leave_the_machine_through_a_proxy_either() {
+        let build = |environment, address, proxy| {
+            let key = ApiKey::from_random(environment, &[7; 32]);
+            let builder = ClientBuilder::new(key).base_url(address).unwrap();
+            builder.proxy(proxy).unwrap().build().is_ok()
+        };
+        let table = [
+            ("http://127.0.0.1:8080", "http://proxy.example:3128", false),
+            ("http://127.0.0.1:8080", "https://proxy.example:3128", false),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:3128", true),
+            ("https://api.parcelo.example", "http://proxy.example:3128", true),
+        ];
+        for (address, proxy, fine) in table {
+            assert_eq!(build(Environment::Production, address, proxy), fine, "{address} {proxy}");
+            assert!(build(Environment::Sandbox, address, proxy), "{address} {proxy}");
         }
     }
 

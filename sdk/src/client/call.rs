@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
 use serde::Serialize;
-use tokio::time::Instant;
+use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
 
-use super::{Client, Error, ErrorKind, body::Pace};
+use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline};
 use crate::{Idempotency, IdempotencyKey, Method, Operation, header};
 
 /// The most bytes of JSON that an honest answer has.
@@ -198,6 +198,20 @@ impl Draft {
         request
     }
 
+    /// What tells the request from every other one: with another key, to another place, of other bytes.
+    pub(super) fn digest(&self, client: &Client) -> String {
+        let secret = client.headers().get(header::API_KEY).map(HeaderValue::as_bytes);
+        let (address, body) = (self.address.to_string(), self.body.as_deref());
+        let mut hash = Sha256::new();
+        for part in [secret.unwrap_or_default(), address.as_bytes(), body.unwrap_or_default()] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let digest = hash.finalize();
+        let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    }
+
     /// Whether the key's rate limit counts it.
     pub(super) fn takes_turns(&self) -> bool {
         !self.linked
@@ -209,7 +223,7 @@ impl Draft {
     }
 
     /// How long the answer's body may take: a file as long as it keeps coming, JSON until `end`.
-    pub(super) fn pace(&self, end: Instant, idle: Duration) -> Pace {
+    pub(super) fn pace(&self, end: Deadline, idle: Duration) -> Pace {
         if self.file { Pace::Each(idle) } else { Pace::By(end) }
     }
 }

@@ -1,10 +1,18 @@
-//! The one place where the client reads time: tokio's, so that a paused runtime moves it. Dates are
-//! counted from the wall clock's when the client was made.
+//! The one place where the client reads time: tokio's for waiting, so that a paused runtime moves it. How
+//! old an idempotency key is, is asked of every clock there is: each of them may stand still, or be set.
 
-use std::time::Duration;
+use std::{
+    fmt,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use tokio::time::Instant;
+use http::HeaderValue;
+use tokio::time::{Instant, error::Elapsed, timeout, timeout_at};
+
+use crate::model::Moment;
 
 /// Longer than any timeout means; keeps sums of instants and durations in range.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -24,22 +32,140 @@ pub(super) fn beyond(start: Instant, wait: Duration) -> Instant {
     start + wait.min(YEAR)
 }
 
-/// A date and the instant that it was, to tell others by.
+/// Until when something is waited for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Anchor {
-    date: DateTime<Utc>,
-    instant: Instant,
+pub(super) struct Deadline {
+    by: Instant,
+    was_missed: bool,
 }
 
-impl Anchor {
-    #[expect(clippy::disallowed_methods, reason = "this module is the client's clock")]
-    pub(super) fn now() -> Self {
-        Self { date: Utc::now(), instant: now() }
+/// A time-out that fires later than this was not waited for: nobody polled, or nothing ran.
+const NEGLECT: Duration = Duration::from_millis(100);
+/// How long what arrived meanwhile may take to come through.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
+impl Deadline {
+    pub(super) fn at(by: Instant) -> Self {
+        Self { by, was_missed: false }
     }
 
-    /// The date of an instant since.
-    pub(super) fn date(&self, at: Instant) -> DateTime<Utc> {
-        let passed = TimeDelta::from_std(at.saturating_duration_since(self.instant));
-        passed.ok().and_then(|passed| self.date.checked_add_signed(passed)).unwrap_or(self.date)
+    /// What the future gives by then.
+    ///
+    /// A caller who was not there when the time ran out gets what has arrived meanwhile, for which
+    /// connections may need a moment. Once: a peer that drips cannot live on it.
+    pub(super) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Result<T, Elapsed> {
+        let mut future = pin!(future);
+        let elapsed = match timeout_at(self.by, future.as_mut()).await {
+            Ok(output) => return Ok(output),
+            Err(elapsed) => elapsed,
+        };
+        if self.was_missed || now().saturating_duration_since(self.by) <= NEGLECT {
+            return Err(elapsed);
+        }
+        *self = Self { by: after(CATCH_UP), was_missed: true };
+        timeout(CATCH_UP, future).await
     }
+}
+
+/// Where the wall clock is read.
+#[derive(Clone)]
+pub(super) struct WallClock(Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>);
+
+impl Default for WallClock {
+    #[expect(clippy::disallowed_methods, reason = "this module is the client's clock")]
+    fn default() -> Self {
+        Self::of(Utc::now)
+    }
+}
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
+}
+
+impl WallClock {
+    pub(super) fn of(read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+}
+
+/// All clocks that a client knows: the machine's two, and the service's as its answers show it.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    wall: WallClock,
+    /// The newest date of an answer, and when it came.
+    answered: Mutex<Option<Answered>>,
+}
+
+/// What an answer showed of the service's clock, and when.
+#[derive(Debug)]
+struct Answered {
+    shown: HeaderValue,
+    date: DateTime<Utc>,
+    at: Moment,
+}
+
+impl Clocks {
+    pub(super) fn new(wall: WallClock) -> Self {
+        Self { wall, answered: Mutex::default() }
+    }
+
+    /// This moment by all of them.
+    pub(super) fn moment(&self) -> Moment {
+        let local = Moment { wall: (self.wall.0)(), steady: steady(), service: None };
+        let passed = |known: &Answered| known.date + passed(&known.at, &local);
+        let service = self.answered().as_ref().map(passed);
+        Moment { service, ..local }
+    }
+
+    /// What a date header shows.
+    pub(super) fn read(&self, shown: &HeaderValue) -> Option<DateTime<Utc>> {
+        // Most answers come in the same second as the one before.
+        let known =
+            self.answered().as_ref().filter(|known| known.shown == shown).map(|known| known.date);
+        known.or_else(|| parse(shown))
+    }
+
+    /// An answer of the service's showed this date.
+    pub(super) fn hear(&self, shown: &HeaderValue, date: DateTime<Utc>) {
+        // It says nothing new, and no clock needs to be read.
+        if self.answered().as_ref().is_some_and(|known| known.date == date) {
+            return;
+        }
+        let now = self.moment();
+        // Answers overtake each other; time does not go back.
+        if now.service.is_none_or(|known| known <= date)
+            || self.answered().as_ref().is_none_or(|known| known.date < date)
+        {
+            *self.answered() = Some(Answered { shown: shown.clone(), date, at: now });
+        }
+    }
+
+    fn answered(&self) -> MutexGuard<'_, Option<Answered>> {
+        // It is plain data, as good after a panic as before.
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The date in a header.
+pub(super) fn parse(shown: &HeaderValue) -> Option<DateTime<Utc>> {
+    Some(httpdate::parse_http_date(shown.to_str().ok()?.trim()).ok()?.into())
+}
+
+/// The runtime's clock, counted from the first look of this process at it: keys go from client to
+/// client. Paused runtimes may stand before it.
+fn steady() -> TimeDelta {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let now = now();
+    let first = *FIRST.get_or_init(|| now);
+    let since = |late: Instant, early| {
+        TimeDelta::from_std(late.saturating_duration_since(early)).unwrap_or_default()
+    };
+    since(now, first) - since(first, now)
+}
+
+/// The time between two moments of this process, by the clock that says more.
+fn passed(then: &Moment, now: &Moment) -> TimeDelta {
+    (now.wall - then.wall).max(now.steady - then.steady)
 }

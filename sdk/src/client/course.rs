@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
-use http::{HeaderMap, Method, StatusCode};
-use tokio::time::{Instant, sleep, timeout_at};
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, Method, StatusCode, header::DATE};
+use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, debug, debug_span, field::Empty};
 
 use super::{
@@ -13,16 +13,16 @@ use super::{
     TransportError,
     body::{Pace, Reader},
     call::{Call, Draft, LONGEST_JSON},
-    clock,
+    clock::{self, Deadline},
     error::Texts,
-    failure::{Refusal, Trace},
+    failure::{Left, Refusal, Trace},
     hint,
     limiter::Heard,
     reply,
     retry::{Decision, Failed},
     turn::Refused,
 };
-use crate::{IdempotencyKey, Operation};
+use crate::{Operation, header, model::Ended};
 
 /// A successful answer.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Answer<T> {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) rate_limit: Option<RateLimitStatus>,
+    /// When it was given, by its own clock.
+    pub(super) date: Option<DateTime<Utc>>,
     pub(super) body: T,
 }
 
@@ -46,6 +48,16 @@ pub(super) struct Course {
     /// What the last retry cost.
     cost: Option<u32>,
     began: Instant,
+    /// An attempt with a key has begun, and its end is not known yet.
+    under_way: bool,
+}
+
+impl Drop for Course {
+    fn drop(&mut self) {
+        if self.under_way {
+            self.end(Ended::InDoubt(self.digest()));
+        }
+    }
 }
 
 impl Course {
@@ -62,11 +74,14 @@ impl Course {
             stale_before: false,
             cost: None,
             began,
+            under_way: false,
         };
-        if course.key_left(began).is_some_and(|left| left.is_zero()) {
-            return Err(course.expired());
+        course.check_key()?;
+        let has_waited = course.turn().await.map_err(|refused| course.crowded_out(refused))?;
+        // Without a wait no time has passed since the first look.
+        if has_waited {
+            course.check_key()?;
         }
-        course.turn().await.map_err(|refused| course.crowded_out(refused))?;
         Ok(course)
     }
 
@@ -81,6 +96,7 @@ impl Course {
         loop {
             self.trace.attempts += 1;
             self.began = clock::now();
+            self.set_out();
             let span = self.span();
             let result = self.exchange(&read).instrument(span.clone()).await;
             record(&span, &result);
@@ -100,36 +116,40 @@ impl Course {
     {
         let timeouts = self.client.timeouts();
         let end = clock::beyond(self.began, timeouts.attempt).min(self.deadline);
+        let mut end = Deadline::at(end);
         let request = self.draft.request(&self.client);
-        let answer = timeout_at(end, self.client.transport().send(request))
+        let answer = end
+            .wait(self.client.transport().send(request))
             .await
             .map_err(|elapsed| TransportError::new(Phase::Timeout, elapsed))??;
         let (head, body) = answer.into_parts();
+        let date = self.see_the_clock(&head.headers);
         let rate_limit = reply::rate_limit(&head.headers);
         if head.status.is_success() {
-            self.hear(&head, rate_limit, None);
+            self.hear(date, rate_limit, None);
             let pace = self.draft.pace(end, timeouts.idle);
             let reader = Reader::new(&head.headers, body, self.draft.longest_answer(), pace);
             let is_head = self.draft.method == Method::HEAD;
             let body = read(if is_head { reader.without_body() } else { reader }).await?;
-            return Ok(Answer { status: head.status, headers: head.headers, rate_limit, body });
+            let (status, headers) = (head.status, head.headers);
+            return Ok(Answer { status, headers, rate_limit, date, body });
         }
         // The status alone is enough to decide by, should the rest not arrive.
         let reader = Reader::new(&head.headers, body, LONGEST_JSON, Pace::By(end));
         let body = reader.whole().await.unwrap_or_default();
         let refusal = Refusal::read(head.status, &head.headers, &body);
-        self.hear(&head, rate_limit, Some(&refusal));
+        self.hear(date, rate_limit, Some(&refusal));
         Err(Failure::Refused(Box::new(refusal)))
     }
 
     /// Tells the limiter what the answer says.
     fn hear(
         &self,
-        head: &http::response::Parts,
+        date: Option<DateTime<Utc>>,
         status: Option<RateLimitStatus>,
         refusal: Option<&Refusal>,
     ) {
-        let throttled = refusal.filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
+        let throttled = refusal.filter(|refusal| refusal.status == StatusCode::TOO_MANY_REQUESTS);
         if !self.draft.takes_turns() || (status.is_none() && throttled.is_none()) {
             return;
         }
@@ -137,7 +157,7 @@ impl Course {
             sent: self.began,
             received: clock::now(),
             status,
-            rest: status.and_then(|status| hint::rest(&head.headers, status.reset)).unwrap_or(1),
+            rest: status.and_then(|status| hint::rest(date?, status.reset)).unwrap_or(1),
             refused: throttled.map(|refusal| refusal.hint.unwrap_or_default()),
         });
     }
@@ -149,7 +169,7 @@ impl Course {
 
     /// Waits for the next attempt after a failed one, or gives up.
     pub(super) async fn recover(&mut self, failure: Failure) -> Result<(), Error> {
-        self.trace.in_the_dark |= failure.is_in_the_dark();
+        self.arrive(&failure);
         let failed = self.failed(&failure);
         self.stale_before |= failed.class == FailureClass::Stale;
         let decision = self.client.decider().decide(self.client.retry(), &failed);
@@ -167,13 +187,77 @@ impl Course {
         };
         debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
         self.cost = Some(failed.cost());
-        if failed.is_free() {
-            // It was not counted, so its turn is still its own.
-            return Ok(());
+        // A free one was not counted, so its turn is still its own.
+        let turn = if failed.is_free() {
+            Ok(())
+        } else {
+            sleep(wait).await;
+            self.turn().await.map(drop)
+        };
+        let stopped = match turn {
+            Err(refused) => Some(refused.reason),
+            // The machine may have slept meanwhile.
+            Ok(()) => self.key_left().filter(Duration::is_zero).map(|_| StopReason::KeyExpired),
+        };
+        match stopped {
+            Some(reason) => Err(failure.into_error(self.trace.clone(), reason)),
+            None => Ok(()),
         }
-        sleep(wait).await;
-        let turn = self.turn().await;
-        turn.map_err(|refused| failure.into_error(self.trace.clone(), refused.reason))
+    }
+
+    /// An attempt begins: from now on, whatever interrupts it leaves its key in doubt.
+    fn set_out(&mut self) {
+        if let Some(key) = &self.trace.idempotency_key {
+            key.begin(|| self.client.clocks().moment());
+            self.under_way = true;
+        }
+    }
+
+    /// An attempt has failed: its key learns what that says.
+    fn arrive(&mut self, failure: &Failure) {
+        let left = failure.trace_left();
+        if self.trace.idempotency_key.is_none() {
+            self.trace.in_the_dark |= left == Left::Doubt;
+            return;
+        }
+        let ended = match left {
+            Left::Nothing => Ended::NotSent,
+            Left::Refused => Ended::Refused,
+            Left::Settled => Ended::Settled(self.digest()),
+            Left::Conflict => Ended::Conflict(self.digest()),
+            Left::Doubt => Ended::InDoubt(self.digest()),
+        };
+        self.end(ended);
+    }
+
+    /// An answer says that what was asked is done.
+    pub(super) fn executed(&mut self) {
+        self.end(Ended::Executed);
+    }
+
+    fn end(&mut self, ended: Ended) {
+        if let Some(key) = self.trace.idempotency_key.as_ref().filter(|_| self.under_way) {
+            self.under_way = false;
+            key.end(ended);
+        }
+    }
+
+    /// What tells the request from every other, of another account too.
+    fn digest(&self) -> String {
+        self.draft.digest(&self.client)
+    }
+
+    /// An answer's date. The service's clock is learnt from it when the answer is the service's own.
+    fn see_the_clock(&self, headers: &HeaderMap) -> Option<DateTime<Utc>> {
+        let (clocks, shown) = (self.client.clocks(), headers.get(DATE)?);
+        let date = clocks.read(shown)?;
+        if headers.contains_key(header::REQUEST_ID) {
+            clocks.hear(shown, date);
+            if let Some(key) = &self.trace.idempotency_key {
+                key.note_service_time(date);
+            }
+        }
+        Some(date)
     }
 
     fn failed(&self, failure: &Failure) -> Failed {
@@ -186,7 +270,7 @@ impl Course {
             hint: failure.hint(),
             now,
             left: self.deadline.saturating_duration_since(now),
-            key_left: self.key_left(now),
+            key_left: self.key_left(),
         }
     }
 
@@ -195,29 +279,42 @@ impl Course {
         self.deadline = clock::after(self.client.timeouts().total);
     }
 
-    async fn turn(&self) -> Result<(), Refused> {
-        if self.draft.takes_turns() {
-            self.client.line().turn(self.client.rate_limit(), self.deadline).await
+    /// Waits for its turn; true when it had to wait.
+    async fn turn(&self) -> Result<bool, Refused> {
+        let has_waited = self.draft.takes_turns()
+            && self.client.line().turn(self.client.rate_limit(), self.deadline).await?;
+        // Nothing is sent for a caller who has not polled until its time was over.
+        if clock::now() < self.deadline {
+            Ok(has_waited)
+        } else {
+            Err(Refused { reason: StopReason::Deadline, wait: None })
+        }
+    }
+
+    /// What is left of the idempotency key's life, which begins when it is first sent.
+    fn key_left(&self) -> Option<Duration> {
+        let key = self.trace.idempotency_key.as_ref()?;
+        Some(key.left(|| self.client.clocks().moment()))
+    }
+
+    fn check_key(&self) -> Result<(), Error> {
+        if self.key_left().is_some_and(|left| left.is_zero()) {
+            Err(self.expired())
         } else {
             Ok(())
         }
     }
 
-    /// What is left of the idempotency key's life, which begins when it is first sent.
-    fn key_left(&self, now: Instant) -> Option<Duration> {
-        let now = self.client.date(now);
-        let age = now - self.trace.idempotency_key.as_ref()?.send_at(now);
-        Some((IdempotencyKey::LIFE - age.max(TimeDelta::zero())).to_std().unwrap_or_default())
-    }
-
     fn crowded_out(&self, refused: Refused) -> Error {
         const NO_TURN: Texts = (
-            "The client's own rate limit left no room in time; nothing was sent.",
-            "El límite de solicitudes del propio cliente no dejó lugar a tiempo; no se envió nada.",
+            "The client's own rate limit left no room in time.",
+            "El límite de solicitudes del propio cliente no dejó lugar a tiempo.",
         );
         Error::new(ErrorKind::RateLimited, NO_TURN).with(|inner| {
             inner.retry_after = refused.wait;
             inner.idempotency_key.clone_from(&self.trace.idempotency_key);
+            inner.may_have_executed = self.trace.may_have_executed();
+            inner.nothing_sent = true;
             inner.stop_reason = Some(refused.reason);
         })
     }
@@ -229,7 +326,7 @@ impl Course {
         );
         Error::new(ErrorKind::KeyExpired, EXPIRED).with(|inner| {
             inner.idempotency_key.clone_from(&self.trace.idempotency_key);
-            inner.may_have_executed = true;
+            inner.may_have_executed = self.trace.may_have_executed();
             inner.stop_reason = Some(StopReason::KeyExpired);
         })
     }

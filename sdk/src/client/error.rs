@@ -5,7 +5,8 @@ use std::{fmt, time::Duration};
 
 use super::StopReason;
 use crate::{
-    ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language, rules::is_invisible,
+    BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
+    rules::is_invisible,
 };
 
 /// What went wrong, by what the caller can do about it.
@@ -48,8 +49,13 @@ pub enum ErrorKind {
 /// A text in English and Spanish.
 pub(crate) type Texts = (&'static str, &'static str);
 
+const IN_DOUBT: Texts =
+    ("The request may have been executed.", "Es posible que la solicitud se haya ejecutado.");
+const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
+
 /// Why a call failed.
 ///
+/// Its text says so whenever the request may have been executed ([`Error::may_have_executed`]).
 /// `Display` is one line without secrets and personal data, and without characters of the service's
 /// that would command a terminal or turn the line around:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
@@ -89,7 +95,10 @@ pub(crate) struct Inner {
     pub(super) attempts: u32,
     pub(super) idempotency_key: Option<IdempotencyKey>,
     pub(crate) may_have_executed: bool,
+    /// The call that failed sent nothing.
+    pub(super) nothing_sent: bool,
     pub(super) stop_reason: Option<StopReason>,
+    pub(super) tracked: Vec<BatchResult>,
     pub(super) source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -107,7 +116,9 @@ impl Error {
             attempts: 0,
             idempotency_key: None,
             may_have_executed: false,
+            nothing_sent: false,
             stop_reason: None,
+            tracked: Vec::new(),
             source: None,
         }))
     }
@@ -202,12 +213,25 @@ impl Error {
     /// What happened, for people, in a language; without the faults of single fields. These are the
     /// service's own words, every character of them: `Display` leaves out what commands a terminal.
     pub fn message(&self, language: Language) -> String {
-        let spoken =
-            self.0.body.as_ref().map(|body| language.pick(&body.message, &body.message_es));
-        match spoken {
-            Some(text) if !text.is_empty() => text.clone(),
-            _ => language.pick(self.0.texts.0, self.0.texts.1).to_owned(),
+        if let Some(text) = self.spoken(language) {
+            return text.to_owned();
         }
+        let text = language.pick(self.0.texts.0, self.0.texts.1);
+        if self.may_have_executed() {
+            format!("{text} {}", language.pick(IN_DOUBT.0, IN_DOUBT.1))
+        } else if self.0.nothing_sent {
+            let nothing = language.pick(NOTHING_SENT.0, NOTHING_SENT.1);
+            format!("{}; {nothing}", text.trim_end_matches('.'))
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// The service's own words.
+    fn spoken(&self, language: Language) -> Option<&str> {
+        let body = self.0.body.as_ref()?;
+        let text: &str = language.pick(&body.message, &body.message_es);
+        Some(text).filter(|text| !text.is_empty())
     }
 
     /// The `error` object of the service's answer.
@@ -227,10 +251,19 @@ impl Error {
         self.0.idempotency_key.as_ref()
     }
 
-    /// True when the service may have done what was asked although no answer says so: at least one
-    /// attempt of a write ended in the dark. Always false for reads.
+    /// False only when the service cannot have done what was asked; always for reads.
+    ///
+    /// True when an attempt of this call, or of an earlier one with the same key, ended in the dark, and
+    /// when an answer to an earlier one says that it was executed. The key remembers, and so do its
+    /// clones: see [`IdempotencyKey::may_have_executed`].
     pub fn may_have_executed(&self) -> bool {
         self.0.may_have_executed
+    }
+
+    /// What [`Tracking::batch`](crate::Tracking::batch) had been answered before it failed: the results
+    /// of the first numbers, in their order. Ask again for the others.
+    pub fn tracked(&self) -> &[BatchResult] {
+        &self.0.tracked
     }
 
     /// Why the call was not tried again; none when it was never sent.
@@ -247,6 +280,9 @@ impl fmt::Display for Error {
             (_, None) => {}
         }
         write!(f, "{}", OneLine(&self.message(Language::En)))?;
+        if self.may_have_executed() && self.spoken(Language::En).is_some() {
+            write!(f, " {}", IN_DOUBT.0)?;
+        }
         for (i, fault) in self.field_faults().iter().enumerate() {
             let before = if i == 0 { " " } else { ", " };
             write!(f, "{before}{} {}", OneLine(&fault.field), OneLine(fault.code.code()))?;

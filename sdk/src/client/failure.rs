@@ -31,7 +31,7 @@ impl From<TransportError> for Failure {
 /// An answer that is no success.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    status: StatusCode,
+    pub(super) status: StatusCode,
     request_id: Option<String>,
     body: Option<ErrorBody>,
     pub(super) hint: Option<Duration>,
@@ -74,6 +74,51 @@ impl Refusal {
             _ => ErrorKind::Unexpected,
         }
     }
+
+    /// The service looks a key up after the API key, the rate limit and the form of the body, and
+    /// before everything else (docs/api.md, Order of checks). Of its refusals after that, those with
+    /// 403 and 404 are left out: others between answer with these.
+    fn trace_left(&self) -> Left {
+        let code = self.code().filter(|code| code.status() == self.status.as_u16());
+        match code {
+            Some(ErrorCode::IdempotencyConflict) => Left::Conflict,
+            Some(ErrorCode::IdempotencyInProgress) => Left::Doubt,
+            Some(ErrorCode::ValidationFailed) if self.is_about_the_content() => Left::Settled,
+            Some(
+                ErrorCode::ParcelDuplicateTracking
+                | ErrorCode::ParcelNotVoidable
+                | ErrorCode::VoidFailed
+                | ErrorCode::ParcelNotManifestable
+                | ErrorCode::ParcelAlreadyManifested
+                | ErrorCode::ManifestParcelsRejected
+                | ErrorCode::ManifestAlreadySubmitted
+                | ErrorCode::LabelVoided
+                | ErrorCode::LabelNotReprintable,
+            ) => Left::Settled,
+            _ if is_refusal(self.status) => Left::Refused,
+            _ => Left::Doubt,
+        }
+    }
+
+    /// False when the service could not read the body, or not the key, and so looked nothing up.
+    fn is_about_the_content(&self) -> bool {
+        let faults = self.body.as_ref().map(ErrorBody::field_faults).unwrap_or_default();
+        !faults.is_empty()
+            && faults.iter().all(|fault| !matches!(&*fault.field, "body" | "idempotencyKey"))
+    }
+}
+
+/// True for the statuses that say that nothing was executed: it is to be sent elsewhere, or changed.
+/// 303 may be the way to what was done, and nobody knows what a status means that is not registered.
+fn is_refusal(status: StatusCode) -> bool {
+    match status {
+        StatusCode::MOVED_PERMANENTLY
+        | StatusCode::FOUND
+        | StatusCode::TEMPORARY_REDIRECT
+        | StatusCode::PERMANENT_REDIRECT => true,
+        StatusCode::REQUEST_TIMEOUT => false,
+        status => status.is_client_error() && status.canonical_reason().is_some(),
+    }
 }
 
 /// What is known about a call besides its last failure.
@@ -83,7 +128,7 @@ pub(super) struct Trace {
     pub(super) idempotency_key: Option<IdempotencyKey>,
     /// Whether the call changes something.
     pub(super) writes: bool,
-    /// Whether an attempt ended without anybody knowing what the service did.
+    /// Whether an attempt without a key ended without anybody knowing what the service did.
     pub(super) in_the_dark: bool,
 }
 
@@ -96,6 +141,29 @@ impl Trace {
             in_the_dark: false,
         }
     }
+
+    /// Whether the service may have done what was asked: by this call, or by an earlier one with the
+    /// same key.
+    pub(super) fn may_have_executed(&self) -> bool {
+        let by_key =
+            || self.idempotency_key.as_ref().is_some_and(IdempotencyKey::may_have_executed);
+        self.writes && (self.in_the_dark || by_key())
+    }
+}
+
+/// What an attempt left behind: whether its request was executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nothing was sent.
+    Nothing,
+    /// It was refused before the service knew of earlier ones, or nobody knows whether it did.
+    Refused,
+    /// It was refused after the service had looked the key up: there is no earlier one.
+    Settled,
+    /// Another request has the key.
+    Conflict,
+    /// It may have been executed.
+    Doubt,
 }
 
 const TOO_LARGE: Texts =
@@ -136,26 +204,23 @@ impl Failure {
         }
     }
 
-    /// True when the service may have done what was asked.
-    pub(super) fn is_in_the_dark(&self) -> bool {
-        match (self, self.class()) {
-            (Self::TooLarge, _)
-            | (
-                _,
-                FailureClass::Stale
-                | FailureClass::MaybeSent
-                | FailureClass::Server
-                | FailureClass::Busy,
-            ) => true,
-            (Self::Refused(refusal), _) => {
-                refusal.status.is_server_error() && refusal.status != StatusCode::NOT_IMPLEMENTED
-            }
-            (Self::Transport(_), _) => false,
+    /// What the attempt that failed says about whether its request was executed.
+    pub(super) fn trace_left(&self) -> Left {
+        match self {
+            Self::TooLarge => Left::Doubt,
+            Self::Transport(fault) => match fault.phase() {
+                Phase::NotSent | Phase::Untrusted => Left::Nothing,
+                Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => Left::Doubt,
+            },
+            Self::Refused(refusal) => refusal.trace_left(),
         }
     }
 
     pub(super) fn into_error(self, trace: Trace, reason: StopReason) -> Error {
         let hint = self.hint();
+        // Whatever else has the key: this request was not executed.
+        let is_conflict = self.trace_left() == Left::Conflict;
+        let may_have_executed = !is_conflict && trace.may_have_executed();
         match self {
             Self::Transport(fault) => unanswered(fault),
             Self::TooLarge => Error::new(ErrorKind::Decode, TOO_LARGE),
@@ -165,16 +230,21 @@ impl Failure {
             inner.retry_after = hint;
             inner.attempts = trace.attempts;
             inner.idempotency_key = trace.idempotency_key;
-            inner.may_have_executed = trace.writes && trace.in_the_dark;
+            inner.may_have_executed = may_have_executed;
             inner.stop_reason = Some(reason);
         })
     }
 }
 
 fn unanswered(fault: TransportError) -> Error {
-    let kind =
-        if fault.phase() == Phase::Timeout { ErrorKind::Timeout } else { ErrorKind::Network };
-    Error::new(kind, fault.phase().texts()).because(fault)
+    let phase = fault.phase();
+    let kind = match phase {
+        Phase::Timeout => ErrorKind::Timeout,
+        Phase::NotHttp => ErrorKind::Decode,
+        Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
+    };
+    let error = Error::new(kind, phase.texts()).because(fault);
+    error.with(|inner| inner.nothing_sent = matches!(phase, Phase::NotSent | Phase::Untrusted))
 }
 
 fn refused(refusal: Refusal) -> Error {
@@ -222,28 +292,82 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_that_settles_it_leaves_no_doubt() {
+    fn each_end_of_an_attempt_says_whether_its_request_was_executed() {
         let refused = |status| Failure::Refused(Box::new(refusal(status, "")));
         let lost = |phase| Failure::Transport(TransportError::new(phase, "lost"));
-        let table = [
-            (refused(400), false),
-            (refused(409), false),
-            (refused(429), false),
-            (refused(307), false),
-            (refused(501), false),
-            (refused(408), true),
-            (refused(500), true),
-            (refused(503), true),
-            (refused(520), true),
-            (lost(Phase::NotSent), false),
-            (lost(Phase::Untrusted), false),
-            (lost(Phase::Stale), true),
-            (lost(Phase::MaybeSent), true),
-            (lost(Phase::Timeout), true),
-            (Failure::TooLarge, true),
+        let table: [(Left, &[u16]); 2] = [
+            (
+                Left::Refused,
+                &[
+                    301, 302, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429,
+                    451,
+                ],
+            ),
+            (
+                Left::Doubt,
+                &[101, 300, 303, 304, 399, 408, 419, 460, 499, 500, 501, 503, 520, 599, 600, 999],
+            ),
         ];
-        for (failure, expected) in table {
-            assert_eq!(failure.is_in_the_dark(), expected, "{failure:?}");
+        for (left, statuses) in table {
+            for status in statuses {
+                assert_eq!(refused(*status).trace_left(), left, "{status}");
+            }
+        }
+        for (phase, left) in [
+            (Phase::NotSent, Left::Nothing),
+            (Phase::Untrusted, Left::Nothing),
+            (Phase::Stale, Left::Doubt),
+            (Phase::MaybeSent, Left::Doubt),
+            (Phase::Timeout, Left::Doubt),
+            (Phase::NotHttp, Left::Doubt),
+        ] {
+            assert_eq!(lost(phase).trace_left(), left, "{phase:?}");
+        }
+        assert_eq!(Failure::TooLarge.trace_left(), Left::Doubt);
+    }
+
+    #[test]
+    fn only_refusals_after_the_look_up_settle_what_was_in_doubt() {
+        use ErrorCode::{
+            IdempotencyConflict, IdempotencyInProgress, LabelNotReprintable, LabelVoided,
+            ManifestAlreadySubmitted, ManifestParcelsRejected, ParcelAlreadyManifested,
+            ParcelDuplicateTracking, ParcelNotManifestable, ParcelNotVoidable, VoidFailed,
+        };
+        let settling = [
+            ParcelDuplicateTracking,
+            ParcelNotVoidable,
+            VoidFailed,
+            ParcelNotManifestable,
+            ParcelAlreadyManifested,
+            ManifestParcelsRejected,
+            ManifestAlreadySubmitted,
+            LabelVoided,
+            LabelNotReprintable,
+        ];
+        let of = |status, code: &str, field: &str| {
+            let body = format!(
+                r#"{{"success":false,"error":{{"code":"{code}","message":"no","details":{{"errors":[{field}]}}}}}}"#
+            );
+            refusal(status, body.leak()).trace_left()
+        };
+        for code in ErrorCode::ALL {
+            let left = match code {
+                IdempotencyConflict => Left::Conflict,
+                IdempotencyInProgress => Left::Doubt,
+                code if settling.contains(code) => Left::Settled,
+                code if code.status() >= 500 || code.status() == 408 => Left::Doubt,
+                _ => Left::Refused,
+            };
+            assert_eq!(of(code.status(), code.code(), ""), left, "{code}");
+            assert_ne!(of(403, code.code(), ""), Left::Settled, "{code} with another status");
+        }
+        for (field, left) in [
+            ("receiver.phone", Left::Settled),
+            ("body", Left::Refused),
+            ("idempotencyKey", Left::Refused),
+        ] {
+            let field = format!(r#"{{"field":"{field}","message":"no"}}"#);
+            assert_eq!(of(400, "VALIDATION_FAILED", &field), left, "{field}");
         }
     }
 

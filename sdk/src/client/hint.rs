@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, StatusCode, header as standard};
 
 use crate::{ErrorBody, header};
@@ -25,11 +26,9 @@ pub(super) fn hint(
         .or_else(|| window(status, headers, date?))
 }
 
-/// The seconds from the answer's own `Date` to the end of the rate limit's window.
-pub(super) fn rest(headers: &HeaderMap, reset: u64) -> Option<u64> {
-    let date = httpdate::parse_http_date(text(headers, &standard::DATE)?).ok()?;
-    let date = date.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
-    reset.checked_sub(date)
+/// The seconds from the answer's own date to the end of the rate limit's window.
+pub(super) fn rest(date: DateTime<Utc>, reset: u64) -> Option<u64> {
+    reset.checked_sub(date.timestamp().try_into().ok()?)
 }
 
 /// The rest of the rate limit's window; it says nothing about other troubles.
@@ -62,6 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::client::clock::parse;
 
     const DATE: &str = "Sat, 10 Jan 2026 15:05:00 GMT";
     const LATER: &str = "Sat, 10 Jan 2026 15:05:07 GMT";
@@ -153,8 +153,8 @@ mod tests {
             let headers = headers.iter().map(|(name, value)| {
                 (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value).unwrap())
             });
-            let headers = headers.collect();
-            rest(&headers, u64::MAX);
+            let headers: HeaderMap = headers.collect();
+            headers.get(standard::DATE).and_then(parse).map(|date| rest(date, u64::MAX));
             crate::client::reply::rate_limit(&headers);
         }
     }

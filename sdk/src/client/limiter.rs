@@ -1,9 +1,12 @@
 //! When the next request may go: even gaps, corrected by what the service's answers say about the
 //! key's rate limit. It decides; [`turn`](super::turn) waits.
 //!
+//! A request that has to wait takes a place in the line. Turns come to places in their order and pass
+//! with time alone, so that a caller who never comes back for its turn holds nobody up.
+//!
 //! Pure: the time is a parameter.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tokio::time::Instant;
 
@@ -18,6 +21,9 @@ const CUT: f64 = 0.7;
 const RECOVERY: f64 = 0.05;
 /// A turn that is taken late by at most this does not delay those behind it.
 const LATE: Duration = Duration::from_millis(20);
+/// How long a turn is kept for a place, a window's length: of those that are taken late and together no
+/// more than fit into one window.
+const KEPT: Duration = SECOND;
 const MOST: u32 = 100_000;
 const SECOND: Duration = Duration::from_secs(1);
 const LONGEST_WINDOW: Duration = Duration::from_secs(60);
@@ -28,8 +34,16 @@ const LONGEST_HINT: Duration = Duration::from_secs(30);
 pub(super) enum Admission {
     /// It may; it has been counted.
     Go,
-    /// Not before then.
+    /// Not before then, as far as is known now.
     Wait(Instant),
+}
+
+/// A place in the line.
+#[derive(Debug)]
+pub(super) struct Place {
+    number: u64,
+    /// When its turn comes, as far as was known at the last look.
+    pub(super) due: Instant,
 }
 
 /// What an answer says about the rate limit.
@@ -53,9 +67,15 @@ pub(super) struct Limiter {
     limit: u32,
     /// The last refusal, and the rate since.
     cut: Option<(Instant, f64)>,
+    /// When the last turn came.
     last: Option<Instant>,
     closed_until: Option<Instant>,
     window: Option<Window>,
+    /// The places given out so far, and those whose turn has come.
+    given: u64,
+    passed: u64,
+    /// Places whose turn has not come and that were given back: the next to come take them.
+    vacant: BTreeSet<u64>,
 }
 
 /// The newest window that the service has spoken of.
@@ -69,17 +89,87 @@ struct Window {
 
 impl Limiter {
     pub(super) fn new(limit: u32) -> Self {
-        Self { limit, cut: None, last: None, closed_until: None, window: None }
+        Self {
+            limit,
+            cut: None,
+            last: None,
+            closed_until: None,
+            window: None,
+            given: 0,
+            passed: 0,
+            vacant: BTreeSet::new(),
+        }
     }
 
+    /// Whether a request that has no place may go now, which it may not while others wait.
     pub(super) fn admit(&mut self, now: Instant) -> Admission {
+        self.pass(now);
         let turn = self.turn(now);
-        if turn > now {
-            return Admission::Wait(turn);
+        if self.passed < self.given || turn > now {
+            let next = self.vacant.first().copied().unwrap_or(self.given + 1);
+            return Admission::Wait(self.due(next, now));
         }
         let on_time = now.saturating_duration_since(turn) <= LATE;
         self.last = Some(if on_time { turn } else { now });
         Admission::Go
+    }
+
+    /// A place for a request that was told to wait.
+    pub(super) fn join(&mut self, due: Instant) -> Place {
+        let number = self.vacant.pop_first().unwrap_or_else(|| {
+            self.given += 1;
+            self.given
+        });
+        Place { number, due }
+    }
+
+    /// Whether the turn of a place has come. One that was not taken in time, or before the service
+    /// closed its doors, is lost, and the place is a new one.
+    pub(super) fn look(&mut self, place: &mut Place, now: Instant) -> Admission {
+        self.pass(now);
+        if place.number > self.passed {
+            place.due = self.due(place.number, now);
+            return Admission::Wait(place.due);
+        }
+        let is_late = now.saturating_duration_since(place.due) > KEPT;
+        if !is_late && self.closed_until.is_none_or(|opens| opens <= now) {
+            return Admission::Go;
+        }
+        let admission = self.admit(now);
+        if let Admission::Wait(due) = admission {
+            *place = self.join(due);
+        }
+        admission
+    }
+
+    /// Gives a place back.
+    pub(super) fn leave(&mut self, place: &Place) {
+        if place.number > self.passed {
+            self.vacant.insert(place.number);
+        }
+        while self.vacant.remove(&self.given) {
+            self.given -= 1;
+        }
+    }
+
+    /// Lets the turns pass that have come since.
+    fn pass(&mut self, now: Instant) {
+        while self.passed < self.given {
+            let turn = self.turn(now);
+            if turn > now {
+                return;
+            }
+            self.last = Some(turn);
+            self.passed += 1;
+            self.vacant.remove(&self.passed);
+        }
+    }
+
+    /// When the turn of a place comes, or somewhat earlier.
+    fn due(&self, number: u64, now: Instant) -> Instant {
+        let before = number.saturating_sub(self.passed + 1);
+        let before = u32::try_from(before).unwrap_or(u32::MAX);
+        self.turn(now) + self.even_gap(now).saturating_mul(before)
     }
 
     /// When the next request may go.
@@ -90,12 +180,16 @@ impl Limiter {
     }
 
     fn gap(&self, last: Instant, now: Instant) -> Duration {
-        let even = SECOND.div_f64(self.rate(now) * SHARE);
+        let even = self.even_gap(now);
         // Others use the same key: what they leave is spread over the rest of the window.
         let spread = self.window.filter(|window| now < window.ends).map(|window| {
             window.ends.saturating_duration_since(last) / window.remaining.saturating_add(1)
         });
         spread.map_or(even, |spread| spread.max(even))
+    }
+
+    fn even_gap(&self, now: Instant) -> Duration {
+        SECOND.div_f64(self.rate(now) * SHARE)
     }
 
     fn rate(&self, now: Instant) -> f64 {
@@ -108,6 +202,8 @@ impl Limiter {
 
     /// Corrects the pace.
     pub(super) fn hear(&mut self, heard: &Heard) {
+        // What has come until now, came at the pace until now.
+        self.pass(heard.received);
         if let Some(status) = heard.status {
             self.limit = status.limit.clamp(1, MOST);
             self.look_at(status, heard);
@@ -182,12 +278,27 @@ mod tests {
         let mut now = from;
         let mut turns = Vec::new();
         while turns.len() < count {
-            match limiter.admit(now) {
-                Admission::Go => turns.push(now),
-                Admission::Wait(until) => now = until,
-            }
+            now = turn_after(limiter, now, || Duration::ZERO);
+            turns.push(now);
         }
         turns
+    }
+
+    /// When somebody goes who comes now and wakes up a little late each time.
+    fn turn_after(
+        limiter: &mut Limiter,
+        from: Instant,
+        mut late: impl FnMut() -> Duration,
+    ) -> Instant {
+        let mut now = from;
+        let Admission::Wait(due) = limiter.admit(now) else { return now };
+        let mut place = limiter.join(due);
+        loop {
+            now = now.max(place.due) + late();
+            if limiter.look(&mut place, now) == Admission::Go {
+                return now;
+            }
+        }
     }
 
     fn answer(at: Instant, limit: u32, remaining: u32, reset: u64) -> Heard {
@@ -204,6 +315,87 @@ mod tests {
             assert_eq!(turns[0], start);
             assert!(turns.windows(2).all(|pair| pair[1] - pair[0] == gap), "{limit}");
         }
+    }
+
+    /// A line of `count` who all came at the same time.
+    fn line(limiter: &mut Limiter, now: Instant, count: usize) -> Vec<Place> {
+        let join = |_| match limiter.admit(now) {
+            Admission::Go => panic!("somebody has just gone"),
+            Admission::Wait(due) => limiter.join(due),
+        };
+        (0..count).map(join).collect()
+    }
+
+    #[test]
+    fn turns_come_to_a_line_one_by_one_and_whoever_comes_later_is_behind_it() {
+        let (start, mut limiter) = (start(), Limiter::new(100));
+        limiter.admit(start);
+        let gap = limiter.even_gap(start);
+        let mut places = line(&mut limiter, start, 50);
+        for (i, place) in places.iter_mut().enumerate() {
+            let turn = start + gap * u32::try_from(i + 1).unwrap();
+            assert_eq!(place.due, turn);
+            assert_eq!(limiter.look(place, turn - MS), Admission::Wait(turn));
+            assert!(matches!(limiter.admit(turn), Admission::Wait(_)) || i == 49);
+            assert_eq!(limiter.look(place, turn), Admission::Go);
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_those_who_never_come_back() {
+        let (start, mut limiter) = (start(), Limiter::new(1));
+        limiter.admit(start);
+        let mut places = line(&mut limiter, start, 11);
+        let mut last = places.pop().unwrap();
+        let due = last.due;
+        assert_eq!(limiter.look(&mut last, due), Admission::Go);
+        // Who comes back late stands in line again, so that they do not go all at once.
+        let late = due + 10 * MS;
+        let mut goes = |place: &mut Place| limiter.look(place, late) == Admission::Go;
+        assert!(!places.iter_mut().any(&mut goes));
+        let dues: Vec<_> = places.iter().map(|place| place.due).collect();
+        assert!(
+            dues[0] > late && dues.windows(2).all(|pair| pair[1] > pair[0] + SECOND),
+            "{dues:?}"
+        );
+    }
+
+    #[test]
+    fn a_place_that_is_given_back_is_the_next_one_s() {
+        let (start, mut limiter) = (start(), Limiter::new(100));
+        limiter.admit(start);
+        let places = line(&mut limiter, start, 3);
+        limiter.leave(&places[1]);
+        let next = line(&mut limiter, start, 2);
+        assert_eq!((next[0].due, next[1].number), (places[1].due, 4));
+        for place in places.iter().take(1).chain(&places[2..]).chain(&next) {
+            limiter.leave(place);
+        }
+        assert_eq!((limiter.given, limiter.vacant.len()), (0, 0));
+        assert_eq!(limiter.admit(places[0].due), Admission::Go);
+    }
+
+    #[test]
+    fn the_line_moves_at_the_pace_that_the_service_asks_for_meanwhile() {
+        let (start, mut limiter) = (start(), Limiter::new(100));
+        limiter.admit(start);
+        let mut places = line(&mut limiter, start, 10);
+        limiter.hear(&answer(start + MS, 1, 0, 1000));
+        // The window is used up, and the next ones have one request each.
+        let mut now = start + limiter.even_gap(start);
+        for place in &mut places {
+            assert_eq!(limiter.look(place, now - 2 * MS), Admission::Wait(now));
+            assert_eq!(limiter.look(place, now), Admission::Go);
+            now += limiter.even_gap(now);
+        }
+        // A refusal after its turn came, and before it woke up: it waits with the others.
+        let mut place = line(&mut limiter, now - MS, 1).remove(0);
+        limiter.pass(place.due);
+        let refused = Heard { refused: Some(3 * SECOND), ..answer(place.due, 1, 0, 1001) };
+        limiter.hear(&refused);
+        let opens = place.due + 3 * SECOND;
+        assert_eq!(limiter.look(&mut place, opens - 2 * SECOND), Admission::Wait(opens));
+        assert_eq!(limiter.look(&mut place, opens), Admission::Go);
     }
 
     #[test]
@@ -347,18 +539,14 @@ mod tests {
                 while pending.front().is_some_and(|heard| heard.received <= now) {
                     limiter.hear(&pending.pop_front().unwrap());
                 }
-                match limiter.admit(now) {
-                    Admission::Wait(until) => now = until + Duration::from_micros(rng.u64(0..2000)),
-                    Admission::Go => {
-                        sent += 1;
-                        let way = Duration::from_micros(latency + rng.u64(0..3000));
-                        let arrived = now.duration_since(start) + way / 2;
-                        let (status, granted) = service.take(Duration::from_micros(phase) + arrived);
-                        let refused = (!granted).then_some(Duration::ZERO);
-                        let received = now + way;
-                        pending.push_back(Heard { sent: now, received, status: Some(status), rest: 1, refused });
-                    }
-                }
+                now = turn_after(&mut limiter, now, || Duration::from_micros(rng.u64(0..2000)));
+                sent += 1;
+                let way = Duration::from_micros(latency + rng.u64(0..3000));
+                let arrived = now.duration_since(start) + way / 2;
+                let (status, granted) = service.take(Duration::from_micros(phase) + arrived);
+                let refused = (!granted).then_some(Duration::ZERO);
+                let received = now + way;
+                pending.push_back(Heard { sent: now, received, status: Some(status), rest: 1, refused });
             }
             prop_assert_eq!(service.refused, 0);
             let rate = 999.0 / now.duration_since(start).as_secs_f64();
@@ -385,6 +573,43 @@ mod tests {
             limiter.hear(&Heard { status: Some(limit), ..answer(now, 0, 0, 0) });
             let next = turns(&mut limiter, now, 1)[0];
             prop_assert!(next <= now + LONGEST_WINDOW + SECOND, "{:?}", next - now);
+        }
+
+        #[test]
+        fn whoever_waits_leaves_or_never_comes_back_no_window_has_too_many(
+            phase in 0_u64..1_000_000, seed in any::<u64>(),
+        ) {
+            let (start, mut limiter) = (start(), Limiter::new(100));
+            let mut service = Service { limit: 100, second: 0, used: 0, refused: 0 };
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let (mut now, mut places) = (start, Vec::<Place>::new());
+            for _ in 0..2000 {
+                now += Duration::from_micros(rng.u64(0..5000));
+                let mut gone = 0;
+                if let Admission::Wait(due) = limiter.admit(now) {
+                    if places.len() < 30 {
+                        places.push(limiter.join(due));
+                    }
+                } else {
+                    gone += 1;
+                }
+                places.retain_mut(|place| match rng.u8(0..200) {
+                    // Dropped, or left for good.
+                    0 => { limiter.leave(place); false }
+                    1 => false,
+                    _ if place.due > now => true,
+                    _ => {
+                        let goes = limiter.look(place, now) == Admission::Go;
+                        gone += u32::from(goes);
+                        !goes
+                    }
+                });
+                for _ in 0..gone {
+                    service.take(Duration::from_micros(phase) + now.duration_since(start));
+                }
+                prop_assert!(limiter.vacant.len() <= 30 && limiter.given - limiter.passed < 200);
+            }
+            prop_assert_eq!(service.refused, 0);
         }
 
         #[test]

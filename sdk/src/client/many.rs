@@ -3,18 +3,20 @@
 use std::{
     fmt,
     iter::Fuse,
+    panic::resume_unwind,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use futures_util::{
-    Stream, StreamExt,
-    future::BoxFuture,
+    FutureExt, Stream, StreamExt,
     stream::{BoxStream, FuturesUnordered},
 };
+use tokio::{runtime::Handle, task::JoinHandle};
+use tracing::Instrument;
 
-use super::{Client, Error, Reply};
-use crate::{CreatedOrder, OrderRequest};
+use super::{Client, Error, ErrorKind, Reply, error::Texts};
+use crate::{CreatedOrder, IdempotencyKey, OrderRequest};
 
 /// Items that come one after the other: call [`Items::next`], or use it as a `futures` stream.
 #[must_use = "nothing is asked until it is polled"]
@@ -48,15 +50,21 @@ impl<T> fmt::Debug for Items<'_, T> {
 /// The orders of an iterator, being created several at a time: a stream of each one's place in the
 /// iterator and its result, in the order in which they are done.
 ///
-/// An order is taken from the iterator when there is room for it, so that an iterator may be as long
-/// as it likes. After a failure the others go on.
+/// Its calls are tasks of the tokio runtime in which it is polled: they go on while the loop around it
+/// does something else. An order is taken from the iterator when there is room for it, that is, when
+/// fewer than [`CreateMany::concurrency`] are on their way or done and not yet read; so the iterator
+/// may be as long as it likes. After a failure the others go on.
+///
+/// When it is dropped, calls on their way are broken off. What became of them is in doubt: send their
+/// orders again, with the keys that they have. Outside a runtime each order's result is an error
+/// (`Config`), and nothing is sent.
 #[must_use = "nothing is created until it is polled"]
 pub struct CreateMany<I> {
     client: Client,
     orders: Fuse<I>,
     concurrency: usize,
     next: usize,
-    on_the_way: FuturesUnordered<BoxFuture<'static, Created>>,
+    on_the_way: FuturesUnordered<Creation>,
 }
 
 type Created = (usize, Result<Reply<CreatedOrder>, Error>);
@@ -72,7 +80,8 @@ impl<I: Iterator> CreateMany<I> {
 }
 
 impl<I> CreateMany<I> {
-    /// How many orders are on their way at once; 8 unless said otherwise, and 0 counts as 1.
+    /// How many orders are on their way, or done and not yet read, at once; 8 unless said otherwise,
+    /// and 0 counts as 1.
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency: concurrency.max(1), ..self }
     }
@@ -90,14 +99,22 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
         self.next
     }
 
-    fn fill(&mut self) {
+    fn fill(&mut self, runtime: &Handle) {
         while self.on_the_way.len() < self.concurrency {
-            let Some(order) = self.orders.next() else { return };
-            let (client, place) = (self.client.clone(), self.next);
-            self.next += 1;
-            self.on_the_way
-                .push(Box::pin(async move { (place, client.orders().create(&order).await) }));
+            let Some((place, order)) = self.next_order() else { return };
+            let (client, key) = (self.client.clone(), order.idempotency_key.clone());
+            let call = async move { client.orders().create(&order).await };
+            let call = runtime.spawn(call.in_current_span());
+            self.on_the_way.push(Creation { place, key, call });
         }
+    }
+
+    /// The next order and its place.
+    fn next_order(&mut self) -> Option<(usize, OrderRequest)> {
+        let order = self.orders.next()?;
+        let place = self.next;
+        self.next += 1;
+        Some((place, order))
     }
 }
 
@@ -105,8 +122,63 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> Stream for CreateMany<I> {
     type Item = (usize, Result<Reply<CreatedOrder>, Error>);
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.fill();
+        match Handle::try_current() {
+            Ok(runtime) => self.fill(&runtime),
+            Err(_) if self.on_the_way.is_empty() => {
+                let unsent = |(place, order): (_, OrderRequest)| {
+                    (place, Err(broken_off(NO_RUNTIME, ErrorKind::Config, order.idempotency_key)))
+                };
+                return Poll::Ready(self.next_order().map(unsent));
+            }
+            // What was sent inside a runtime is waited for outside as well.
+            Err(_) => {}
+        }
         self.on_the_way.poll_next_unpin(context)
+    }
+}
+
+const NO_RUNTIME: Texts = (
+    "Orders are created on a tokio runtime, and here is none; see also the blocking client.",
+    "Los pedidos se crean en un runtime de tokio y aquí no hay ninguno; vea también el cliente bloqueante.",
+);
+const RUNTIME_ENDED: Texts = (
+    "The tokio runtime ended before the answer came.",
+    "El runtime de tokio terminó antes de recibir la respuesta.",
+);
+
+fn broken_off(why: Texts, kind: ErrorKind, key: IdempotencyKey) -> Error {
+    Error::new(kind, why).with(|inner| {
+        inner.may_have_executed = key.may_have_executed();
+        inner.idempotency_key = Some(key);
+    })
+}
+
+/// An order that is being created by a task of its own, which is broken off when this is dropped.
+struct Creation {
+    place: usize,
+    key: IdempotencyKey,
+    call: JoinHandle<Result<Reply<CreatedOrder>, Error>>,
+}
+
+impl Future for Creation {
+    type Output = Created;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let created = match ready!(self.call.poll_unpin(context)) {
+            Ok(created) => created,
+            Err(ended) => match ended.try_into_panic() {
+                // An observer's or a transport's own panic is the caller's, as in every call.
+                Ok(panic) => resume_unwind(panic),
+                Err(_) => Err(broken_off(RUNTIME_ENDED, ErrorKind::Network, self.key.clone())),
+            },
+        };
+        Poll::Ready((self.place, created))
+    }
+}
+
+impl Drop for Creation {
+    fn drop(&mut self) {
+        self.call.abort();
     }
 }
 

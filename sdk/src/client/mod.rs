@@ -23,6 +23,7 @@ mod manifests;
 mod many;
 mod orders;
 mod parcels;
+mod proxy;
 mod raw;
 mod reply;
 mod retry;
@@ -39,9 +40,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use chrono::{DateTime, Utc};
 use http::HeaderMap;
-use tokio::time::Instant;
 use url::Url;
 
 pub use attempt::Attempt;
@@ -65,6 +64,7 @@ pub use turn::RateLimit;
 use crate::{ApiKey, Environment, Health, Language, Operation};
 use attempt::Observer;
 use call::Call;
+use clock::Clocks;
 use failure::Failure;
 use retry::Decider;
 use turn::Line;
@@ -117,7 +117,7 @@ struct Shared {
     observer: Option<Observer>,
     decider: Mutex<Decider>,
     line: Line,
-    anchor: clock::Anchor,
+    clocks: Clocks,
 }
 
 impl Client {
@@ -295,8 +295,8 @@ impl Client {
         self.shared.decider.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn date(&self, at: Instant) -> DateTime<Utc> {
-        self.shared.anchor.date(at)
+    fn clocks(&self) -> &Clocks {
+        &self.shared.clocks
     }
 }
 

@@ -20,8 +20,9 @@ impl Orders<'_> {
     /// Creates an order: the parcel gets its tracking number and its label (docs/api.md, Create an
     /// order).
     ///
-    /// Sending the same request again, even from another process, creates nothing twice for 24
-    /// hours: its idempotency key tells the service, which answers as it did the first time.
+    /// Sending the same request again with the same API key, even from another process or after the
+    /// API key got a new secret, creates nothing twice for 24 hours: its idempotency key tells the
+    /// service, which answers as it did the first time.
     ///
     /// Errors: `Validation` with the fields at fault, `CountryNotAllowed`, `Conflict` (the tracking
     /// number exists, or the key was used with another request), and those of every call.
@@ -49,8 +50,10 @@ impl Orders<'_> {
     /// [`CreateMany::concurrency`](crate::CreateMany::concurrency) says otherwise: a stream of each
     /// one's place in the iterator and its result.
     ///
-    /// Orders with derived keys can be imported again after a crash: what was created is replayed. One
-    /// that fails does not stop the others, and errors are those of [`Orders::create`].
+    /// Calls go on by themselves while the loop saves a label or asks for something else, on the tokio
+    /// runtime in which the stream is polled. Orders with derived keys can be imported again after a
+    /// crash: what was created is replayed. One that fails does not stop the others, and errors are
+    /// those of [`Orders::create`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -51,7 +51,8 @@ impl Client {
         let call = Call::raw(&method, path, operation(&method, path));
         let call = key.iter().fold(call, Call::keyed);
         let call = body.into_iter().fold(call, Call::bytes);
-        let (answer, course) = self.answer(&call, Reader::whole).await?;
+        let (answer, mut course) = self.answer(&call, Reader::whole).await?;
+        course.executed();
         let content_type = answer.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (status, body) = (answer.status.as_u16(), answer.body.clone());

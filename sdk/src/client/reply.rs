@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::{HeaderMap, StatusCode, header::DATE};
+use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use super::{
     Error, ErrorKind, StopReason, call::Call, course::Answer, error::Texts, failure::Trace,
 };
-use crate::{IdempotencyKey, Operation, header};
+use crate::{CreatedOrder, Envelope, Health, IdempotencyKey, Operation, TrackingRecord, header};
 
 /// A successful answer. It dereferences to its value.
 ///
@@ -126,7 +126,7 @@ impl<T> Reply<T> {
                 attempts: trace.attempts,
                 rate_limit: answer.rate_limit,
                 idempotency_key: trace.idempotency_key.clone(),
-                date: date(&answer.headers),
+                date: answer.date,
             },
         }
     }
@@ -136,16 +136,48 @@ impl<T> Reply<T> {
     }
 }
 
-impl<T: DeserializeOwned> Reply<T> {
-    /// Reads the answer to a call.
-    pub(super) fn read(
-        call: &Call<'_>,
-        answer: &Answer<Bytes>,
-        trace: &Trace,
-    ) -> Result<Self, Error> {
-        let value = serde_json::from_slice(&answer.body)
-            .map_err(|fault| undecodable(answer, trace, &fault))?;
-        Ok(Self::with(value, call, answer, trace))
+/// An answer that may contradict the status that it came with.
+pub(super) trait Verdict {
+    /// What its `success` says; true where there is none.
+    fn is_success(&self) -> bool {
+        true
+    }
+}
+
+impl<T, M> Verdict for Envelope<T, M> {
+    fn is_success(&self) -> bool {
+        self.success
+    }
+}
+
+impl Verdict for CreatedOrder {
+    fn is_success(&self) -> bool {
+        self.success
+    }
+}
+
+impl Verdict for Health {
+    fn is_success(&self) -> bool {
+        self.success
+    }
+}
+
+impl Verdict for TrackingRecord {}
+
+/// Reads the answer to a call.
+pub(super) fn read<T: DeserializeOwned + Verdict>(
+    call: &Call<'_>,
+    answer: &Answer<Bytes>,
+    trace: &Trace,
+) -> Result<Reply<T>, Error> {
+    let value: T = serde_json::from_slice(&answer.body).map_err(|fault| {
+        let (line, column) = (fault.line(), fault.column());
+        unread(answer, trace, UNREADABLE).because(Unreadable { line, column })
+    })?;
+    if value.is_success() {
+        Ok(Reply::with(value, call, answer, trace))
+    } else {
+        Err(unread(answer, trace, CONTRADICTORY))
     }
 }
 
@@ -168,11 +200,6 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
 }
 
-fn date(headers: &HeaderMap) -> Option<DateTime<Utc>> {
-    let date = headers.get(DATE)?.to_str().ok()?;
-    Some(httpdate::parse_http_date(date).ok()?.into())
-}
-
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
     let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
     Some(RateLimitStatus {
@@ -190,17 +217,19 @@ struct Unreadable {
     column: usize,
 }
 
-fn undecodable(answer: &Answer<Bytes>, trace: &Trace, fault: &serde_json::Error) -> Error {
-    const UNREADABLE: Texts =
-        ("The answer could not be read.", "No se pudo interpretar la respuesta.");
-    Error::new(ErrorKind::Decode, UNREADABLE)
-        .because(Unreadable { line: fault.line(), column: fault.column() })
-        .with(|inner| {
-            inner.status = Some(answer.status.as_u16());
-            inner.request_id = request_id(&answer.headers);
-            inner.attempts = trace.attempts;
-            inner.idempotency_key.clone_from(&trace.idempotency_key);
-            inner.may_have_executed = trace.writes;
-            inner.stop_reason = Some(StopReason::Permanent);
-        })
+const UNREADABLE: Texts = ("The answer could not be read.", "No se pudo interpretar la respuesta.");
+const CONTRADICTORY: Texts = (
+    "The answer contradicts itself: its status is a success, and its body says that it is none.",
+    "La respuesta se contradice: su estado es de éxito y su cuerpo dice que no lo es.",
+);
+
+fn unread(answer: &Answer<Bytes>, trace: &Trace, why: Texts) -> Error {
+    Error::new(ErrorKind::Decode, why).with(|inner| {
+        inner.status = Some(answer.status.as_u16());
+        inner.request_id = request_id(&answer.headers);
+        inner.attempts = trace.attempts;
+        inner.idempotency_key.clone_from(&trace.idempotency_key);
+        inner.may_have_executed = trace.writes;
+        inner.stop_reason = Some(StopReason::Permanent);
+    })
 }

@@ -1,4 +1,4 @@
-//! Whether a failed attempt is made again, and when. It decides; [`send`](super::send) sleeps.
+//! Whether a failed attempt is made again, and when. It decides; the call's [`course`](super::course) sleeps.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ impl FailureClass {
     pub(super) fn of_phase(phase: Phase) -> Self {
         match phase {
             Phase::NotSent => Self::NotSent,
-            Phase::Untrusted => Self::Permanent,
+            Phase::Untrusted | Phase::NotHttp => Self::Permanent,
             Phase::Stale => Self::Stale,
             Phase::MaybeSent | Phase::Timeout => Self::MaybeSent,
         }

@@ -8,17 +8,20 @@ use super::{
     body::Reader,
     call::Call,
     course::{Answer, Course},
+    reply::{self, Verdict},
 };
 use crate::Envelope;
 
 impl Client {
     /// Makes a call whose answer is JSON.
-    pub(super) async fn json<T: DeserializeOwned>(
+    pub(super) async fn json<T: DeserializeOwned + Verdict>(
         &self,
         call: Call<'_>,
     ) -> Result<Reply<T>, Error> {
-        let (answer, course) = self.answer(&call, Reader::whole).await?;
-        Reply::read(&call, &answer, &course.trace)
+        let (answer, mut course) = self.answer(&call, Reader::whole).await?;
+        let reply = reply::read(&call, &answer, &course.trace)?;
+        course.executed();
+        Ok(reply)
     }
 
     /// Makes a call whose answer is JSON in an envelope.

@@ -9,7 +9,7 @@ use http::{Uri, uri::Authority};
 use http_body_util::BodyDataStream;
 use url::Url;
 
-use super::{BodyStream, Error, Phase, Timeouts, Transport, TransportError};
+use super::{BodyStream, Error, Phase, Timeouts, Transport, TransportError, proxy::ProxyRule};
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -18,12 +18,18 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(base: Url, timeouts: Timeouts) -> Result<Self, Error> {
-        reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(timeouts.connect)
-            .build()
+    pub(super) fn new(base: Url, timeouts: Timeouts, proxy: &ProxyRule) -> Result<Self, Error> {
+        let builder = || {
+            proxy
+                .apply(reqwest::Client::builder())
+                .redirect(reqwest::redirect::Policy::none())
+                .retry(reqwest::retry::never())
+                .connect_timeout(timeouts.connect)
+        };
+        // A machine without root certificates, as a bare container is, cannot make a client that asks it for
+        // them, not even one that is only going to speak http.
+        let client = builder().build().or_else(|_| with_bundled_roots(builder()));
+        client
             .map(|client| Self { client, base })
             .map_err(|fault| Error::config(NO_CLIENT).because(fault))
     }
@@ -50,6 +56,13 @@ impl Http {
             BodyDataStream::new(body).map_err(|fault| failed(Phase::MaybeSent, fault)).boxed()
         }))
     }
+}
+
+/// A client that trusts the authorities that Mozilla does, not the machine's.
+fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
+    let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
+    builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
 }
 
 impl Transport for Http {
@@ -88,6 +101,8 @@ fn phase(fault: &reqwest::Error) -> Phase {
         Phase::Timeout
     } else if causes(fault).any(is_closed_unanswered) {
         Phase::Stale
+    } else if causes(fault).any(is_no_http) {
+        Phase::NotHttp
     } else {
         Phase::MaybeSent
     }
@@ -114,9 +129,23 @@ fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
         .is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
 }
 
+/// An answer that cannot be read from its first line on. One with too many headers is HTTP; hyper tells
+/// them apart by its text alone, unless it is built as a server.
+fn is_no_http(cause: &(dyn StdError + 'static)) -> bool {
+    cause
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(|fault| fault.is_parse() && !fault.to_string().contains("too large"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bundled_roots_are_a_client_s() {
+        assert!(webpki_root_certs::TLS_SERVER_ROOT_CERTS.len() > 100);
+        assert!(with_bundled_roots(reqwest::Client::builder()).is_ok());
+    }
 
     #[test]
     fn an_address_is_the_same_url_however_it_is_read() {

@@ -52,7 +52,10 @@ impl<'a> Tracking<'a> {
     /// Where any number of parcels stand; `.await` it, after asking for their history if need be.
     ///
     /// They are asked for by the hundred, one request after the other. The results keep the order
-    /// of the numbers, and a number that nobody has is a result too. Errors: those of every call.
+    /// of the numbers, and a number that nobody has is a result too.
+    ///
+    /// Errors: those of every call; [`Error::tracked`] has the results of the hundreds that had been
+    /// answered before.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -149,7 +152,10 @@ impl<'a> IntoFuture for TrackBatch<'a> {
         async move {
             let mut results = Vec::with_capacity(self.numbers.len());
             for numbers in self.numbers.chunks(BATCH) {
-                results.extend(self.ask(numbers).await?.into_inner().results);
+                match self.ask(numbers).await {
+                    Ok(reply) => results.extend(reply.into_inner().results),
+                    Err(error) => return Err(error.with(|inner| inner.tracked = results)),
+                }
             }
             Ok(results)
         }

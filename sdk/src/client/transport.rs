@@ -51,19 +51,20 @@ pub enum Phase {
     MaybeSent,
     /// As `MaybeSent`: the answer did not arrive in time.
     Timeout,
+    /// It was sent, and what came back is not HTTP; trying again is useless.
+    NotHttp,
 }
 
 impl Phase {
     /// What happened, in English and Spanish.
     pub(super) fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Self::NotSent => (
-                "The service could not be reached; nothing was sent.",
-                "No se pudo contactar con el servicio; no se envió nada.",
-            ),
+            Self::NotSent => {
+                ("The service could not be reached.", "No se pudo contactar con el servicio.")
+            }
             Self::Untrusted => (
-                "The service could not prove its identity (TLS); nothing was sent.",
-                "El servicio no pudo probar su identidad (TLS); no se envió nada.",
+                "The service could not prove its identity (TLS).",
+                "El servicio no pudo probar su identidad (TLS).",
             ),
             Self::Stale | Self::MaybeSent => (
                 "The connection broke before the whole answer arrived.",
@@ -72,6 +73,10 @@ impl Phase {
             Self::Timeout => {
                 ("The service did not answer in time.", "El servicio no respondió a tiempo.")
             }
+            Self::NotHttp => (
+                "What answers at the address does not speak HTTP.",
+                "Lo que responde en la dirección no habla HTTP.",
+            ),
         }
     }
 }
@@ -95,14 +100,16 @@ impl TransportError {
     }
 }
 
+/// It says what its cause says: the phase is in the text of the client's error, and in a chain of causes
+/// each thing should stand once.
 impl std::fmt::Display for TransportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.phase.texts().0)
+        self.source.fmt(f)
     }
 }
 
 impl std::error::Error for TransportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&*self.source)
+        self.source.source()
     }
 }

@@ -6,14 +6,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync,
-    time::{Instant, sleep_until, timeout_at},
-};
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     StopReason, clock,
-    limiter::{Admission, Heard, Limiter},
+    limiter::{Admission, Heard, Limiter, Place},
 };
 
 /// How a client keeps to the rate limit of its key.
@@ -76,9 +73,8 @@ impl RateLimit {
 /// The line of a client and its clones.
 #[derive(Debug)]
 pub(super) struct Line {
+    /// Never held across an await: a future that nobody polls any more must hold up nobody.
     limiter: Mutex<Limiter>,
-    /// Held by whoever is first in line.
-    place: sync::Mutex<()>,
 }
 
 /// Why a call does not get its turn.
@@ -89,46 +85,37 @@ pub(super) struct Refused {
     pub(super) wait: Option<Duration>,
 }
 
+/// How long somebody in line sleeps at most before looking again: turns may come sooner than was known.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
 impl Line {
     pub(super) fn new(limit: u32) -> Self {
-        Self { limiter: Mutex::new(Limiter::new(limit)), place: sync::Mutex::default() }
+        Self { limiter: Mutex::new(Limiter::new(limit)) }
     }
 
-    /// Waits until the next request may go.
-    pub(super) async fn turn(&self, mode: RateLimit, deadline: Instant) -> Result<(), Refused> {
-        match (mode.pace, mode.patience) {
-            (Pace::Off, _) => Ok(()),
-            (Pace::Adaptive, Patience::FailFast) => self.turn_now(),
-            (Pace::Adaptive, Patience::Wait) => self.turn_by(deadline).await,
-        }
-    }
-
-    fn turn_now(&self) -> Result<(), Refused> {
-        let now = clock::now();
-        let refused = |wait| Err(Refused { reason: StopReason::RateLimit, wait });
-        let Ok(_place) = self.place.try_lock() else { return refused(None) };
-        match self.with(|limiter| limiter.admit(now)) {
-            Admission::Go => Ok(()),
-            Admission::Wait(turn) => refused(Some(turn.saturating_duration_since(now))),
-        }
-    }
-
-    async fn turn_by(&self, deadline: Instant) -> Result<(), Refused> {
-        let late = |wait| Refused { reason: StopReason::Deadline, wait };
-        let _place = match self.place.try_lock() {
-            Ok(place) => place,
-            Err(_) => timeout_at(deadline, self.place.lock()).await.map_err(|_| late(None))?,
-        };
-        loop {
-            let now = clock::now();
-            match self.with(|limiter| limiter.admit(now)) {
-                Admission::Go => return Ok(()),
-                Admission::Wait(turn) if turn >= deadline => {
-                    return Err(late(Some(turn.saturating_duration_since(now))));
-                }
-                Admission::Wait(turn) => sleep_until(turn).await,
+    /// Waits until the next request may go; true when it had to wait.
+    pub(super) async fn turn(&self, mode: RateLimit, deadline: Instant) -> Result<bool, Refused> {
+        let waiting = match (mode.pace, mode.patience) {
+            (Pace::Off, _) => None,
+            (Pace::Adaptive, Patience::FailFast) => {
+                self.arrive(clock::now(), StopReason::RateLimit)?
             }
+            (Pace::Adaptive, Patience::Wait) => self.arrive(deadline, StopReason::Deadline)?,
+        };
+        match waiting {
+            Some(waiting) => waiting.until_its_turn(deadline).await.map(|()| true),
+            None => Ok(false),
         }
+    }
+
+    /// Goes at once, or takes a place whose turn is expected before `latest`.
+    fn arrive(&self, latest: Instant, reason: StopReason) -> Result<Option<Waiting<'_>>, Refused> {
+        let now = clock::now();
+        self.with(|limiter| match limiter.admit(now) {
+            Admission::Go => Ok(None),
+            Admission::Wait(due) if due >= latest => Err(refused(reason, due, now)),
+            Admission::Wait(due) => Ok(Some(Waiting { line: self, place: limiter.join(due) })),
+        })
     }
 
     /// Corrects the pace by an answer.
@@ -139,5 +126,38 @@ impl Line {
     fn with<T>(&self, look: impl FnOnce(&mut Limiter) -> T) -> T {
         // The limiter is plain numbers, as good after a panic as before.
         look(&mut self.limiter.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn refused(reason: StopReason, due: Instant, now: Instant) -> Refused {
+    Refused { reason, wait: Some(due.saturating_duration_since(now)) }
+}
+
+/// Somebody in line, who leaves it when dropped.
+#[derive(Debug)]
+struct Waiting<'a> {
+    line: &'a Line,
+    place: Place,
+}
+
+impl Waiting<'_> {
+    async fn until_its_turn(mut self, deadline: Instant) -> Result<(), Refused> {
+        loop {
+            sleep_until(self.place.due.min(clock::after(LONGEST_SLEEP))).await;
+            let now = clock::now();
+            match self.line.with(|limiter| limiter.look(&mut self.place, now)) {
+                Admission::Go => return Ok(()),
+                Admission::Wait(due) if due >= deadline => {
+                    return Err(refused(StopReason::Deadline, due, now));
+                }
+                Admission::Wait(_) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.line.with(|limiter| limiter.leave(&self.place));
     }
 }

@@ -31,6 +31,8 @@ pub mod header {
     pub const CARRIER_KEY: &str = "x-carrier-key";
     /// A second spelling of the body's `idempotencyKey`.
     pub const IDEMPOTENCY_KEY: &str = "x-idempotency-key";
+    /// The same as the IETF's draft spells it: between quotes, or without them.
+    pub const STANDARD_IDEMPOTENCY_KEY: &str = "idempotency-key";
     /// `true` on an answer that was given before.
     pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
     /// The id to quote to support.

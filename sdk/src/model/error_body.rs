@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+#[cfg(feature = "openapi")]
+use super::schema;
 use super::{ErrorCode, Language, ParcelStatus, VoidResult, macros::wire_enum};
 
 wire_enum! {
@@ -115,6 +117,8 @@ wire_enum! {
         HsCodeFormat = "HS_CODE_FORMAT",
         /// Some characters cannot be drawn on the label.
         TextNotPrintable = "TEXT_NOT_PRINTABLE",
+        /// A name holds a character that cannot be seen and that its alphabet may need.
+        TextHiddenCharacter = "TEXT_HIDDEN_CHARACTER",
         /// The parcels of a manifest go to several countries.
         MixedDestinations = "MIXED_DESTINATIONS",
     }
@@ -125,15 +129,17 @@ wire_enum! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
-    /// The code; [`ErrorCode::known`] reads it.
+    /// What went wrong, in one word; a newer server may have further ones.
+    #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
     /// What happened, in English.
     pub message: String,
     /// The same in Spanish.
     #[serde(rename = "message_es", default)]
     pub message_es: String,
-    /// More, depending on the code; for validation `errors` is a list of [`FieldFault`].
+    /// More, depending on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = schema::ErrorDetails, required = false))]
     pub details: Option<Value>,
     /// The id to quote to support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,7 +210,8 @@ pub struct ErrorEnvelope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ItemError {
-    /// The code; [`ErrorCode::known`] reads it.
+    /// What went wrong, in one word; a newer server may have further ones.
+    #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
     /// What happened, in English.
     pub message: String,

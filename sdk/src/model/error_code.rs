@@ -61,6 +61,8 @@ catalogue! {
     ValidationFailed = "VALIDATION_FAILED", 400, "The request is not valid.", "La solicitud no es válida.";
     /// The body is not declared as JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be JSON (Content-Type: application/json).", "El cuerpo debe ser JSON (Content-Type: application/json).";
+    /// The body did not arrive in time.
+    RequestTimeout = "REQUEST_TIMEOUT", 408, "The body took too long to arrive; send the request again.", "El cuerpo tardó demasiado en llegar; envíe la solicitud de nuevo.";
     /// The body is larger than 256 KiB.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "The body exceeds 256 KiB.", "El cuerpo supera 256 KiB.";
     /// No such endpoint.
@@ -89,6 +91,8 @@ catalogue! {
     LabelNotFound = "LABEL_NOT_FOUND", 404, "No label has been generated for this parcel yet.", "Aún no se ha generado la etiqueta de este paquete.";
     /// The label died with its order.
     LabelVoided = "LABEL_VOIDED", 409, "The parcel was voided; its label can no longer be used.", "El paquete fue anulado; su etiqueta ya no se puede usar.";
+    /// The file is not the one that `If-Match` names.
+    PreconditionFailed = "PRECONDITION_FAILED", 412, "The file is not the version named in If-Match.", "El archivo no es la versión indicada en If-Match.";
     /// The parcel’s journey is over.
     LabelNotReprintable = "LABEL_NOT_REPRINTABLE", 409, "The label of a parcel in status {status} cannot be reprinted.", "La etiqueta de un paquete en estado {status} no se puede reimprimir.";
     /// The key was used with another request.
@@ -101,10 +105,14 @@ catalogue! {
     CarrierAuthFailed = "CARRIER_AUTH_FAILED", 401, "Invalid carrier credentials.", "Credenciales de transportista no válidas.";
     /// The admin token is missing or wrong.
     AdminAuthFailed = "ADMIN_AUTH_FAILED", 401, "Missing or invalid admin token (Authorization: Bearer adm_…).", "Falta el token de administración o no es válido (Authorization: Bearer adm_…).";
+    /// A form of the dashboard that was not sent from a page of the same session.
+    FormNotAccepted = "FORM_NOT_ACCEPTED", 403, "The form was not sent from a page of this session.", "El formulario no se envió desde una página de esta sesión.";
     /// No account has this name.
     AccountNotFound = "ACCOUNT_NOT_FOUND", 404, "No such account.", "No existe la cuenta.";
     /// No API or carrier key has this id.
     KeyNotFound = "KEY_NOT_FOUND", 404, "No key with this id.", "No existe una clave con este identificador.";
+    /// The API key is revoked for good: make a new one.
+    KeyRevoked = "KEY_REVOKED", 409, "This key is revoked and gets no new secret; make a new key.", "Esta clave está revocada y no recibe un secreto nuevo; cree otra clave.";
     /// The account has no webhook in this environment.
     WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is set in this environment.", "No hay un webhook configurado en este entorno.";
     /// The webhook has no event with this id.
@@ -134,6 +142,17 @@ impl ErrorCode {
         text
     }
 }
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for ErrorCode {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        let about = "What went wrong, in one word; a newer server may have further ones.";
+        super::schema::open_words(about, Self::ALL.iter().map(|code| code.code()))
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for ErrorCode {}
 
 impl std::fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,22 +1,29 @@
 //! The caller's name for one write, so that repeating it makes nothing twice (spec: Idempotency).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 
-use super::{InvalidValue, macros::checked_text};
+#[cfg(feature = "client")]
+use super::{Ended, Moment};
+use super::{
+    InvalidValue,
+    key_state::{KeyState, Memory},
+    macros::checked_text,
+};
 
 /// An idempotency key: 8-64 letters, digits, hyphens and underscores, chosen by the caller
 /// (docs/api.md, Idempotency).
 ///
 /// It is made with the request and not when sending, so that a process that crashed can send the
 /// same request again. The server remembers it for 24 hours; the client refuses to send a key that
-/// was first sent before that. A key and its clones know when that was; keys are equal when their
-/// texts are.
+/// was first sent before that.
+///
+/// A key and its clones remember when that was, and whether the write may have been executed. Nobody
+/// else does: two keys of the same text, derived twice or read twice, are equal and have two
+/// memories. A process that goes on where another one stopped hands the memory over as a
+/// [`KeyState`].
 ///
 /// ```
 /// # use parcelo::IdempotencyKey;
@@ -30,11 +37,8 @@ pub struct IdempotencyKey(Arc<Inner>);
 
 struct Inner {
     text: Box<str>,
-    /// Unix milliseconds, or `NEVER`.
-    first_sent: AtomicI64,
+    memory: Mutex<Memory>,
 }
-
-const NEVER: i64 = i64::MIN;
 
 impl IdempotencyKey {
     /// The fewest characters of a key.
@@ -56,6 +60,9 @@ impl IdempotencyKey {
     /// The key of `external_id` within `namespace`: the same two texts always give the same key, so
     /// running an import again creates nothing twice for 24 hours. The namespace keeps two shops, or
     /// creating and voiding, apart.
+    ///
+    /// Each call makes a key with a memory of its own: keep the key, or the request that holds it, for
+    /// as long as you may send it again.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;
@@ -99,7 +106,16 @@ impl IdempotencyKey {
     }
 
     fn new(text: Box<str>) -> Self {
-        Self(Arc::new(Inner { text, first_sent: AtomicI64::new(NEVER) }))
+        Self::remembering(text, Memory::default())
+    }
+
+    fn remembering(text: Box<str>, memory: Memory) -> Self {
+        Self(Arc::new(Inner { text, memory: Mutex::new(memory) }))
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        // It is plain data, as good after a panic as before.
+        self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The key as text.
@@ -109,13 +125,48 @@ impl IdempotencyKey {
 
     /// When it was first sent, as far as this process knows.
     pub fn first_sent(&self) -> Option<DateTime<Utc>> {
-        match self.0.first_sent.load(Ordering::Relaxed) {
-            NEVER => None,
-            millis => DateTime::from_timestamp_millis(millis),
-        }
+        self.memory().first_sent()
     }
 
-    /// The key, already sent at a time: for a process that goes on where another one stopped.
+    /// False only if no request with this key can have been executed, as far as this process knows:
+    /// nothing was sent, or an answer says that nothing was done.
+    ///
+    /// Doubt outlives the call that it comes from. It ends with an answer that says that the write was
+    /// executed (then this stays true), that the key belongs to another request, or that the service
+    /// looked the key up and refused the same request. Any other refusal, such as of the API key or of
+    /// too many requests, settles nothing.
+    pub fn may_have_executed(&self) -> bool {
+        self.state().may_have_executed()
+    }
+
+    /// What is known about it, to be written down for a process that may have to go on.
+    pub fn state(&self) -> KeyState {
+        self.memory().state()
+    }
+
+    /// The key with what an earlier process wrote down about it. Its clones from before know nothing of
+    /// that.
+    ///
+    /// ```
+    /// # use parcelo::{IdempotencyKey, KeyState};
+    /// # let at = "2026-01-10T15:05:00Z".parse().unwrap();
+    /// # let written = serde_json::to_string(&KeyState::sent_at(at)).unwrap();
+    /// let state: KeyState = serde_json::from_str(&written).unwrap();
+    /// let key = IdempotencyKey::parse("order-2026-01-10-0001")?.with_state(&state);
+    /// assert_eq!(key.first_sent(), state.first_sent());
+    /// assert!(key.may_have_executed());
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    #[must_use]
+    pub fn with_state(self, state: &KeyState) -> Self {
+        Self::remembering(self.as_str().into(), Memory::of(state.clone()))
+    }
+
+    /// The key, already sent at a time and nobody knows with which end: for a process that goes on
+    /// where another one stopped, and that has no [`KeyState`] of it.
+    ///
+    /// Such a process knows the key's age by the wall clock alone, and one with a state by the dates of
+    /// the service's answers too: a wall clock that was set back between the two hides as much of it.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;
@@ -126,19 +177,34 @@ impl IdempotencyKey {
     /// ```
     #[must_use]
     pub fn sent_before(self, at: DateTime<Utc>) -> Self {
-        let key = Self::new(self.as_str().into());
-        key.0.first_sent.store(at.timestamp_millis(), Ordering::Relaxed);
-        key
+        self.with_state(&KeyState::sent_at(at))
     }
 
-    /// Notes that the key is about to be sent, and tells when it was for the first time.
+    /// An attempt to send it begins.
     #[cfg(feature = "client")]
-    pub(crate) fn send_at(&self, now: DateTime<Utc>) -> DateTime<Utc> {
-        let (sent, now_millis) = (&self.0.first_sent, now.timestamp_millis());
-        match sent.compare_exchange(NEVER, now_millis, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => now,
-            Err(first) => DateTime::from_timestamp_millis(first).unwrap_or(now),
-        }
+    pub(crate) fn begin(&self, now: impl FnOnce() -> Moment) {
+        self.memory().begin(now);
+    }
+
+    /// An attempt has ended.
+    #[cfg(feature = "client")]
+    pub(crate) fn end(&self, ended: Ended) {
+        self.memory().end(ended);
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn note_service_time(&self, date: DateTime<Utc>) {
+        self.memory().note_service_time(date);
+    }
+
+    /// What is left of its life, which began when it was first sent; all of it when it was not.
+    #[cfg(feature = "client")]
+    pub(crate) fn left(&self, now: impl FnOnce() -> Moment) -> std::time::Duration {
+        let memory = self.memory();
+        // Most keys were never sent before, and no clock needs to be read.
+        let age = memory.first_sent().and_then(|_| memory.age(&now()));
+        let age = age.unwrap_or_default().max(TimeDelta::zero());
+        (Self::LIFE - age).to_std().unwrap_or_default()
     }
 }
 
@@ -162,7 +228,11 @@ impl std::hash::Hash for IdempotencyKey {
     }
 }
 
-checked_text!(IdempotencyKey, r"^[A-Za-z0-9_-]{8,64}$", "order-2026-01-10-0001");
+checked_text!(
+    IdempotencyKey,
+    format!("^[A-Za-z0-9_-]{{{},{}}}$", Self::MIN, Self::MAX),
+    "order-2026-01-10-0001"
+);
 
 #[cfg(test)]
 mod tests {
@@ -184,18 +254,15 @@ mod tests {
         assert!(IdempotencyKey::parse(IdempotencyKey::derive("", "").as_str()).is_ok());
     }
 
-    #[cfg(feature = "client")]
     #[test]
-    fn a_key_and_its_clones_remember_when_they_were_first_sent() {
-        let at = |seconds: i64| DateTime::from_timestamp_millis(seconds * 1000).unwrap();
-        let key = IdempotencyKey::parse("order-0001").unwrap();
-        let clone = key.clone();
-        assert_eq!(key.first_sent(), None);
-        assert_eq!((key.send_at(at(7)), clone.send_at(at(9))), (at(7), at(7)));
-        assert_eq!(clone.first_sent(), Some(at(7)));
-        let again = IdempotencyKey::parse("order-0001").unwrap();
-        assert!(again == key && again.first_sent().is_none());
-        assert_eq!(key.clone().sent_before(at(3)).first_sent(), Some(at(3)));
-        assert_eq!(key.first_sent(), Some(at(7)));
+    fn a_key_and_its_clones_share_what_they_remember_and_others_do_not() {
+        let key = IdempotencyKey::derive("shop", "1");
+        let sent = key.clone().sent_before(DateTime::from_timestamp(7, 0).unwrap());
+        assert_eq!(sent.clone().first_sent(), DateTime::from_timestamp(7, 0));
+        assert!(sent.clone().may_have_executed() && !key.may_have_executed());
+        let again = IdempotencyKey::derive("shop", "1");
+        assert!(again == sent && !again.may_have_executed() && again.first_sent().is_none());
+        assert_eq!(serde_json::to_value(&sent).unwrap(), serde_json::json!(again.as_str()));
+        assert_eq!(again.with_state(&sent.state()).state(), sent.state());
     }
 }

@@ -13,7 +13,11 @@ use super::{IdempotencyKey, InvalidValue, TrackingNumber, macros::wire_enum, tim
 /// assert_eq!(LabelFormat::Pdf.content_type(), "application/pdf");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "A file format of labels.")
+)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum LabelFormat {
     /// A page of 4 × 6 inches; the default.
@@ -195,6 +199,7 @@ pub struct Downloads {
 #[serde(rename_all = "camelCase")]
 pub struct ReprintRequest {
     /// The caller's name for this write.
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub idempotency_key: IdempotencyKey,
     /// Why; at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -68,7 +68,7 @@ macro_rules! wire_enum {
 /// The traits of a newtype around checked text, with its pattern and an example for documents: it has `fn parse(&str) -> Result<Self, InvalidValue>`
 /// and `fn as_str(&self) -> &str`.
 macro_rules! checked_text {
-    ($name:ident, $pattern:literal, $example:literal) => {
+    ($name:ident, $pattern:expr, $example:literal) => {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
@@ -94,7 +94,7 @@ macro_rules! checked_text {
         #[cfg(feature = "openapi")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                crate::model::schema::text($pattern, $example)
+                crate::model::schema::text(&$pattern, $example)
             }
         }
 

@@ -19,6 +19,7 @@ mod event;
 mod fingerprint;
 mod idempotency_key;
 mod invalid;
+mod key_state;
 mod label;
 mod language;
 mod macros;
@@ -61,6 +62,9 @@ pub use event::{
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use idempotency_key::IdempotencyKey;
 pub use invalid::InvalidValue;
+pub use key_state::KeyState;
+#[cfg(feature = "client")]
+pub(crate) use key_state::{Ended, Moment};
 pub use label::{
     Barcode, Downloads, LabelFormat, LabelMetadata, LabelSize, LabelStatus, QrCode, ReprintRequest,
 };

@@ -17,10 +17,15 @@ use super::{
 ///
 /// `Debug` shows its numbers and countries, and nothing personal.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "A request to create an order.")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderRequest {
     /// The caller's name for this write; the same key never makes a second parcel.
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub idempotency_key: IdempotencyKey,
     /// The caller's own tracking number; the service makes one when it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +53,11 @@ pub struct OrderRequest {
 
 /// Who sends the parcel (docs/api.md, Fields and their rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "Who sends the parcel.")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Sender {
     /// Full name, at most 255 characters.
@@ -103,7 +112,11 @@ wire_enum! {
 
 /// Who receives the parcel (docs/api.md, Country rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "Who receives the parcel; what must be given depends on the country.")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Receiver {
     /// Full name, at most 255 characters.
@@ -150,10 +163,10 @@ pub struct ReceiverAddress {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ParcelDetails {
-    /// Pounds; give this or `weight_kg`.
+    /// The weight in pounds; give it in these or in kilograms.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub weight_lbs: Option<Decimal>,
-    /// Kilograms; give this or `weight_lbs`.
+    /// The weight in kilograms; give it in these or in pounds.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub weight_kg: Option<Decimal>,
     /// Centimetres.
@@ -243,8 +256,7 @@ pub struct Parcel {
     pub tracking_number: TrackingNumber,
     /// Where it stands; `LABEL_GENERATED` after creation.
     pub status: ParcelStatus,
-    /// Where the label file lies; anybody who has this URL can read it. See
-    /// `Labels::download_link`.
+    /// Where the label file lies; anybody who has this URL can read it.
     pub label_url: String,
     /// When it was created.
     #[serde(with = "time")]

@@ -68,7 +68,11 @@ impl std::hash::Hash for TrackingNumber {
     }
 }
 
-checked_text!(TrackingNumber, r"^[A-Za-z0-9][A-Za-z0-9-]{8,28}[A-Za-z0-9]$", "SB-SUCCESS-0001");
+checked_text!(
+    TrackingNumber,
+    format!("^[A-Za-z0-9][A-Za-z0-9-]{{{},{}}}[A-Za-z0-9]$", Self::MIN - 2, Self::MAX - 2),
+    "SB-SUCCESS-0001"
+);
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,7 @@ const KINDS: &str = "events";
 /// The most addresses and networks that a key may be tied to.
 pub const MOST_ADDRESSES: usize = 50;
 /// More than there are countries, or kinds of events.
-const MOST_WORDS: usize = 300;
+pub(crate) const MOST_WORDS: usize = 300;
 
 const KEY: Fields = Fields(&[
     ("name", Leaf),

@@ -20,11 +20,13 @@ use super::{
 use crate::model::{CarrierEvent, CarrierEvents, ParcelStatus};
 
 const EVENTS: &str = "events";
-const MOST: usize = 100;
+/// The most scans of a request.
+pub(crate) const MOST: usize = 100;
 /// How far a carrier's clock may be ahead.
 const AHEAD: TimeDelta = TimeDelta::minutes(5);
 /// Enough for a UUID, a ULID or a hash in hexadecimal digits.
-const EVENT_ID: usize = 100;
+pub(crate) const EVENT_ID: Text = Text::CODE.most(100);
+pub(crate) const CARRIER_CODE: Text = Text::DATA.most(100);
 
 const EVENT: Fields = Fields(&[
     ("eventId", Leaf),
@@ -65,14 +67,14 @@ pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierE
 
 /// Reads one scan; `None` when a fault was found.
 fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
-    let event_id = event.text("eventId", Text::CODE.most(EVENT_ID)).required();
-    let tracking_number = event.text("trackingNumber", Text::CODE.most(255)).required();
+    let event_id = event.text("eventId", EVENT_ID).required();
+    let tracking_number = event.text("trackingNumber", Text::SOUGHT_NUMBER).required();
     let status = event.text("status", Text::CODE.most(255)).then(status).required();
     let occurred_at = event.text("occurredAt", Text::DATA).then(|text| moment(text, now));
     let occurred_at = occurred_at.required();
     let location = event.text("location", Text::DATA).required();
     let description = event.text("description", Text::NOTE).optional();
-    let carrier_code = event.text("carrierCode", Text::DATA.most(100)).optional();
+    let carrier_code = event.text("carrierCode", CARRIER_CODE).optional();
     Some(CarrierEvent {
         event_id: event_id?.to_owned(),
         tracking_number: tracking_number?.to_owned(),

@@ -34,13 +34,15 @@ pub(crate) const PRODUCT: Fields = Fields(&[
 /// Line items in one order, at most.
 pub(crate) const PRODUCTS: usize = 500;
 
-const QUANTITY: u32 = 1_000_000;
-const MONEY: Bounds =
+pub(crate) const QUANTITY: u32 = 1_000_000;
+pub(crate) const MONEY: Bounds =
     Bounds::Between(Decimal::ZERO, Decimal::from_parts(0x4876_E7FF, 0x17, 0, false, 2));
-const KILOGRAMS: Bounds = Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
+pub(crate) const KILOGRAMS: Bounds = Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
 /// 10,000 kg in pounds, rounded down to a gram or so.
-const POUNDS: Bounds = Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3));
-const CENTIMETRES: Bounds = Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0));
+pub(crate) const POUNDS: Bounds =
+    Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3));
+pub(crate) const CENTIMETRES: Bounds =
+    Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0));
 /// Two weights of one parcel may differ by this share, two sums of money by this much.
 const HUNDREDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 

@@ -27,7 +27,8 @@ pub enum KeyReading {
 pub(crate) const FIELD: &str = "idempotencyKey";
 
 /// Reads the key from the body's `idempotencyKey` and the header `X-Idempotency-Key`: either stands
-/// in for the other, and two different ones are a fault.
+/// in for the other, and two different ones are a fault. So are several of the header, which come
+/// here as one text with commas between.
 ///
 /// ```
 /// use parcelo::rules::{KeyReading, read_key};
@@ -58,7 +59,7 @@ pub(crate) fn optional(
     };
     let given = request.text(FIELD, Text::CODE).then(agree);
     match present(header) {
-        Some(alone) if given.is_absent() => parse(alone).map(Some).map_err(|wrong| {
+        Some(alone) if given.is_absent() => one(alone).and_then(parse).map(Some).map_err(|wrong| {
             given.fault(wrong);
             Faulty
         }),
@@ -77,6 +78,10 @@ pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<Ide
 
 fn present(header: Option<&str>) -> Option<&str> {
     header.map(str::trim).filter(|key| !key.is_empty())
+}
+
+fn one(header: &str) -> Result<&str, Wrong> {
+    if header.contains(',') { Err(faults::key_mismatch()) } else { Ok(header) }
 }
 
 fn parse(key: &str) -> Result<IdempotencyKey, Wrong> {
@@ -129,6 +134,7 @@ mod tests {
             (json!({FIELD: " order-0001"}), None, FaultCode::InvalidFormat),
             (json!({FIELD: 12_345_678}), Some("order-0001"), FaultCode::InvalidFormat),
             (json!({}), Some("no spaces please"), FaultCode::InvalidFormat),
+            (json!({}), Some("order-0001,order-0002"), FaultCode::Mismatch),
         ];
         for (body, header, code) in table {
             let KeyReading::Faulty(fault) = read_key(&body, header) else { panic!("{body}") };

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::{
-    printable,
+    ListQuery, printable,
     texts::{Wrong, faults},
 };
 
@@ -23,6 +23,9 @@ enum Form {
     Data,
     /// One trimmed line, every character of which is seen.
     Name,
+    /// A name that the label shows: one trimmed line without hidden characters, but for those that
+    /// its letters need.
+    Person,
     /// One trimmed line that the label shows.
     Line,
     /// Trimmed lines that the label shows; line breaks and tabs are fine.
@@ -36,10 +39,22 @@ impl Text {
     pub(crate) const DATA: Self = Self { most: 255, form: Form::Data };
     /// What people tell something apart by.
     pub(crate) const NAME: Self = Self { most: 100, form: Form::Name };
+    /// Who sends or receives a parcel.
+    pub(crate) const PERSON: Self = Self { most: 255, form: Form::Person };
     /// One line that the label shows.
     pub(crate) const LINE: Self = Self { most: 255, form: Form::Line };
     /// Lines that the label shows.
     pub(crate) const NOTE: Self = Self { most: 255, form: Form::Note };
+    /// A name in the caller's system, which the label shows.
+    pub(crate) const REFERENCE: Self = Self { most: ListQuery::MAX_ORDER_ID, ..Self::LINE };
+    /// A tracking number that is looked up: a malformed one is one that nobody has.
+    pub(crate) const SOUGHT_NUMBER: Self = Self { most: 255, ..Self::CODE };
+
+    /// The most characters it may have.
+    #[cfg(feature = "openapi")]
+    pub(crate) const fn max_characters(self) -> usize {
+        self.most
+    }
 
     /// The same with another limit, in characters.
     pub(crate) const fn most(self, most: usize) -> Self {
@@ -54,6 +69,9 @@ impl Text {
         if self.form == Form::Name && text.chars().any(printable::is_hidden) {
             return Err(faults::hidden_character());
         }
+        if self.form == Form::Person && printable::hides_needlessly(text) {
+            return Err(faults::hidden_character());
+        }
         let is_layout = |c| self.form == Form::Note && matches!(c, '\n' | '\r' | '\t');
         if text.chars().any(|c| c.is_control() && !is_layout(c)) {
             return Err(faults::control_character());
@@ -62,7 +80,11 @@ impl Text {
     }
 
     pub(crate) fn is_drawn(self) -> bool {
-        matches!(self.form, Form::Line | Form::Note)
+        matches!(self.form, Form::Person | Form::Line | Form::Note)
+    }
+
+    pub(crate) fn is_person(self) -> bool {
+        self.form == Form::Person
     }
 }
 

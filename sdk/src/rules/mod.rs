@@ -28,6 +28,8 @@ mod folding;
 mod goods;
 mod key;
 mod kinds;
+#[cfg(feature = "openapi")]
+mod limits;
 mod mexico;
 mod municipalities;
 mod order;
@@ -57,6 +59,8 @@ pub use builder::OrderBuilder;
 pub use carrier::check_carrier_events;
 pub use destinations::Destinations;
 pub use key::{KeyReading, read_key};
+#[cfg(feature = "openapi")]
+pub use limits::{limit_length, write_limits};
 pub use order::{OrderContext, check_order};
 pub use outcome::{Accepted, Rejected};
 pub use parcels::{ListQuery, check_list};

@@ -9,6 +9,7 @@ use super::{
 use crate::model::CountryCode;
 
 const DATA: &str = include_str!("../../data/co_municipalities.csv");
+const USUAL_NAMES: &str = include_str!("../../data/co_usual_names.csv");
 
 /// Old codes and the ones that replaced them.
 const OLD_CODES: &[(&str, &str)] = &[("94663", "94343"), ("27086", "27493")];
@@ -16,6 +17,13 @@ const OLD_CODES: &[(&str, &str)] = &[("94663", "94343"), ("27086", "27493")];
 /// What people write behind Bogotá, folded.
 const CAPITAL: &[&str] = &[" d c", " dc", " distrito capital"];
 const CAPITAL_DEPARTMENT: &str = "11";
+
+/// What may stand behind a city, or behind its department, folded.
+const COUNTRY: &str = "colombia";
+/// What people put between a city and its department.
+const BETWEEN: &[char] = &[',', '(', '/', ';', '-', '–', '—'];
+/// Of a department; nothing as short is one of its names.
+const LONGEST_CODE: usize = 3;
 
 /// Articles that people leave out or add, folded.
 const ARTICLES: &[&str] = &["el ", "la ", "los ", "las "];
@@ -70,22 +78,48 @@ impl Municipalities {
         ALL.get_or_init(Self::read)
     }
 
-    /// Every municipality that the text may mean: a code, a name, or `name, department`.
+    /// Every municipality that the text may mean: a code, a name, or a name with its department behind it,
+    /// after a comma, in brackets, or however they are kept apart.
     pub(crate) fn find(&self, text: &str) -> Option<Found> {
         let text = text.trim();
         if is_digits(text) {
             return self.by_code(text);
         }
-        self.by_name(&fold(text)).or_else(|| {
-            let (city, department) = text.rsplit_once(',')?;
-            let department = Regions::of(CountryCode::CO).find(department)?;
-            Some(self.by_name(&fold(city))?.narrowed(department))
-        })
+        let folded = fold(text);
+        let at_home = folded.strip_suffix(COUNTRY).unwrap_or(&folded).trim_end();
+        self.by_name(&folded)
+            .or_else(|| parts(text).find_map(|(city, region)| self.city_of(city, region)))
+            .or_else(|| self.by_name(at_home))
+            .or_else(|| words(at_home).find_map(|(city, region)| self.city_in(city, region)))
     }
 
-    /// The official name that was probably meant, in the department if it has one so alike.
+    /// A city with what follows it: its country, or its department, right or wrong.
+    fn city_of(&self, city: &str, region: &str) -> Option<Found> {
+        if fold(region) == COUNTRY {
+            return self.find(city);
+        }
+        let department = Regions::of(CountryCode::CO).find(region)?;
+        Some(self.by_name(&fold(city))?.narrowed(department))
+    }
+
+    /// The same of folded words with nothing between them: only a department that has the city is taken for
+    /// one, and no code.
+    fn city_in(&self, city: &str, region: &str) -> Option<Found> {
+        let found = self.by_name(city)?;
+        let department = Regions::of(CountryCode::CO).find(region)?;
+        let is_name = region.len() > LONGEST_CODE && found.is_in(department.code);
+        is_name.then(|| found.narrowed(department))
+    }
+
+    /// The official name that was probably meant: in the department that is given, or stands behind the
+    /// city's name, and in no other.
     pub(crate) fn suggest(&self, text: &str, department: Option<&str>) -> Option<&'static str> {
-        let (whole, head) = (fold(text), fold(text.split(',').next().unwrap_or(text)));
+        let departments = Regions::of(CountryCode::CO);
+        let (city, written) = parts(text)
+            .find_map(|(city, region)| Some((city, Some(departments.find(region)?.code))))
+            .unwrap_or((text, None));
+        let department = department.or(written);
+        let (whole, head) = (fold(text), fold(city));
         let score = |known: &str| {
             strsim::jaro_winkler(known, &whole).max(strsim::jaro_winkler(known, &head))
         };
@@ -94,9 +128,10 @@ impl Municipalities {
         let each =
             alike.flat_map(|(score, places)| places.iter().map(move |place| (score, *place)));
         let rated = each.filter_map(|(score, place)| Some((score, self.list.get(place)?)));
-        let home = |city: &Municipality| Some(city.department()) == department;
-        let best = rated.max_by(|(one, city), (other, rival)| {
-            one.total_cmp(other).then(home(city).cmp(&home(rival))).then(rival.code.cmp(city.code))
+        let here =
+            rated.filter(|(_, city)| department.is_none_or(|code| code == city.department()));
+        let best = here.max_by(|(one, city), (other, rival)| {
+            one.total_cmp(other).then(rival.code.cmp(city.code))
         });
         best.map(|(_, city)| city.name)
     }
@@ -127,22 +162,25 @@ impl Municipalities {
 
     fn read() -> Self {
         let mut all = Self { list: Vec::new(), places: HashMap::new() };
-        for line in DATA.lines().skip(1) {
-            let mut columns = line.split(';');
-            let mut next = || columns.next().unwrap_or_default();
-            let (code, name, aliases) = (next(), next(), next());
-            for known in std::iter::once(name).chain(aliases.split('|')) {
-                all.add(&fold(known));
-            }
+        for (code, name) in DATA.lines().skip(1).filter_map(|line| line.split_once(';')) {
+            all.add(all.list.len(), name);
             all.list.push(Municipality { code, name });
+        }
+        for line in USUAL_NAMES.lines().skip(1) {
+            let mut columns = line.split(';');
+            let (code, names) = (columns.next().unwrap_or_default(), columns.nth(1));
+            let place = all.list.binary_search_by(|city| city.code.cmp(code));
+            // A test sees that every code is one.
+            let Ok(place) = place else { continue };
+            names.unwrap_or_default().split('|').for_each(|name| all.add(place, name));
         }
         all
     }
 
-    /// Gives the next municipality a name.
-    fn add(&mut self, name: &str) {
-        let place = self.list.len();
-        for known in std::iter::once(name).chain(without_article(name)) {
+    /// Gives a municipality a name.
+    fn add(&mut self, place: usize, name: &str) {
+        let name = fold(name);
+        for known in std::iter::once(name.as_str()).chain(without_article(&name)) {
             if known.is_empty() {
                 continue;
             }
@@ -152,6 +190,19 @@ impl Municipalities {
             }
         }
     }
+}
+
+/// The text in two, at each sign that may stand between a city and its department.
+fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices(BETWEEN).filter_map(|(at, _)| text.split_at_checked(at))
+}
+
+/// The same at each blank of folded words.
+fn words(folded: &str) -> impl Iterator<Item = (&str, &str)> {
+    folded.match_indices(' ').filter_map(|(at, _)| {
+        let (city, region) = folded.split_at_checked(at)?;
+        Some((city, region.trim_start()))
+    })
 }
 
 fn without_article(name: &str) -> Option<&str> {
@@ -173,6 +224,22 @@ mod tests {
             assert!(departments.find(city.department()).is_some(), "{}", city.code);
             assert!(all.find(city.name).unwrap().is_in(city.department()), "{}", city.name);
             assert!(all.find(city.code).unwrap().is_in(city.department()), "{}", city.code);
+        }
+    }
+
+    #[test]
+    fn every_usual_name_is_a_municipality_s_and_says_more_than_its_own() {
+        let mut before = "";
+        for line in USUAL_NAMES.lines().skip(1) {
+            let columns: Vec<_> = line.split(';').collect();
+            assert_eq!(columns.len(), 3, "{line}");
+            let city = Municipalities::all().list.iter().find(|city| city.code == columns[0]);
+            assert_eq!(city.map(|city| city.name), Some(columns[1]), "{line}");
+            assert!(before < columns[0], "{line} is in its place");
+            before = columns[0];
+            for name in columns[2].split('|') {
+                assert!(!name.is_empty() && fold(name) != fold(columns[1]), "{line}: {name}");
+            }
         }
     }
 
@@ -223,6 +290,17 @@ mod tests {
             ("San Pedr", Some("05"), Some("San Pedro de los Milagros")),
             ("San Pedr", Some("70"), Some("San Pedro")),
             ("Xyzzy", None, None),
+            // Never in another department than the one that is given, or written behind the city.
+            ("Bogta", Some("11"), Some("Bogotá, D.C.")),
+            ("Bogta", Some("05"), None),
+            ("Medelin", Some("76"), None),
+            ("Medelin, Valle", None, None),
+            ("Medelin (Antioquia)", None, Some("Medellín")),
+            ("Medelin, Antioquia", Some("76"), None),
+            ("Armeni", Some("63"), Some("Armenia")),
+            ("San Jose de Cucut", Some("54"), Some("San José de Cúcuta")),
+            ("Puerto Inirda", Some("94"), Some("Inírida")),
+            ("Barranquila / Atlántico", None, Some("Barranquilla")),
         ];
         for (text, department, name) in table {
             assert_eq!(Municipalities::all().suggest(text, department), name, "{text}");

@@ -72,8 +72,8 @@ fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> 
     let idempotency_key = key::required(order, context.header_key);
     let number = |text: &str| tracking_number(text, context.environment);
     let tracking_number = order.text("trackingNumber", Text::CODE).then(number).optional();
-    let external_order_id = order.text("externalOrderId", Text::LINE.most(100)).optional();
-    let customer_reference = order.text("customerReference", Text::LINE.most(100)).optional();
+    let external_order_id = order.text("externalOrderId", Text::REFERENCE).optional();
+    let customer_reference = order.text("customerReference", Text::REFERENCE).optional();
     let sender = order.object("sender").required();
     let sender = sender.as_ref().and_then(sender::read);
     let receiver = order.object("receiver").required();

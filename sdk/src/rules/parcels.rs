@@ -13,17 +13,12 @@ use super::{
 };
 use crate::model::{CountryCode, FieldFault, ParcelStatus};
 
-/// The most parcels of one page.
-const MOST: u32 = 100;
-/// The parcels of a page, when nothing is said.
-const USUAL: u32 = 20;
-
 /// Which parcels a list is of, and which page of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
     /// The page, from 1.
     pub page: u32,
-    /// Parcels on a full page, 1-100.
+    /// Parcels on a full page, at most [`ListQuery::MAX_LIMIT`].
     pub limit: u32,
     /// Only parcels in this status.
     pub status: Option<ParcelStatus>,
@@ -35,6 +30,15 @@ pub struct ListQuery {
     pub created_from: Option<DateTime<Utc>>,
     /// Only parcels created before this time.
     pub created_to: Option<DateTime<Utc>>,
+}
+
+impl ListQuery {
+    /// The most parcels of one page.
+    pub const MAX_LIMIT: u32 = 100;
+    /// The parcels of a page when the query does not say.
+    pub const DEFAULT_LIMIT: u32 = 20;
+    /// The most characters of an order's id in the caller's system.
+    pub const MAX_ORDER_ID: usize = 100;
 }
 
 /// Checks the decoded pairs of a query; all faults at once, in the order of the documentation.
@@ -53,7 +57,9 @@ pub fn check_list<'q>(
     let mut given = Given { pairs: pairs.into_iter().collect(), faults: Vec::new() };
     let query = ListQuery {
         page: given.read("page", |text| count(text, u32::MAX)).unwrap_or(1),
-        limit: given.read("limit", |text| count(text, MOST)).unwrap_or(USUAL),
+        limit: given
+            .read("limit", |text| count(text, ListQuery::MAX_LIMIT))
+            .unwrap_or(ListQuery::DEFAULT_LIMIT),
         status: given.read("status", status),
         country: given.read("country", country),
         external_order_id: given.read("externalOrderId", external_order_id),
@@ -112,7 +118,7 @@ fn country(text: &str) -> Result<CountryCode, Wrong> {
 }
 
 fn external_order_id(text: &str) -> Result<String, Wrong> {
-    match Text::CODE.most(100).read(text)? {
+    match Text::CODE.most(ListQuery::MAX_ORDER_ID).read(text)? {
         "" => Err(faults::too_short(1)),
         id => Ok(id.to_owned()),
     }

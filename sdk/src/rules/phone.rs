@@ -9,6 +9,13 @@ use crate::model::CountryCode;
 /// Digits of an international number, country code included (ITU-T E.164).
 const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
+/// The same as [`check`], around which blanks are trimmed, for documents.
+#[cfg(feature = "openapi")]
+pub(crate) fn pattern() -> String {
+    let (least, most) = (DIGITS.start() - 1, DIGITS.end() - 1);
+    format!(r"^\s*\+[ ().-]*[1-9]([ ().-]*[0-9]){{{least},{most}}}[ ().-]*\s*$")
+}
+
 /// Accepts a number with `+`, a country code and the usual separators, and keeps it as written.
 pub(crate) fn check(phone: &str) -> Result<&str, Wrong> {
     let fits = phone.starts_with('+')

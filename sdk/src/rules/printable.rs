@@ -90,6 +90,43 @@ pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c) || within(HIDDEN, c)
 }
 
+/// True when a name holds a hidden character that none of its letters needs, so that it can look
+/// like another name. Control characters have a fault of their own.
+pub(crate) fn hides_needlessly(name: &str) -> bool {
+    let is_needed = |c: char| {
+        NEEDED.iter().any(|(hidden, letters)| {
+            within(hidden, c) && name.chars().any(|letter| within(letters, letter))
+        })
+    };
+    name.chars().any(|c| !c.is_control() && is_hidden(c) && !is_needed(c))
+}
+
+/// Characters, each end included.
+type Ranges = &'static [(char, char)];
+
+/// Hidden characters with which some alphabets are spelt, and the letters of those.
+#[rustfmt::skip]
+const NEEDED: &[(Ranges, Ranges)] = &[
+    // Joiners: Persian, Urdu and Kurdish in Arabic letters, and the scripts of India and its
+    // neighbours, change a letter's form with them.
+    (&[('\u{200C}', '\u{200D}')], &[
+        ('\u{600}', '\u{6FF}'), ('\u{700}', '\u{77F}'), ('\u{8A0}', '\u{8FF}'),
+        ('\u{900}', '\u{DFF}'), ('\u{1000}', '\u{109F}'), ('\u{1780}', '\u{17FF}'),
+        ('\u{1820}', '\u{18AA}'),
+    ]),
+    // Marks that tell a sign between two directions where it belongs; they turn nothing around.
+    (&[('\u{61C}', '\u{61C}'), ('\u{200E}', '\u{200F}')], &[
+        ('\u{5D0}', '\u{5F2}'), ('\u{620}', '\u{6FF}'), ('\u{710}', '\u{74F}'),
+        ('\u{780}', '\u{7BF}'),
+    ]),
+    // Forms of Mongolian letters.
+    (&[('\u{180B}', '\u{180F}')], &[('\u{1820}', '\u{18AA}')]),
+    // Forms of ideographs, which some family names in Japan insist on.
+    (&[('\u{FE00}', '\u{FE0F}'), ('\u{E0100}', '\u{E01EF}')], &[
+        ('\u{3400}', '\u{4DBF}'), ('\u{4E00}', '\u{9FFF}'), ('\u{20000}', '\u{323AF}'),
+    ]),
+];
+
 /// True when the label can show all of a text, accents joined to their letters.
 pub(crate) fn is_all_printable(text: &str) -> bool {
     let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();

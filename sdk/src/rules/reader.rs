@@ -305,5 +305,8 @@ fn text_entry<'a>(place: Place<'a>, value: &'a Value, text: Text) -> Entry<'a, &
     if text.is_drawn() && entry.value().is_some_and(|given| !printable::is_all_printable(given)) {
         entry.warn(warnings::not_printable());
     }
+    if text.is_person() && entry.value().is_some_and(|given| given.contains(printable::is_hidden)) {
+        entry.warn(warnings::hidden_character());
+    }
     entry
 }

@@ -35,6 +35,9 @@ const ADDRESS: Fields = Fields(&[
     ("deliveryInstructions", Leaf),
 ]);
 
+/// What the driver should know.
+pub(crate) const INSTRUCTIONS: Text = Text::NOTE.most(500);
+
 /// What a country's own rules look at.
 pub(crate) struct Destination<'a> {
     pub(crate) national_id: Entry<'a, &'a str>,
@@ -60,7 +63,7 @@ pub fn destination(body: &Value) -> Option<CountryCode> {
 
 /// Reads the receiver; `None` when a fault was found.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
-    let full_name = receiver.text("fullName", Text::LINE).required();
+    let full_name = receiver.text("fullName", Text::PERSON).required();
     let phone = receiver.text("phone", Text::DATA).then(phone::check).needed();
     let email = receiver.text("email", places::EMAIL).then(places::email).optional();
     let national_id = receiver.text("nationalId", Text::DATA);
@@ -100,7 +103,7 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
 
 /// The street, and what the driver should know.
 fn read_lines<'a>(address: &'a Object<'a>) -> (Option<&'a str>, Option<&'a str>) {
-    let instructions = address.text("deliveryInstructions", Text::NOTE.most(500));
+    let instructions = address.text("deliveryInstructions", INSTRUCTIONS);
     (address.text("line1", Text::LINE).required(), instructions.optional())
 }
 

@@ -21,6 +21,10 @@ use super::{
 use crate::model::{Awb, BatchTrackingRequest, ManifestRequest, ReprintRequest, VoidRequest};
 
 const NUMBERS: &str = "trackingNumbers";
+/// The most numbers of a void and of a batch.
+pub(crate) const MAX_NUMBERS: usize = 100;
+/// The most parcels of a manifest.
+pub(crate) const MAX_PARCELS: usize = 500;
 
 const VOID: Fields = Fields(&[(key::FIELD, Leaf), (NUMBERS, Leaf), ("reason", Leaf)]);
 
@@ -51,7 +55,7 @@ const MANIFEST: Fields = Fields(&[
 pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rejected> {
     let checked = outcome::of(body, &VOID, |void| {
         let idempotency_key = key::required(void, header);
-        let tracking_numbers = each_once(void, 100);
+        let tracking_numbers = each_once(void, MAX_NUMBERS);
         let reason = void.text("reason", Text::NOTE).optional().map(str::to_owned);
         Some(VoidRequest {
             idempotency_key: idempotency_key?,
@@ -75,13 +79,13 @@ pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rej
 pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequest, Rejected> {
     let checked = outcome::of(body, &MANIFEST, |manifest| {
         let idempotency_key = key::optional(manifest, header);
-        let awb_number = manifest.text("awbNumber", Text::DATA).then(awb).required();
-        let tracking_numbers = each_once(manifest, 500);
+        let awb_number = manifest.text("awbNumber", Text::CODE).then(awb).required();
+        let tracking_numbers = each_once(manifest, MAX_PARCELS);
         let flight = manifest.text("flightNumber", Text::DATA).then(flight_number).optional();
         let departure = manifest.text("departureDate", Text::DATA).then(date).optional();
         let origin = manifest.text("originAirport", Text::DATA).then(airport).optional();
         let destination = manifest.text("destinationAirport", Text::DATA).then(airport).optional();
-        let reference = manifest.text("reference", Text::LINE.most(100)).optional();
+        let reference = manifest.text("reference", Text::REFERENCE).optional();
         Some(ManifestRequest {
             idempotency_key: idempotency_key.ok()?,
             awb_number: awb_number?,
@@ -123,7 +127,7 @@ pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintReques
 /// ```
 pub fn check_batch(body: &Value) -> Result<BatchTrackingRequest, Rejected> {
     let checked = outcome::of(body, &BATCH, |batch| {
-        let tracking_numbers = numbers(batch, 100);
+        let tracking_numbers = numbers(batch, MAX_NUMBERS);
         let include_history = batch.truth("includeHistory").optional().unwrap_or_default();
         Some(BatchTrackingRequest { tracking_numbers: tracking_numbers?, include_history })
     });
@@ -152,8 +156,7 @@ fn numbers(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
         request.fault_at(NUMBERS, faults::too_few());
         return None;
     }
-    let text = Text::CODE.most(255);
-    let read: Vec<_> = list.texts(text).map(|number| number.sound().ok()).collect();
+    let read: Vec<_> = list.texts(Text::SOUGHT_NUMBER).map(|number| number.sound().ok()).collect();
     read.into_iter().map(|number| Some(number?.unwrap_or_default().to_owned())).collect()
 }
 
@@ -227,6 +230,9 @@ mod tests {
         let table = [
             ("awbNumber", json!(null), "awbNumber", "REQUIRED"),
             ("awbNumber", json!("176-12345676"), "awbNumber", "INVALID_FORMAT"),
+            ("awbNumber", json!(" 176-12345675"), "awbNumber", "INVALID_FORMAT"),
+            ("awbNumber", json!("176-12345675\n"), "awbNumber", "INVALID_FORMAT"),
+            ("awbNumber", json!(" "), "awbNumber", "REQUIRED"),
             ("trackingNumbers", json!(null), "trackingNumbers", "REQUIRED"),
             ("trackingNumbers", json!([]), "trackingNumbers", "TOO_SHORT"),
             ("trackingNumbers", json!(many), "trackingNumbers", "TOO_LONG"),

@@ -32,8 +32,8 @@ const ADDRESS: Fields = Fields(&[
 
 /// Reads the sender; `None` when a fault was found.
 pub(crate) fn read(sender: &Object<'_>) -> Option<Sender> {
-    let full_name = sender.text("fullName", Text::LINE).required();
-    let company_name = sender.text("companyName", Text::LINE).optional();
+    let full_name = sender.text("fullName", Text::PERSON).required();
+    let company_name = sender.text("companyName", Text::PERSON).optional();
     let phone = sender.text("phone", Text::DATA).then(phone::check).needed();
     let email = sender.text("email", places::EMAIL).then(places::email).optional();
     let address = sender.object("address").required();

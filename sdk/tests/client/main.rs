@@ -7,8 +7,11 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod ages;
+mod doubt;
 mod keys;
 mod labels;
+mod loops;
 mod operations;
 mod outage;
 mod raw;

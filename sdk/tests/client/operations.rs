@@ -205,12 +205,25 @@ async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_fails_halfway_is_an_error_and_changes_nothing() {
-    let first = json!({"summary": {"requested": 0, "found": 0, "notFound": 0}, "results": []});
-    let steps = [answer(200, data(&first)), answer(429, refusal("RATE_LIMIT_EXCEEDED"))];
+async fn a_batch_that_fails_halfway_keeps_what_it_had() {
+    let asked = numbers(250);
+    let answered = |numbers: &[TrackingNumber]| {
+        let unknown = |number| {
+            json!({"trackingNumber": number, "found": false, "error":
+            {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No va."}})
+        };
+        let results: Vec<_> = numbers.iter().map(unknown).collect();
+        let summary = json!({"requested": 100, "found": 0, "notFound": 100});
+        answer(200, data(&json!({"summary": summary, "results": results})))
+    };
+    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "100");
+    let steps = [answered(&asked[..100]), answered(&asked[100..200]), limited];
     let (client, _) = Script::client(steps);
-    let error = client.tracking().batch(&numbers(101)).await.unwrap_err();
+    let error = client.tracking().batch(&asked).await.unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::RateLimited, false));
+    let kept: Vec<_> = error.tracked().iter().map(|result| &*result.tracking_number).collect();
+    let first: Vec<_> = asked[..200].iter().map(TrackingNumber::as_str).collect();
+    assert_eq!(kept, first);
 }
 
 #[tokio::test(start_paused = true)]

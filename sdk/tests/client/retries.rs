@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::script::{CREATED, Piece, RECORD, Script, Step, answer, key, number, order, refusal};
 
 #[expect(clippy::disallowed_methods, reason = "the paused clock of the test")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

@@ -198,6 +198,22 @@ fn an_import_that_was_dropped_midway_is_run_again_and_creates_everything_once() 
 }
 
 #[test]
+fn each_order_s_label_is_saved_where_its_order_is_created() {
+    let server = server();
+    let client = client(&server);
+    let folder = tempfile::tempdir().unwrap();
+    for (_, created) in client.orders().create_many(orders(20)).concurrency(4) {
+        let number = created.unwrap().into_inner().parcel.tracking_number;
+        client.labels().download(&number, LabelFormat::Zpl).save_in(folder.path()).unwrap();
+        for (_, replayed) in client.orders().create_many(orders(2)) {
+            assert_eq!(replayed.unwrap().outcome(), Outcome::Replayed);
+        }
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 20);
+    assert_eq!(client.parcels().list().iter().count(), 20);
+}
+
+#[test]
 fn an_iterator_may_borrow_what_it_creates_from() {
     let server = server();
     let rows = ["order-0001".to_owned(), "order-0002".to_owned()];

@@ -18,7 +18,7 @@ use parcelo::{
 };
 use parcelo_server::{
     clock::Millis,
-    core::limit::{Admission, Window},
+    core::limit::{Admission, Windows},
     mock::{Clock, MockServer},
 };
 use tokio::time::{Instant, sleep};
@@ -38,7 +38,7 @@ struct Limited {
     /// Milliseconds between a whole second and the beginning.
     phase: u64,
     latency: Duration,
-    window: Arc<Mutex<Window>>,
+    window: Arc<Mutex<Windows<()>>>,
     refused: Arc<AtomicUsize>,
 }
 
@@ -51,7 +51,7 @@ impl Limited {
     fn take(&self) -> (u16, parcelo_server::core::limit::Quota) {
         let millis = self.phase + u64::try_from(self.began.elapsed().as_millis()).unwrap();
         let at = Millis(1_768_057_500_000 + i64::try_from(millis).unwrap());
-        match self.window.lock().unwrap().take(self.limit, at) {
+        match self.window.lock().unwrap().take((), self.limit, at) {
             Admission::Granted(quota) => (201, quota),
             Admission::Refused(quota) => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
@@ -307,6 +307,7 @@ async fn a_call_that_is_dropped_in_the_line_holds_nobody_up() {
         let waiting = tokio::spawn(async move { waiting.orders().create(&order()).await });
         tokio::task::yield_now().await;
         waiting.abort();
+        waiting.await.unwrap_err();
     }
     client.orders().create(&order()).await.unwrap();
     assert!(began.elapsed() < Duration::from_millis(15), "{:?}", began.elapsed());

@@ -35,6 +35,18 @@ pub fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
     list.is_empty() || contains(list, client)
 }
 
+/// Whose requests and attempts are counted together: an address, and of IPv6 its /64, which is the
+/// least that a household or a rented server is given.
+pub fn client_network(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
 /// Reads an address, as a network of one, or a network. IPv4 written as IPv6 is IPv4, as it is in
 /// [`client_address`].
 pub fn network(text: &str) -> Option<IpNet> {
@@ -85,6 +97,15 @@ mod tests {
             let found = client_address(ip(peer), header.iter().copied(), &trusted);
             assert_eq!(found, ip(client), "{peer} {header:?}");
         }
+    }
+
+    #[test]
+    fn addresses_of_one_household_are_counted_together() {
+        let of = |text: &str| client_network(ip(text));
+        assert_eq!(of("2001:db8:1:2:3::1"), of("2001:db8:1:2::9"));
+        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
+        assert_eq!(of("::ffff:10.0.0.7"), of("10.0.0.7"));
+        assert_ne!(of("10.0.0.7"), of("10.0.0.8"));
     }
 
     #[test]

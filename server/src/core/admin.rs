@@ -46,6 +46,28 @@ impl NewApiKey {
     }
 }
 
+/// An API key that was given a new secret: the only answer with it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RotatedApiKey {
+    key_id: String,
+    /// The whole key with its new secret, shown this once.
+    key: String,
+    /// Until when the old secret still works; null when it has ended.
+    old_secret_until: Option<String>,
+}
+
+impl RotatedApiKey {
+    /// The key with what is kept of it.
+    pub fn of(key: &parcelo::ApiKey, record: &KeyRecord, now: Millis) -> Self {
+        Self {
+            key_id: record.id.clone(),
+            key: key.secret().to_owned(),
+            old_secret_until: record.old_secret_until(now).map(wire),
+        }
+    }
+}
+
 /// An API key.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -62,10 +84,13 @@ pub struct ApiKeyView {
     ip_whitelist: Vec<String>,
     created_at: String,
     revoked_at: Option<String>,
+    /// Until when an old secret still works; null when none does.
+    old_secret_until: Option<String>,
 }
 
-impl From<&KeyRecord> for ApiKeyView {
-    fn from(record: &KeyRecord) -> Self {
+impl ApiKeyView {
+    /// The key as it is at a moment.
+    pub fn of(record: &KeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
@@ -76,6 +101,7 @@ impl From<&KeyRecord> for ApiKeyView {
             ip_whitelist: record.ip_list.iter().map(ToString::to_string).collect(),
             created_at: wire(record.created_at),
             revoked_at: record.revoked_at.map(wire),
+            old_secret_until: record.old_secret_until(now).map(wire),
         }
     }
 }
@@ -196,7 +222,7 @@ pub struct WebhookView {
     account: String,
     events: Vec<EventKind>,
     enabled: bool,
-    /// Why nothing is sent: `OPERATOR`, `GONE` (it answered 410) or `FAILURES`.
+    /// Why nothing is sent: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings cannot be read).
     disabled_by: Option<&'static str>,
     created_at: String,
     /// Until when the secret before signs beside the present one.

@@ -1,7 +1,12 @@
 //! The rate limit: fixed windows of one second, aligned to Unix seconds
 //! (spec: Limits; docs/api.md, Rate limit).
 
+use std::{collections::HashMap, hash::Hash};
+
 use crate::clock::Millis;
+
+/// Callers for whom room is kept from one second to the next.
+const KEPT: usize = 10_000;
 
 /// What the three rate headers say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,36 +35,58 @@ pub enum Admission {
     Refused(Quota),
 }
 
-/// What one caller has used of the current window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Window {
+/// What callers have used of the current second. It remembers one second at most, so that nobody has
+/// to look for what can be forgotten.
+#[derive(Debug)]
+pub struct Windows<K> {
     second: i64,
-    used: u32,
+    used: HashMap<K, u32>,
 }
 
-impl Window {
-    /// Counts a request against `limit`, unless the window is used up.
-    pub fn take(&mut self, limit: u32, now: Millis) -> Admission {
-        if self.second != now.second() {
-            *self = Self { second: now.second(), used: 0 };
+impl<K> Default for Windows<K> {
+    fn default() -> Self {
+        Self { second: i64::MIN, used: HashMap::new() }
+    }
+}
+
+impl<K: Eq + Hash> Windows<K> {
+    /// Counts a request against `limit`, unless the caller's window is used up.
+    pub fn take(&mut self, who: K, limit: u32, now: Millis) -> Admission {
+        self.turn_to(now.second());
+        let used = self.used.entry(who).or_default();
+        if *used >= limit {
+            return Admission::Refused(quota(limit, *used, self.second));
         }
-        if self.used >= limit {
-            return Admission::Refused(self.quota(limit, now));
-        }
-        self.used += 1;
-        Admission::Granted(self.quota(limit, now))
+        *used += 1;
+        Admission::Granted(quota(limit, *used, self.second))
     }
 
     /// What is left, without counting anything.
-    pub fn quota(&self, limit: u32, now: Millis) -> Quota {
-        let used = if self.second == now.second() { self.used } else { 0 };
-        Quota { limit, remaining: limit.saturating_sub(used), reset: now.second() + 1 }
+    pub fn quota(&self, who: &K, limit: u32, now: Millis) -> Quota {
+        let used = if self.second == now.second() { self.used.get(who) } else { None };
+        quota(limit, used.copied().unwrap_or(0), now.second())
     }
 
-    /// Whether the window is over, so that nothing is lost by forgetting it.
-    pub const fn is_over(&self, now: Millis) -> bool {
-        self.second != now.second()
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        *self = Self::default();
     }
+
+    fn turn_to(&mut self, second: i64) {
+        // Requests overtake each other: one that began just before the second turned counts in the
+        // new one, and takes nobody's count away. A clock that was set back begins anew.
+        if second == self.second || second.checked_add(1) == Some(self.second) {
+            return;
+        }
+        self.second = second;
+        self.used.clear();
+        // After a flood of addresses the memory is given back.
+        self.used.shrink_to(KEPT);
+    }
+}
+
+fn quota(limit: u32, used: u32, second: i64) -> Quota {
+    Quota { limit, remaining: limit.saturating_sub(used), reset: second + 1 }
 }
 
 #[cfg(test)]
@@ -68,22 +95,44 @@ mod tests {
 
     #[test]
     fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
-        let mut window = Window::default();
+        let mut windows = Windows::default();
         let now = Millis(1_700_000_000_400);
         for left in (0..50).rev() {
             let quota = Quota { limit: 50, remaining: left, reset: 1_700_000_001 };
-            assert_eq!(window.take(50, now), Admission::Granted(quota));
+            assert_eq!(windows.take("a", 50, now), Admission::Granted(quota));
+            assert_eq!(windows.quota(&"a", 50, now), quota);
         }
         let empty = Quota { limit: 50, remaining: 0, reset: 1_700_000_001 };
-        assert_eq!(window.take(50, now.plus(599)), Admission::Refused(empty));
-        assert!(matches!(window.take(50, now.plus(600)), Admission::Granted(_)));
+        assert_eq!(windows.take("a", 50, now.plus(599)), Admission::Refused(empty));
+        assert!(matches!(windows.take("b", 50, now.plus(599)), Admission::Granted(_)));
+        assert_eq!(windows.quota(&"a", 50, now.plus(600)).remaining, 50);
+        assert!(matches!(windows.take("a", 50, now.plus(600)), Admission::Granted(_)));
     }
 
     #[test]
     fn a_clock_that_jumps_back_starts_a_window() {
-        let mut window = Window::default();
-        assert!(matches!(window.take(1, Millis(9_000)), Admission::Granted(_)));
-        assert!(matches!(window.take(1, Millis(5_000)), Admission::Granted(_)));
-        assert!(matches!(window.take(1, Millis(5_000)), Admission::Refused(_)));
+        let mut windows = Windows::default();
+        assert!(matches!(windows.take("a", 1, Millis(9_000)), Admission::Granted(_)));
+        assert!(matches!(windows.take("a", 1, Millis(5_000)), Admission::Granted(_)));
+        assert!(matches!(windows.take("a", 1, Millis(5_000)), Admission::Refused(_)));
+    }
+
+    #[test]
+    fn a_request_that_is_overtaken_when_the_second_turns_takes_nobodys_count_away() {
+        let mut windows = Windows::default();
+        assert!(matches!(windows.take("a", 1, Millis(6_000)), Admission::Granted(_)));
+        assert!(matches!(windows.take("b", 1, Millis(5_999)), Admission::Granted(_)));
+        assert!(matches!(windows.take("a", 1, Millis(6_001)), Admission::Refused(_)));
+    }
+
+    #[test]
+    fn whoever_called_in_an_earlier_second_is_forgotten() {
+        let mut windows = Windows::default();
+        for caller in 0..100_000 {
+            windows.take(caller, 1, Millis(1_000));
+        }
+        windows.take(0, 1, Millis(2_000));
+        assert_eq!(windows.used.len(), 1);
+        assert!(windows.used.capacity() <= 2 * KEPT, "{}", windows.used.capacity());
     }
 }

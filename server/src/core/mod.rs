@@ -18,6 +18,7 @@ pub mod labels;
 pub mod legacy;
 pub mod limit;
 pub mod list;
+pub mod login_throttle;
 pub mod manifest;
 pub mod refusal;
 pub mod sample;

@@ -1,7 +1,10 @@
 //! Where the service is reached from outside: what stands in answers and on labels.
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use parcelo::{Environment, LabelFormat, TrackingNumber};
 use ulid::Ulid;
+use url::{Host, Url};
 
 use super::secrets::Secrets;
 
@@ -16,7 +19,40 @@ pub struct Site {
     pub labels_host: String,
 }
 
+/// The address under which a socket is called from its own machine: one that listens everywhere has
+/// no address that anybody could call.
+pub fn local_url(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{address}")
+}
+
 impl Site {
+    /// Whether its address means the machine of whoever calls it, so that a QR code with it leads
+    /// nobody to the service.
+    pub fn is_local(&self) -> bool {
+        let url = Url::parse(&self.base_url).ok();
+        match url.as_ref().and_then(Url::host) {
+            Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
+            Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unspecified(),
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            None => false,
+        }
+    }
+
+    /// The same site under another address.
+    #[must_use]
+    pub fn at(&self, base_url: &str) -> Self {
+        let beyond = self.labels_host.strip_prefix(&self.base_url);
+        let labels_host =
+            beyond.map_or_else(|| self.labels_host.clone(), |path| format!("{base_url}{path}"));
+        Self { environment: self.environment, base_url: base_url.to_owned(), labels_host }
+    }
+
     /// The public tracking page of a parcel, which its QR code holds.
     pub fn tracking_url(&self, number: &TrackingNumber) -> String {
         format!("{}/track/{number}", self.base_url)
@@ -37,5 +73,46 @@ impl Site {
     ) -> String {
         let signature = secrets.link_signature(self.environment, number, id);
         format!("{}/{number}.{}?sig={signature}", self.labels_host, format.extension())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(base_url: &str) -> Site {
+        let (base_url, labels_host) = (base_url.to_owned(), format!("{base_url}/files"));
+        Site { environment: Environment::Production, base_url, labels_host }
+    }
+
+    #[test]
+    fn a_socket_that_listens_everywhere_is_called_on_its_own_machine() {
+        for (address, url) in [
+            ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+            ("[::]:8080", "http://[::1]:8080"),
+            ("10.0.0.7:80", "http://10.0.0.7:80"),
+        ] {
+            assert_eq!(local_url(address.parse().unwrap()), url);
+        }
+    }
+
+    #[test]
+    fn an_address_of_the_machine_itself_leads_nobody_else_anywhere() {
+        for local in
+            ["http://127.0.0.1:8080", "http://[::1]:1", "http://localhost", "http://0.0.0.0:1"]
+        {
+            assert!(site(local).is_local(), "{local}");
+        }
+        for public in ["https://parcelo.example", "http://10.0.0.7", "the production address"] {
+            assert!(!site(public).is_local(), "{public}");
+        }
+    }
+
+    #[test]
+    fn a_site_moves_with_its_label_files_unless_they_have_a_host_of_their_own() {
+        let moved = site("http://127.0.0.1:1").at("http://mock:8080");
+        assert_eq!(moved.labels_host, "http://mock:8080/files");
+        let apart = Site { labels_host: "https://labels.test".to_owned(), ..site("http://a.test") };
+        assert_eq!(apart.at("http://b.test").labels_host, "https://labels.test");
     }
 }

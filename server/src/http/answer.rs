@@ -72,7 +72,9 @@ pub(crate) fn written(response: Response, request_id: &str) -> Response {
     response
 }
 
+/// The request's id, and that a body is of the type that it is said to be, whatever it looks like.
 fn name(headers: &mut HeaderMap, request_id: &str) {
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }

@@ -1,25 +1,23 @@
 //! Reading a request: its JSON body, its query, its path, in the order in which faults are told
 //! (docs/api.md, Order of checks).
 
+use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
+
 use axum::{
-    body::Body,
     extract::{Path, Request, rejection::PathRejection},
     http::{HeaderMap, header},
 };
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use parcelo::{ErrorCode, FaultCode, FieldFault, Language, rules};
+use parcelo::{ErrorCode, FaultCode, FieldFault, Language, header as names, rules};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
+use super::request_body::{MAX_BODY_BYTES, Unread, read_body};
 use crate::core::Refusal;
-
-/// The most bytes of a body: 256 KiB.
-const MOST: usize = 256 * 1024;
 
 /// The JSON object in a request's body.
 pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     let (parts, body) = request.into_parts();
-    let bytes = read(&parts.headers, body).await?;
+    let bytes = read_body(body, MAX_BODY_BYTES).await?;
     if !is_json(&parts.headers) {
         return Err(ErrorCode::UnsupportedMediaType.into());
     }
@@ -29,30 +27,19 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
 /// The same, whatever the request calls it, and an empty one if there is no body: for whoever calls
 /// by hand.
 pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
-    let (parts, body) = request.into_parts();
-    let bytes = read(&parts.headers, body).await?;
+    let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     if bytes.is_empty() {
         return Ok(json!({}));
     }
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-/// Reads a body that says nothing, so that the connection can be used again.
-pub(crate) async fn ignore(request: Request) {
-    // One that is too long, or breaks off, says as little.
-    let _ = Limited::new(request.into_body(), MOST).collect().await;
-}
-
-async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
-    let declared =
-        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if declared.is_some_and(|length: u64| length > MOST as u64) {
-        return Err(ErrorCode::PayloadTooLarge.into());
-    }
-    match Limited::new(body, MOST).collect().await {
-        Ok(body) => Ok(body.to_bytes().into()),
-        Err(error) if error.is::<LengthLimitError>() => Err(ErrorCode::PayloadTooLarge.into()),
-        Err(_) => Err(Refusal::invalid(&[broken_off()])),
+impl From<Unread> for Refusal {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::TooLarge => ErrorCode::PayloadTooLarge.into(),
+            Unread::Broken => Self::invalid(&[broken_off()]),
+        }
     }
 }
 
@@ -75,8 +62,27 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The language that the caller wants.
 pub(super) fn language(headers: &HeaderMap) -> Language {
-    let header = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-    Language::from_header(header.unwrap_or_default())
+    let languages = header_text(headers, header::ACCEPT_LANGUAGE.as_str());
+    Language::from_header(&languages.unwrap_or_default())
+}
+
+/// The idempotency key: `X-Idempotency-Key`, or `Idempotency-Key` as the IETF's draft has it, in
+/// quotes or without. Two that differ are one text with a comma between, which no key has.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    let own = header_text(headers, names::IDEMPOTENCY_KEY);
+    let standard = header_text(headers, names::STANDARD_IDEMPOTENCY_KEY);
+    let own = own.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+    let standard = standard.map(|key| unquoted(key.trim()).to_owned());
+    match (own, standard.filter(|key| !key.is_empty())) {
+        (Some(one), Some(other)) if one != other => Some(format!("{one},{other}")),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What stands between the quotes of a text in quotes.
+fn unquoted(text: &str) -> &str {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.unwrap_or(text)
 }
 
 /// A header's text. Given more than once, it is one text with commas in between, as HTTP has it:
@@ -113,15 +119,20 @@ pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> 
     }
 }
 
-/// A query parameter that counts from 1 to `most`.
-pub(super) fn count(query: Option<&str>, name: &str, most: u16) -> Result<Option<u16>, Refusal> {
+/// A query parameter that is a whole number within `range`.
+pub(super) fn number<N: FromStr + PartialOrd + Display>(
+    query: Option<&str>,
+    name: &str,
+    range: RangeInclusive<N>,
+) -> Result<Option<N>, Refusal> {
     let Some(text) = self::query(query, name) else { return Ok(None) };
-    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    let (least, most) = range.into_inner();
     let fault = || FieldFault {
         field: name.to_owned(),
         code: FaultCode::OutOfRange,
-        message: format!("{name} is a whole number from 1 to {most}."),
-        message_es: format!("{name} es un número entero de 1 a {most}."),
+        message: format!("{name} is a whole number from {least} to {most}."),
+        message_es: format!("{name} es un número entero de {least} a {most}."),
         suggestion: None,
     };
     number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))

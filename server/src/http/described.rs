@@ -1,17 +1,19 @@
 //! How a call stands in an OpenAPI document: its parameters, its body, its answers, its refusals grouped by
 //! status. What there is to tell of each, the documents know.
 
-use parcelo::{Environment, ErrorCode, ErrorEnvelope, Language, header};
+use parcelo::{Environment, ErrorCode, ErrorEnvelope, Language, header, rules};
 use serde_json::Value;
 use utoipa::{
-    PartialSchema, ToSchema,
+    ToSchema,
     openapi::{
-        ContentBuilder, Deprecated, RefOr, Required, Response, ResponseBuilder, Responses,
+        ContactBuilder, ContentBuilder, Deprecated, Info, InfoBuilder, LicenseBuilder, RefOr,
+        Required, Response, ResponseBuilder, Responses, Server, ServerBuilder, Tag,
         header::HeaderBuilder,
         path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
         request_body::RequestBodyBuilder,
         schema::{ObjectBuilder, Ref, Schema, SchemaType, Type},
         security::SecurityRequirement,
+        tag::TagBuilder,
     },
 };
 
@@ -22,7 +24,7 @@ pub(crate) struct Described {
     pub(crate) id: &'static str,
     pub(crate) tag: &'static str,
     pub(crate) summary: &'static str,
-    pub(crate) about: Option<String>,
+    pub(crate) about: String,
     pub(crate) deprecated: bool,
     pub(crate) parameters: Vec<Parameter>,
     /// The name of the body's schema, an example, and whether there must be one.
@@ -31,7 +33,7 @@ pub(crate) struct Described {
     pub(crate) refusals: Vec<ErrorCode>,
     /// The name of the schema of refusals.
     pub(crate) envelope: String,
-    /// The name of the scheme of the key that it needs.
+    /// The name of the scheme of the key that it needs, if it needs one.
     pub(crate) security: Option<&'static str>,
     /// Whether answers carry the request's id and the rate limit's headers.
     pub(crate) is_counted: bool,
@@ -45,12 +47,45 @@ pub(crate) struct Query {
 }
 
 /// A successful answer.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Answer {
     pub(crate) status: &'static str,
     pub(crate) about: &'static str,
     pub(crate) contents: Vec<(&'static str, RefOr<Schema>)>,
+    pub(crate) headers: &'static [Header],
+    /// The schema that its contents refer to, when no type of the vocabulary is it.
+    pub(crate) component: Option<(String, RefOr<Schema>)>,
 }
+
+/// A header of an answer: its name, what it says, and the type of its value.
+#[derive(Clone)]
+pub(crate) struct Header(&'static str, &'static str, Type);
+
+/// Of every answer of a listener with limits.
+const COUNTED: &[Header] = &[
+    Header(header::REQUEST_ID, "The id to quote to support.", Type::String),
+    Header(header::RATE_LIMIT, "The most requests in a window.", Type::Integer),
+    Header(header::RATE_REMAINING, "Requests left in this window.", Type::Integer),
+    Header(header::RATE_RESET, "The Unix second in which this window ends.", Type::Integer),
+];
+
+/// Of a refusal that says when to come back.
+const WAITED_FOR: &[Header] =
+    &[Header("retry-after", "Whole seconds to wait before trying again.", Type::Integer)];
+
+/// Of a write that has an idempotency key, when it was carried out before.
+pub(super) const REPLAYED: &[Header] =
+    &[Header(header::IDEMPOTENT_REPLAYED, "`true`: this was answered before.", Type::String)];
+
+/// Of an answer without the file that it is about.
+pub(super) const TAG: &[Header] =
+    &[Header("etag", "Which bytes these are: the same for the same bytes.", Type::String)];
+
+/// Of a label's file.
+pub(super) const FILE: &[Header] = &[
+    Header("content-disposition", "The file's name.", Type::String),
+    Header("etag", "Which bytes these are: the same for the same bytes.", Type::String),
+];
 
 impl Described {
     pub(crate) fn into_operation(self) -> Operation {
@@ -60,17 +95,15 @@ impl Described {
             .tag(self.tag)
             .deprecated(self.deprecated.then_some(Deprecated::True))
             .summary(Some(self.summary))
-            .description(self.about)
+            .description(Some(self.about))
             .parameters(Some(self.parameters))
+            .securities(Some(self.security.map(needs)))
             .responses(responses);
         if let Some((schema, example, required)) = self.request {
             let schema = Ref::from_schema_name(schema);
             let content = ContentBuilder::new().schema(Some(schema)).example(Some(example));
             let body = RequestBodyBuilder::new().content(JSON, content.build());
             operation = operation.request_body(Some(body.required(Some(required)).build()));
-        }
-        if let Some(key) = self.security {
-            operation = operation.security(SecurityRequirement::new::<_, [&str; 0], _>(key, []));
         }
         operation.build()
     }
@@ -84,7 +117,7 @@ impl Described {
                 let content = ContentBuilder::new().schema(Some(schema.clone()));
                 response = response.content(*kind, content.build());
             }
-            let response = self.with_headers(response);
+            let response = self.with_headers(response, answer.headers);
             responses.responses.insert(answer.status.to_owned(), response.into());
         }
         let mut codes = self.refusals.clone();
@@ -102,31 +135,73 @@ impl Described {
         let schema = Ref::from_schema_name(&self.envelope);
         let content = ContentBuilder::new().schema(Some(schema)).build();
         let about = told.collect::<Vec<_>>().join("\n\n");
-        self.with_headers(ResponseBuilder::new().description(about).content(JSON, content))
+        let headers = if codes.iter().copied().any(says_when) { WAITED_FOR } else { &[] };
+        self.with_headers(ResponseBuilder::new().description(about).content(JSON, content), headers)
     }
 
-    fn with_headers(&self, response: ResponseBuilder) -> Response {
-        if !self.is_counted {
-            return response.build();
-        }
-        let told = [
-            (header::REQUEST_ID, "The id to quote to support."),
-            (header::RATE_LIMIT, "The most requests in a window."),
-            (header::RATE_REMAINING, "Requests left in this window."),
-            (header::RATE_RESET, "The Unix second in which this window ends."),
-        ];
-        let headers =
-            told.map(|(name, about)| (name, HeaderBuilder::new().description(Some(about))));
-        let with = |response: ResponseBuilder, (name, header): (&str, HeaderBuilder)| {
-            response.header(name, header.build())
+    fn with_headers(&self, response: ResponseBuilder, headers: &[Header]) -> Response {
+        let counted = if self.is_counted { COUNTED } else { &[] };
+        let all = counted.iter().chain(headers);
+        let with = |response: ResponseBuilder, Header(name, about, kind): &Header| {
+            let schema = ObjectBuilder::new().schema_type(SchemaType::from(kind.clone()));
+            let header =
+                HeaderBuilder::new().description(Some(*about)).schema(Some(schema.build()));
+            response.header(*name, header.build())
         };
-        headers.into_iter().fold(response, with).build()
+        all.fold(response, with).build()
     }
+}
+
+/// Whether a refusal says when to come back.
+fn says_when(code: ErrorCode) -> bool {
+    use ErrorCode::{IdempotencyInProgress, RateLimitExceeded, ServiceUnavailable};
+    matches!(code, IdempotencyInProgress | RateLimitExceeded | ServiceUnavailable)
+}
+
+fn needs(key: &'static str) -> SecurityRequirement {
+    SecurityRequirement::new::<_, [&str; 0], _>(key, [])
+}
+
+/// What a document is about.
+pub(super) fn info(title: &str, about: &str) -> Info {
+    let licence = env!("CARGO_PKG_LICENSE");
+    let licence = LicenseBuilder::new().name(licence).identifier(Some(licence));
+    InfoBuilder::new()
+        .title(title)
+        .version("1")
+        .description(Some(about))
+        .license(Some(licence.build()))
+        .contact(Some(ContactBuilder::new().name(Some("Parcelo")).build()))
+        .build()
+}
+
+/// Where the calls are: on the host that the document came from, under this path.
+pub(super) fn server(path: &str) -> Server {
+    ServerBuilder::new().url(path).description(Some("The host that this document is from")).build()
+}
+
+/// What calls are grouped by, and what each group is about.
+pub(crate) fn tags(told: &[(&str, &str)]) -> Vec<Tag> {
+    let tag = |(name, about): &(&str, &str)| {
+        TagBuilder::new().name(*name).description(Some(*about)).build()
+    };
+    told.iter().map(tag).collect()
 }
 
 /// The envelope of refusals, but for the legacy API's.
 pub(crate) fn envelope() -> String {
     name::<ErrorEnvelope>()
+}
+
+/// A header that a request may have.
+pub(super) fn in_header(name: &str, about: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(about))
+        .schema(Some(schema.into()))
+        .build()
 }
 
 /// The parameters of a path, and those of a query.
@@ -148,7 +223,7 @@ pub(crate) fn parameters(path: &str, query: &[Query]) -> Vec<Parameter> {
 fn in_path(name: &str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).min_length(Some(1));
     let schema: RefOr<Schema> =
-        if name == "environment" { Environment::schema() } else { text.into() };
+        if name == "environment" { reference::<Environment>() } else { text.into() };
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)
@@ -161,8 +236,17 @@ pub(crate) fn name<T: ToSchema>() -> String {
     T::name().into_owned()
 }
 
-/// A type and all that it refers to.
+pub(crate) fn reference<T: ToSchema>() -> RefOr<Schema> {
+    Ref::from_schema_name(name::<T>()).into()
+}
+
+/// A type and all that it refers to, with the limits that the rules set.
 pub(crate) fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-    T::schemas(schemas);
-    schemas.push((name::<T>(), T::schema()));
+    let mut further = Vec::new();
+    T::schemas(&mut further);
+    further.push((name::<T>(), T::schema()));
+    for (name, schema) in &mut further {
+        rules::write_limits(name, schema);
+    }
+    schemas.append(&mut further);
 }

@@ -54,7 +54,6 @@ fn guarded(content_type: &str, bytes: Vec<u8>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, content_type),
         (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
     (headers, bytes).into_response()

@@ -1,26 +1,43 @@
 //! The OpenAPI document: written from the tables of operations and errors, the types of the
 //! vocabulary, and what stands here about each operation that is served.
 
-use axum::Extension;
+use std::sync::{Arc, OnceLock};
+
+use axum::{
+    Extension,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode, header as http},
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, get},
+};
 use parcelo::{
     Auth, BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder,
-    ErrorCode, ErrorEnvelope, Health, Idempotency, LabelMetadata, Manifest, ManifestRequest, Meta,
-    Method, Operation, OrderRequest, PageMeta, ParcelSummary, ReprintRequest, SandboxReset,
-    TrackingRecord, VoidRequest, VoidedOrders, header,
+    ErrorCode, ErrorEnvelope, Health, Idempotency, IdempotencyKey, LabelMetadata, Manifest,
+    ManifestRequest, Meta, Method, Operation, OrderRequest, PageMeta, ParcelSummary,
+    ReprintRequest, SandboxReset, TrackingRecord, VoidRequest, VoidedOrders, header,
 };
-use utoipa::openapi::{
-    ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, PathsBuilder,
-    Required,
-    security::{ApiKey, ApiKeyValue, SecurityScheme},
+use url::Url;
+use utoipa::{
+    PartialSchema,
+    openapi::{
+        ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder, RefOr,
+        Required,
+        path::Parameter,
+        schema::{ObjectBuilder, Schema, SchemaType, Type},
+        security::{ApiKey, ApiKeyValue, SecurityScheme},
+    },
 };
 
 use super::{
-    answer,
-    described::{self, Described, add, name},
+    Api, Refused,
+    described::{self, Described, add, in_header, name},
     legacy_pages,
-    pages::{Page, pages},
+    pages::{Page, list_meta, pages},
+    precondition::{Precondition, etag},
     webhook_pages,
 };
+use crate::core::to_body;
 
 const KEY: &str = "apiKey";
 const CARRIER_KEY: &str = "carrierKey";
@@ -33,32 +50,98 @@ const ABOUT: &str = "Parcel orders with labels, from their creation to their del
 #[derive(Clone, Copy)]
 pub(crate) struct Beside(pub(crate) fn() -> OpenApi);
 
+/// What calls are grouped by.
+const TAGS: &[(&str, &str)] = &[
+    ("orders", "Orders: created with their labels, and voided."),
+    ("manifests", "Manifests: the parcels that travel under an air waybill."),
+    ("tracking", "Where parcels are."),
+    ("track", "Where a parcel is, for anybody who has its number."),
+    ("labels", "Labels: what is known about them, their files, reprints."),
+    ("health", "What an API key is and may do."),
+    ("parcels", "The list of parcels."),
+    ("sandbox", "What only a sandbox can do."),
+    ("carrier", "What carriers report."),
+    ("legacy", "The API before `/api/v1`, for programs that still use it."),
+    ("webhooks", "What is sent to an account's webhook."),
+];
+
+/// A document as it is sent: it is written at the first request, once for each listener.
+#[derive(Clone, Default)]
+pub(super) struct Document(Arc<OnceLock<Written>>);
+
+struct Written {
+    json: Bytes,
+    tag: String,
+}
+
+impl Document {
+    /// The document; nothing but its tag for a reader who has it already.
+    pub(super) fn answer(&self, headers: &HeaderMap, write: impl FnOnce() -> OpenApi) -> Response {
+        let Written { json, tag } = self.0.get_or_init(|| {
+            let json = Bytes::from(to_body(&write()));
+            Written { tag: etag(&json), json }
+        });
+        // A cache may keep it, and asks each time whether it is still the same.
+        let about = [(http::ETAG, tag.as_str()), (http::CACHE_CONTROL, "no-cache")];
+        match Precondition::for_tag(headers, tag) {
+            Precondition::Met => {
+                (about, [(http::CONTENT_TYPE, described::JSON)], json.clone()).into_response()
+            }
+            Precondition::Unchanged => (StatusCode::NOT_MODIFIED, about).into_response(),
+            Precondition::Failed => Refused::from(ErrorCode::PreconditionFailed).into_response(),
+        }
+    }
+}
+
 /// GET /openapi.json.
-pub(super) async fn get(beside: Option<Extension<Beside>>) -> axum::response::Response {
-    let mut served = document();
+pub(super) fn route() -> MethodRouter<Api> {
+    let document = Document::default();
+    get(
+        |State(api): State<Api>, beside: Option<Extension<Beside>>, headers: HeaderMap| async move {
+            document.answer(&headers, || served(&api, beside))
+        },
+    )
+}
+
+fn served(api: &Api, beside: Option<Extension<Beside>>) -> OpenApi {
+    let site = api.service.settings().site(api.environment);
+    let mut served = service(&path_of(&site.base_url));
     if let Some(Extension(Beside(more))) = beside {
         served.merge(more());
     }
-    answer::ok(&served)
+    served
+}
+
+/// The path that a proxy has put before the API's: `/` when there is none.
+fn path_of(base_url: &str) -> String {
+    let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned());
+    path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned())
 }
 
 /// The document of the endpoints that are served.
-fn document() -> OpenApi {
-    let mut paths = PathsBuilder::new();
+fn service(path: &str) -> OpenApi {
+    let (mut paths, mut schemas) = (PathsBuilder::new(), schemas());
     for page in pages() {
         let method = match page.operation.method() {
             Method::Get => HttpMethod::Get,
             Method::Post => HttpMethod::Post,
         };
+        schemas.extend(page.answers.iter().filter_map(|answer| answer.component.clone()));
         let operation = describe(&page).into_operation();
         paths = paths.path(page.operation.path(), PathItem::new(method, operation));
     }
-    let info = InfoBuilder::new().title("Parcelo").version("1").description(Some(ABOUT)).build();
+    let key = |header| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(header)));
+    let components = ComponentsBuilder::new()
+        .schemas_from_iter(schemas)
+        .security_scheme(KEY, key(header::API_KEY))
+        .security_scheme(CARRIER_KEY, key(header::CARRIER_KEY));
     OpenApiBuilder::new()
-        .info(info)
+        .info(described::info("Parcelo", ABOUT))
+        .servers(Some([described::server(path)]))
+        .tags(Some(described::tags(TAGS)))
         .paths(paths)
         .webhooks(Some(webhook_pages::webhooks()))
-        .components(Some(components()))
+        .components(Some(components.build()))
         .build()
 }
 
@@ -74,13 +157,15 @@ fn describe(page: &Page) -> Described {
         Auth::CarrierKey => Some(CARRIER_KEY),
         Auth::Public => None,
     };
+    let mut parameters = described::parameters(operation.path(), page.query);
+    parameters.extend(headers(page));
     Described {
         id: operation.name(),
         tag: group_of(operation),
         summary: page.summary,
-        about: Some(about_headers(operation)),
+        about: about(operation).to_owned(),
         deprecated: operation.is_legacy(),
-        parameters: described::parameters(operation.path(), page.query),
+        parameters,
         request: page.request.clone().map(|(body, example)| (body, example, Required::True)),
         answers: page.answers.clone(),
         refusals: refusals(page),
@@ -100,15 +185,62 @@ fn group_of(operation: Operation) -> &'static str {
     path.split('/').nth(1).unwrap_or_default()
 }
 
-/// Headers are told in words: as parameters they would promise that no other header is accepted.
-fn about_headers(operation: Operation) -> String {
-    let language = "`Accept-Language` is `en` (the default) or `es`.";
+/// What is to be known about an operation beside what it does.
+fn about(operation: Operation) -> &'static str {
     match operation.idempotency() {
-        Idempotency::Required | Idempotency::Optional => {
-            format!("{language} `X-Idempotency-Key` is a second spelling of `idempotencyKey`.")
+        Idempotency::Required => {
+            "Needs an idempotency key, in the body or in the header. Sent again with the same key, it \
+             does nothing and answers as it did before."
         }
-        Idempotency::Reads | Idempotency::None => language.to_owned(),
+        Idempotency::Optional => {
+            "May have an idempotency key. Sent again with the same key, it does nothing and answers as \
+             it did before."
+        }
+        Idempotency::Reads => "Changes nothing.",
+        Idempotency::None => "Takes no idempotency key.",
     }
+}
+
+/// The headers that a request may have.
+fn headers(page: &Page) -> Vec<Parameter> {
+    let about = "The language of texts: `en`, the default, or `es`; texts of errors come in both.";
+    let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).examples(["es"]);
+    let language = in_header("Accept-Language", about, text);
+    let mut all = vec![language];
+    if page.is_conditional() {
+        let text = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
+        let about = "Tags of files that need not be sent again: 304.";
+        all.push(in_header("If-None-Match", about, text()));
+        all.push(in_header(
+            "If-Match",
+            "Tags of the only files that are wanted: else 412.",
+            text(),
+        ));
+    }
+    match page.operation.idempotency() {
+        Idempotency::Required | Idempotency::Optional => {
+            let about = "The idempotency key, where the body has none; the same one where it has.";
+            all.push(in_header("X-Idempotency-Key", about, key_or_nothing(false)));
+            let about = "The same, in quotes or without, as the draft standard of the IETF has it.";
+            all.push(in_header("Idempotency-Key", about, key_or_nothing(true)));
+        }
+        Idempotency::Reads | Idempotency::None => {}
+    }
+    all
+}
+
+/// An idempotency key, as it is or in quotes; a blank header is none.
+fn key_or_nothing(may_be_quoted: bool) -> RefOr<Schema> {
+    let mut key = IdempotencyKey::schema();
+    if let RefOr::T(Schema::Object(key)) = &mut key {
+        let quote = if may_be_quoted { "\"?" } else { "" };
+        let whole = |pattern: String| {
+            let inner = pattern.trim_start_matches('^').trim_end_matches('$');
+            format!("^$|^{quote}{inner}{quote}$")
+        };
+        key.pattern = key.pattern.take().map(whole);
+    }
+    key
 }
 
 /// What any operation may answer, by its authentication and its body, and its own refusals.
@@ -132,6 +264,7 @@ fn refusals(page: &Page) -> Vec<ErrorCode> {
         codes.extend([
             ErrorCode::ValidationFailed,
             ErrorCode::PayloadTooLarge,
+            ErrorCode::RequestTimeout,
             ErrorCode::UnsupportedMediaType,
         ]);
     }
@@ -139,8 +272,8 @@ fn refusals(page: &Page) -> Vec<ErrorCode> {
     codes
 }
 
-fn components() -> utoipa::openapi::Components {
-    let mut schemas = legacy_pages::schemas();
+fn schemas() -> Vec<(String, RefOr<Schema>)> {
+    let mut schemas = Vec::new();
     add::<OrderRequest>(&mut schemas);
     add::<CreatedOrder>(&mut schemas);
     add::<VoidRequest>(&mut schemas);
@@ -161,10 +294,9 @@ fn components() -> utoipa::openapi::Components {
     webhook_pages::add_schemas(&mut schemas);
     add::<Meta>(&mut schemas);
     add::<ErrorEnvelope>(&mut schemas);
-    let key = |header| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(header)));
-    ComponentsBuilder::new()
-        .schemas_from_iter(schemas)
-        .security_scheme(KEY, key(header::API_KEY))
-        .security_scheme(CARRIER_KEY, key(header::CARRIER_KEY))
-        .build()
+    add::<IdempotencyKey>(&mut schemas);
+    schemas.push(list_meta());
+    let legacy = legacy_pages::schemas(&schemas);
+    schemas.extend(legacy);
+    schemas
 }

@@ -1,7 +1,7 @@
 //! The gate: what happens to every request before its handler and to every response after it:
 //! id, caller, address, limit; then headers, and JSON for panics and requests that take too long.
 
-use std::{net::IpAddr, panic::AssertUnwindSafe, time::Duration};
+use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, pin::pin, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -11,9 +11,13 @@ use axum::{
 };
 use futures_util::FutureExt;
 use parcelo::{ErrorCode, Operation, header as names};
+use tokio::time::{sleep, timeout};
 
 use super::{
-    Api, Refused, admin, answer, body::header_text, dashboard, health, legacy, metrics, public,
+    Api, Refused, admin, answer,
+    body::header_text,
+    dashboard, health, host, legacy, metrics, public,
+    request_body::{self, SharedBody},
 };
 use crate::{
     clock::{Millis, stopwatch},
@@ -24,8 +28,10 @@ use crate::{
     service::{Caller, Carrier, Limited, Request as Answered, Visitor},
 };
 
-/// How long a handler may take.
-const MOST: Duration = Duration::from_secs(30);
+/// How long a request's body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// How long a handler may take once the body is there.
+const HANDLER_TIME: Duration = Duration::from_secs(30);
 
 /// The other end of the connection; the listener tells it to the gate.
 #[derive(Debug, Clone, Copy)]
@@ -92,19 +98,33 @@ impl Dress {
 }
 
 /// Lets a request in, or answers it here.
-pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+pub(super) async fn gate(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let expects_continue = request_body::expects_continue(&request);
+    let (body, request) = SharedBody::of(request);
+    let response = answered(&api, request, (body.as_ref(), next)).await;
+    match body {
+        Some(body) => body.settle(expects_continue, response).await,
+        None => response,
+    }
+}
+
+async fn answered(
+    api: &Api,
+    mut request: Request,
+    (body, next): (Option<&SharedBody>, Next),
+) -> Response {
     let (now, begun) = (api.service.now(), stopwatch());
     let request_id = api.service.request_id(now);
     let (method, path) = (request.method().clone(), route_of(&request));
-    let dress = Dress::of(&api, &request);
-    let listener = listener_of(&api, &request);
-    let (quota, entry) = admit(&api, &request, now);
+    let dress = Dress::of(api, &request);
+    let listener = listener_of(api, &request);
+    let (quota, entry) = admit(api, &request, now);
     let response = match entry {
         Ok(guest) => {
             request.extensions_mut().insert(RequestId(request_id.clone()));
             guest.join(request.extensions_mut());
             dress.join(request.extensions_mut());
-            guarded(next.run(request)).await
+            guarded(next.run(request), body).await
         }
         Err(refusal) => Refused(refusal).into_response(),
     };
@@ -112,7 +132,7 @@ pub(super) async fn gate(State(api): State<Api>, mut request: Request, next: Nex
     let response = match dress {
         Dress::Public(visit) => visit.dress(response),
         Dress::Dashboard(visit) => visit.dress(response),
-        Dress::Legacy => legacy::dress(&api, response),
+        Dress::Legacy => legacy::dress(api, response),
         Dress::Plain => response,
     };
     let mut response = answer::with_body(response, &request_id);
@@ -159,6 +179,9 @@ fn route_of(request: &Request) -> String {
 fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Guest, Refusal>) {
     let client = client_of(api, request);
     let path = request.uri().path();
+    if let Err(refusal) = host::check(request) {
+        return turn_away(api, refusal, client, now);
+    }
     if request.extensions().get::<Operators>().is_some() {
         return admit_operator(api, path, client, now);
     }
@@ -293,24 +316,60 @@ fn client_of(api: &Api, request: &Request) -> IpAddr {
 }
 
 /// The handler's response; a panic or a handler that takes too long is answered in its place.
-async fn guarded(handler: impl Future<Output = Response>) -> Response {
-    match tokio::time::timeout(MOST, AssertUnwindSafe(handler).catch_unwind()).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(_)) => {
-            tracing::error!("a handler panicked");
-            Refused::from(ErrorCode::InternalError).into_response()
+async fn guarded(handler: impl Future<Output = Response>, body: Option<&SharedBody>) -> Response {
+    let mut handler = pin!(AssertUnwindSafe(handler).catch_unwind());
+    if let Some(body) = body {
+        tokio::select! {
+            biased;
+            done = &mut handler => return unless_panicked(done),
+            () = body.ended() => {}
+            () = sleep(BODY_TIME) => return late(body),
         }
+    }
+    match timeout(HANDLER_TIME, handler).await {
+        Ok(done) => unless_panicked(done),
         Err(_) => Refused(Refusal::unavailable()).into_response(),
     }
 }
 
+/// Whose fault it is that there is no answer: the client's, when its body is waited for.
+fn late(body: &SharedBody) -> Response {
+    let is_the_clients = body.is_awaited();
+    body.give_up();
+    if is_the_clients {
+        Refused::from(ErrorCode::RequestTimeout).into_response()
+    } else {
+        Refused(Refusal::unavailable()).into_response()
+    }
+}
+
+fn unless_panicked(done: Result<Response, Box<dyn Any + Send>>) -> Response {
+    done.unwrap_or_else(|_| {
+        tracing::error!("a handler panicked");
+        Refused::from(ErrorCode::InternalError).into_response()
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use axum::{Router, body::Body, http::Request, routing::get};
+    use std::time::Duration;
+
+    use axum::{
+        Router,
+        body::{Body, Bytes},
+        extract,
+        http::Request,
+        response::Response,
+        routing::{get, post},
+    };
+    use futures_util::{StreamExt, stream};
     use http_body_util::BodyExt;
     use tower::ServiceExt;
 
-    use crate::{http::gated, mock::MockServer};
+    use crate::{
+        http::{Refused, body::json_object, gated},
+        mock::MockServer,
+    };
 
     /// What a handler did not see coming.
     async fn faulty() -> &'static str {
@@ -333,6 +392,69 @@ mod tests {
             assert_eq!(body["error"]["code"], "INTERNAL_ERROR");
             assert_eq!(body["error"]["requestId"], id);
             assert_eq!(call("/fine").await.unwrap().status().as_u16(), 200);
+        }
+    }
+
+    /// Reads a body, and then takes its time.
+    async fn slow(request: extract::Request) -> Result<&'static str, Refused> {
+        json_object(request).await?;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        Ok("done")
+    }
+
+    /// Reads a body, and never comes back.
+    async fn stuck(request: extract::Request) -> Result<&'static str, Refused> {
+        json_object(request).await?;
+        std::future::pending().await
+    }
+
+    /// Comes back never, and reads nothing.
+    async fn deaf() -> &'static str {
+        std::future::pending().await
+    }
+
+    /// `{}` in two pieces, the second so late; or never.
+    fn lagging(seconds: Option<u64>) -> Body {
+        let first = stream::once(async { Ok::<_, std::io::Error>(Bytes::from("{")) });
+        let second = stream::once(async move {
+            match seconds {
+                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                None => std::future::pending().await,
+            }
+            Ok(Bytes::from("}"))
+        });
+        Body::from_stream(first.chain(second))
+    }
+
+    async fn answered(path: &str, body: Body) -> Response {
+        let server = MockServer::start().await;
+        let routes = Router::new()
+            .route("/slow", post(slow))
+            .route("/stuck", post(stuck))
+            .route("/deaf", post(deaf));
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.body(body).unwrap();
+        gated(routes, server.api()).oneshot(request).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_body_is_the_clients_fault_and_a_slow_answer_is_not() {
+        let table = [
+            ("/slow", lagging(Some(0)), 200, false),
+            ("/slow", lagging(Some(29)), 200, false),
+            ("/slow", lagging(None), 408, true),
+            ("/slow", lagging(Some(31)), 408, true),
+            ("/stuck", lagging(Some(29)), 503, false),
+            ("/stuck", Body::from("{}"), 503, false),
+            ("/deaf", lagging(None), 503, true),
+            ("/nowhere", lagging(Some(1)), 404, false),
+            ("/nowhere", lagging(Some(3)), 404, true),
+        ];
+        for (path, body, status, closes) in table {
+            let answer = answered(path, body).await;
+            assert_eq!(answer.status().as_u16(), status, "{path}");
+            let is_closed = answer.headers().get("connection").is_some_and(|it| it == "close");
+            assert_eq!(is_closed, closes, "{path} {status}");
         }
     }
 }

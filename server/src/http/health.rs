@@ -34,9 +34,10 @@ pub(super) async fn live() -> Response {
     answer::ok(&json!({ "status": "ok" }))
 }
 
-/// The process can serve: it has not been told to stop, and its store can be written.
+/// The process can serve: it has not been told to stop, and its store can be written and read.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
-    if api.ready.load(Ordering::Relaxed) && api.service.store().is_writable() {
+    let store = api.service.store();
+    if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {
         Ok(answer::ok(&json!({ "status": "ok" })))
     } else {
         Err(Refused(Refusal::unavailable()))

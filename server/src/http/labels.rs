@@ -3,13 +3,16 @@
 use axum::{
     Extension,
     extract::{Path, RawQuery, Request, State, rejection::PathRejection},
-    http::{HeaderName, header},
+    http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{FaultCode, FieldFault, LabelFormat, header as names};
-use sha2::{Digest, Sha256};
+use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat};
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused, answer, body,
+    gate::RequestId,
+    precondition::{self, Precondition},
+};
 use crate::{
     core::Refusal,
     service::{Answer, Caller, Keyed, LabelFile},
@@ -32,7 +35,7 @@ pub(super) async fn reprint(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), names::IDEMPOTENCY_KEY);
+    let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
     let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.reprint_label(&caller, &body::parameter(path), request).await?)
@@ -43,20 +46,21 @@ pub(super) async fn download(
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let format = format_of(body::query(query.as_deref(), "format"))?;
-    let file = api.service.label(&caller, &body::parameter(path), format)?;
-    Ok(response(file))
+    response(api.service.label(&caller, &body::parameter(path), format)?, &headers)
 }
 
 pub(super) async fn linked(
     State(api): State<Api>,
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let signature = body::query(query.as_deref(), "sig").unwrap_or_default();
     let file = api.service.linked_label(api.environment, &body::parameter(path), &signature)?;
-    Ok(response(file))
+    response(file, &headers)
 }
 
 fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
@@ -72,24 +76,26 @@ fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
     })
 }
 
-pub(super) fn response(file: LabelFile) -> Response {
+/// A label's file, unless the caller has it already, or wants another version of it.
+pub(super) fn response(file: LabelFile, asked: &HeaderMap) -> Result<Response, Refused> {
     let LabelFile { number, format, bytes } = file;
-    let headers = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, disposition(number.as_str(), format)),
-        (header::ETAG, etag(&bytes)),
+    let etag = precondition::etag(&bytes);
+    let about = [
+        (header::ETAG, etag.clone()),
         (header::CACHE_CONTROL, "private, no-store".to_owned()),
         (HeaderName::from_static("x-robots-tag"), "noindex".to_owned()),
     ];
-    (headers, bytes).into_response()
+    let file = [
+        (header::CONTENT_TYPE, format.content_type().to_owned()),
+        (header::CONTENT_DISPOSITION, disposition(number.as_str(), format)),
+    ];
+    match Precondition::for_tag(asked, &etag) {
+        Precondition::Met => Ok((about, file, bytes).into_response()),
+        Precondition::Unchanged => Ok((StatusCode::NOT_MODIFIED, about).into_response()),
+        Precondition::Failed => Err(ErrorCode::PreconditionFailed.into()),
+    }
 }
 
 fn disposition(number: &str, format: LabelFormat) -> String {
     format!("attachment; filename=\"label-{number}.{}\"", format.extension())
-}
-
-fn etag(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    let hex: Vec<_> = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{}\"", hex.concat())
 }

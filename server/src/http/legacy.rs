@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
-use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat, Operation, header};
+use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat, Operation};
 use serde_json::json;
 
 use super::{Api, Refused, answer, body, docs, gate::RequestId, labels};
@@ -32,7 +32,7 @@ pub(super) async fn create(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let key = body::idempotency_key(request.headers());
     let asked = body::json_object(request).await?;
     let key = key.or_else(|| legacy::key_of_reference(&asked));
     let key = key.unwrap_or_else(|| api.service.fresh_key());
@@ -54,12 +54,11 @@ pub(super) async fn cancel(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
-    request: Request,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let key = body::idempotency_key(&headers);
     let key = key.unwrap_or_else(|| api.service.fresh_key());
-    body::ignore(request).await;
     parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
     let asked = json!({ "trackingNumbers": [number] });
     let request = Keyed { body: &asked, header_key: Some(&key), request_id: &id.0 };
@@ -87,11 +86,12 @@ pub(super) async fn label(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let file = body::parameter(path);
     let (number, extension) = file.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
     let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
-    Ok(labels::response(api.service.label(&caller, number, format)?))
+    labels::response(api.service.label(&caller, number, format)?, &headers)
 }
 
 /// GET /docs/migration: how to move on, in both languages.

@@ -2,11 +2,11 @@
 
 use parcelo::{
     ErrorCode::{
-        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        self, AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
         LabelVoided, LegacySunset, NotFound, ParcelDuplicateTracking, ParcelNotFound,
-        ParcelNotVoidable, ValidationFailed,
+        ParcelNotVoidable, PreconditionFailed, ValidationFailed,
     },
-    Operation,
+    IdType, Operation, OrderRequest,
 };
 use serde_json::{Map, Value, json};
 use utoipa::{
@@ -15,8 +15,8 @@ use utoipa::{
 };
 
 use super::{
-    described::Query,
-    pages::{Page, files, one},
+    described::{Query, name},
+    pages::{Page, again, files, one, unchanged},
 };
 use crate::core::legacy;
 
@@ -25,6 +25,10 @@ const CREATED: &str = "LegacyCreated";
 const CANCELLED: &str = "LegacyCancelled";
 const TRACKED: &str = "LegacyTracked";
 pub(super) const REFUSED: &str = "LegacyError";
+
+/// Why there is no label file.
+const NO_FILE: &[ErrorCode] =
+    &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed, LegacySunset];
 
 pub(super) fn pages() -> Vec<Page> {
     vec![
@@ -35,7 +39,7 @@ pub(super) fn pages() -> Vec<Page> {
             request: Some((ORDER.to_owned(), example())),
             answers: vec![
                 one("201", "The order was created.", CREATED.to_owned()),
-                one("200", "The first answer again.", CREATED.to_owned()),
+                again("The first answer again.", CREATED.to_owned()),
             ],
             refusals: &[
                 AuthCountryNotAllowed,
@@ -77,8 +81,8 @@ pub(super) fn pages() -> Vec<Page> {
             summary: "Download a label file by its name",
             query: &[],
             request: None,
-            answers: vec![files("200", "The file.")],
-            refusals: &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, LegacySunset],
+            answers: vec![files("200", "The file."), unchanged()],
+            refusals: NO_FILE,
         },
     ]
 }
@@ -96,8 +100,8 @@ fn example() -> Value {
     })
 }
 
-/// The shapes of what the legacy API takes and gives.
-pub(super) fn schemas() -> Vec<(String, RefOr<Schema>)> {
+/// The shapes of what the legacy API takes and gives; a field of an order is limited as in `all`.
+pub(super) fn schemas(all: &[(String, RefOr<Schema>)]) -> Vec<(String, RefOr<Schema>)> {
     let text = || json!({ "type": "string" });
     let event = answer(&["status", "date", "location"], &json!({}));
     let record = json!({
@@ -112,9 +116,10 @@ pub(super) fn schemas() -> Vec<(String, RefOr<Schema>)> {
     let fields = || json!({ "type": "object", "additionalProperties": text() });
     let tracked = json!({ "tracking": { "type": "array", "items": record } });
     let created = ["ok", "id", "tracking_number", "status", "label_url"];
-    let refused = json!({ "fields": fields(), "fields_es": fields() });
+    let code = json!({ "$ref": format!("#/components/schemas/{}", name::<ErrorCode>()) });
+    let refused = json!({ "error": code, "fields": fields(), "fields_es": fields() });
     let shapes = [
-        (ORDER, order()),
+        (ORDER, order(all)),
         (CREATED, answer(&created, &json!({}))),
         (CANCELLED, answer(&["ok", "tracking_number", "status"], &json!({}))),
         (TRACKED, answer(&["ok"], &tracked)),
@@ -151,14 +156,47 @@ const REQUIRED: [&str; 11] = [
     "value",
 ];
 
+/// What a field of the legacy order has of the field that it stands for.
+const LIMITS: [&str; 5] = ["maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum"];
+
 /// The order, its fields from the table that translates them.
-fn order() -> Value {
+fn order(all: &[(String, RefOr<Schema>)]) -> Value {
+    let all: Map<_, _> = all.iter().map(|(name, schema)| (name.clone(), json!(schema))).collect();
+    let whole = name::<OrderRequest>();
     let field = |(name, stands_for): &(&str, &str)| {
         let kind =
             if ["weight_kg", "weight_lb", "value"].contains(name) { "number" } else { "string" };
-        let kind = if REQUIRED.contains(name) { json!(kind) } else { json!([kind, "null"]) };
-        ((*name).to_owned(), json!({ "type": kind, "description": format!("`{stands_for}`") }))
+        let is_required = REQUIRED.contains(name);
+        let kind = if is_required { json!(kind) } else { json!([kind, "null"]) };
+        let description = json!(format!("`{stands_for}`"));
+        let mut field =
+            Map::from_iter([("type".to_owned(), kind), ("description".to_owned(), description)]);
+        let ours = property(&all, &whole, stands_for);
+        for limit in LIMITS.iter().chain(is_required.then_some(&"minLength")) {
+            if let Some(bound) = ours.and_then(|ours| ours.get(limit)) {
+                field.insert((*limit).to_owned(), bound.clone());
+            }
+        }
+        ((*name).to_owned(), field.into())
     };
-    let properties: Map<_, _> = legacy::FIELDS.iter().map(field).collect();
+    let mut properties: Map<_, _> = legacy::FIELDS.iter().map(field).collect();
+    // The words as a type of their own: programs made of the document have it once.
+    let words = json!({ "$ref": format!("#/components/schemas/{}", name::<IdType>()) });
+    properties.insert(
+        "receiver_document_type".to_owned(),
+        json!({ "oneOf": [words, { "type": "null" }], "description": "`receiver.idType`" }),
+    );
     json!({ "type": "object", "required": REQUIRED, "properties": properties })
+}
+
+/// The property at a path below a type, as in `sender.address.city`.
+fn property<'s>(all: &'s Map<String, Value>, owner: &str, path: &str) -> Option<&'s Value> {
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let property = all.get(owner)?.get("properties")?.get(first)?;
+    let referred = property.pointer("/oneOf/0").unwrap_or(property).get("$ref");
+    match referred.and_then(Value::as_str).and_then(|path| path.rsplit('/').next()) {
+        Some(owner) if rest.is_empty() => all.get(owner),
+        Some(owner) => self::property(all, owner, rest),
+        None => Some(property),
+    }
 }

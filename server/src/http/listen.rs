@@ -1,8 +1,22 @@
 //! Accepting connections: sockets, their limits in time and number, and stopping in order.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use axum::{Router, body::Body, extract::Request, response::Response};
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    http::{HeaderValue, header::CONNECTION},
+    response::Response,
+};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -16,35 +30,78 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use super::Peer;
+use super::{
+    Peer,
+    connections::{Connected, Connections, Seat},
+    linger::Lingering,
+    request_body::UnreadRest,
+};
 
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops.
-const LAST_WORDS: Duration = Duration::from_secs(25);
+pub const LAST_WORDS: Duration = Duration::from_secs(25);
 /// Connections served at once; a further one waits to be accepted.
-const MOST_CONNECTIONS: usize = 10_000;
+pub(super) const MAX_CONNECTIONS: u32 = 10_000;
+/// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that
+/// much as long as it lives.
+const MAX_BUFFER_BYTES: usize = 128 * 1024;
+
+/// How far listeners are from their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// They accept as before, and each answer is the last of its connection.
+    Draining,
+    /// They accept no more, and what is in flight has so long to finish.
+    Stopping(Duration),
+}
 
 /// Tells listeners to stop.
 #[derive(Debug, Clone)]
-pub struct Stop(watch::Sender<bool>);
+pub struct Stop(watch::Sender<Phase>);
 
 impl Default for Stop {
     fn default() -> Self {
-        Self(watch::Sender::new(false))
+        Self(watch::Sender::new(Phase::Serving))
     }
 }
 
 impl Stop {
+    /// Lets clients go elsewhere, one answer after the other, while new ones are still served.
+    pub fn drain(&self) {
+        self.0.send_replace(Phase::Draining);
+    }
+
     /// Stops them.
     pub fn now(&self) {
-        self.0.send_replace(true);
+        self.within(LAST_WORDS);
+    }
+
+    /// Stops them; what is in flight has so long to finish.
+    pub fn within(&self, grace: Duration) {
+        self.0.send_replace(Phase::Stopping(grace));
     }
 
     /// Resolves once it is time to stop.
     pub async fn told(&self) {
-        // An error would mean that no sender is left, and `self` is one.
-        let _ = self.0.subscribe().wait_for(|stop| *stop).await;
+        self.grace().await;
+    }
+
+    /// The same, with how long requests in flight have from then on.
+    async fn grace(&self) -> Duration {
+        let mut phases = self.0.subscribe();
+        loop {
+            if let Phase::Stopping(grace) = *phases.borrow_and_update() {
+                return grace;
+            }
+            // An error would mean that no sender is left, and `self` is one.
+            let _ = phases.changed().await;
+        }
+    }
+
+    fn is_last(&self) -> bool {
+        *self.0.borrow() != Phase::Serving
     }
 }
 
@@ -82,9 +139,20 @@ impl Listener {
         Self::start_on::<TcpStream>(socket, routes, stop)
     }
 
+    /// The same with a bound on the connections of one address.
+    pub fn start_within(
+        connections: Connections,
+        socket: TcpListener,
+        routes: Router,
+        stop: Stop,
+    ) -> Self {
+        let connected = Connected::under(Some(connections));
+        Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, connected)))
+    }
+
     /// The same on connections of another kind.
     pub(crate) fn start_on<L: Line>(socket: TcpListener, routes: Router, stop: Stop) -> Self {
-        Self(tokio::spawn(accept::<L>(socket, routes, stop)))
+        Self(tokio::spawn(accept::<L>(socket, routes, stop, Connected::under(None))))
     }
 
     /// Closes the socket; requests in flight are answered.
@@ -100,59 +168,183 @@ impl Listener {
     }
 }
 
-async fn accept<L: Line>(socket: TcpListener, routes: Router, stop: Stop) {
+async fn accept<L: Line>(
+    socket: TcpListener,
+    routes: Router,
+    stop: Stop,
+    connected: Arc<Connected>,
+) {
+    accept_up_to::<L>(MAX_CONNECTIONS as usize, (socket, connected), routes, stop).await;
+}
+
+async fn accept_up_to<L: Line>(
+    most: usize,
+    (socket, connected): (TcpListener, Arc<Connected>),
+    routes: Router,
+    stop: Stop,
+) {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+    let places = Arc::new(Semaphore::new(most));
+    let mut told = std::pin::pin!(stop.grace());
+    let grace = loop {
         tokio::select! {
-            accepted = socket.accept() => match accepted {
-                Ok((stream, peer)) => serve::<L>(stream, peer, routes.clone(), place, &graceful),
+            // The wait for a place is in here too: with all of them taken, a stop is heard all the same.
+            arrived = next(&socket, &places, &connected) => match arrived {
+                Ok(Some(arrival)) => serve::<L>(arrival, routes.clone(), stop.clone(), &graceful),
+                // Its address has a share of the places already: the socket closes unserved.
+                Ok(None) => {}
                 Err(error) => rest_after(&error).await,
             },
-            () = stop.told() => break,
+            grace = &mut told => break grace,
         }
-    }
+    };
     drop(socket);
-    if tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not finish in time");
     }
 }
 
+/// A connection that has just come in, and its place among all.
+struct Arrival {
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: Place,
+}
+
+/// A connection's place among all, and among those of its address.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    _seat: Seat,
+    connected: Arc<Connected>,
+}
+
+/// The next connection; none when its address has its share of the places.
+async fn next(
+    socket: &TcpListener,
+    places: &Arc<Semaphore>,
+    connected: &Arc<Connected>,
+) -> io::Result<Option<Arrival>> {
+    let permit = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, peer) = socket.accept().await?;
+    let connected = Arc::clone(connected);
+    Ok(connected.enter(peer.ip()).map(|seat| {
+        let place = Place { _permit: permit, _seat: seat, connected };
+        Arrival { stream, peer, place }
+    }))
+}
+
 /// Out of file descriptors, say: the next try is bound to fail too, so give others a moment.
-async fn rest_after(error: &std::io::Error) {
+async fn rest_after(error: &io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 fn serve<L: Line>(
-    stream: TcpStream,
-    peer: SocketAddr,
+    Arrival { stream, peer, place }: Arrival,
     routes: Router,
-    place: OwnedSemaphorePermit,
+    stop: Stop,
     graceful: &GracefulShutdown,
 ) {
     // Small answers leave at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
     let (line, exit) = L::open(stream);
+    let unread = Arc::new(AtomicBool::new(false));
+    let line = Lingering::new(line, Arc::clone(&unread));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (routes, exit) = (routes.clone(), exit.clone());
+        let (routes, exit, stop) = (routes.clone(), exit.clone(), stop.clone());
+        let unread = Arc::clone(&unread);
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(Peer(peer.ip()));
-            let Ok(answer) = routes.oneshot(request).await;
+            let Ok(mut answer) = routes.oneshot(request).await;
+            if answer.extensions().get::<UnreadRest>().is_some() {
+                unread.store(true, Ordering::Relaxed);
+            }
+            if stop.is_last() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             L::pass(&exit, answer)
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
+        .max_buf_size(MAX_BUFFER_BYTES)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(line), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         // A client that breaks off is no fault of ours.
-        let _ = connection.await;
+        if let Err(fault) = connection.await {
+            place.connected.ended(&fault);
+        }
         drop(place);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::{MethodRouter, get};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    async fn answer(stream: &mut TcpStream) -> String {
+        stream.write_all(REQUEST).await.unwrap();
+        let mut answer = [0; 1_024];
+        let length = stream.read(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[..length]).to_lowercase()
+    }
+
+    /// A listener with two places, and its address.
+    async fn listener(handler: MethodRouter, stop: &Stop) -> (Listener, SocketAddr) {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let routes = Router::new().route("/", handler);
+        let accepting =
+            accept_up_to::<TcpStream>(2, (socket, Connected::under(None)), routes, stop.clone());
+        (Listener(tokio::spawn(accepting)), address)
+    }
+
+    #[tokio::test]
+    async fn a_stop_is_heard_when_all_places_are_taken() {
+        let stop = Stop::default();
+        let entered = Arc::new(Semaphore::new(0));
+        let slow = {
+            let entered = Arc::clone(&entered);
+            get(move || async move {
+                entered.add_permits(1);
+                std::future::pending::<&str>().await
+            })
+        };
+        let (listener, address) = listener(slow, &stop).await;
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(REQUEST).await.unwrap();
+            held.push(stream);
+        }
+        let _both = entered.acquire_many(2).await.unwrap();
+        stop.within(Duration::ZERO);
+        let finished = tokio::time::timeout(LAST_WORDS, listener.finish()).await;
+        assert!(finished.is_ok(), "the listener waits for a place");
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_drains_accepts_and_lets_each_connection_go() {
+        let stop = Stop::default();
+        let (listener, address) = listener(get(|| async { "fine" }), &stop).await;
+        let mut before = TcpStream::connect(address).await.unwrap();
+        assert!(!answer(&mut before).await.contains("connection: close"));
+        stop.drain();
+        for stream in [&mut before, &mut TcpStream::connect(address).await.unwrap()] {
+            assert!(answer(stream).await.contains("connection: close"));
+            assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "and it is closed");
+        }
+        stop.now();
+        listener.finish().await;
+        assert!(TcpStream::connect(address).await.is_err());
+    }
 }

@@ -5,7 +5,6 @@ use axum::{
     extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
 };
-use parcelo::header;
 
 use super::{Api, Refused, answer, body, gate::RequestId};
 use crate::service::{Answer, Caller, Keyed};
@@ -16,7 +15,7 @@ pub(super) async fn submit(
     Extension(id): Extension<RequestId>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
     let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.submit_manifest(&caller, request).await?)

@@ -1,8 +1,11 @@
-//! GET /metrics on the operators' listener: what the server counts, as Prometheus reads it.
+//! GET /metrics on the operators' listener: what the server counts, as Prometheus reads it. `Accept` chooses
+//! between the two formats that it reads; the older one is what everything else reads too.
+
+use std::{collections::HashSet, fmt::Write};
 
 use axum::{
     extract::State,
-    http::header,
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 
@@ -10,23 +13,143 @@ use super::{Api, Refused};
 
 /// Where Prometheus finds it.
 pub(super) const PATH: &str = "/metrics";
-/// The text format's own media type.
-const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The formats' own media types.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(super) async fn scrape(State(api): State<Api>) -> Result<Response, Refused> {
-    let text = api.service.metrics_text()?;
-    Ok(([(header::CONTENT_TYPE, FORMAT)], text).into_response())
+pub(super) async fn scrape(
+    State(api): State<Api>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let open_metrics = api.service.metrics_text().await?;
+    let (format, text) = if prefers_open_metrics(&headers) {
+        (OPEN_METRICS, open_metrics)
+    } else {
+        (TEXT, to_text_format(&open_metrics))
+    };
+    Ok(([(header::CONTENT_TYPE, format), (header::VARY, "accept")], text).into_response())
+}
+
+/// Whether `OpenMetrics` is named, and no less liked than plain text.
+fn prefers_open_metrics(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    let (mut open_metrics, mut text) = (0.0, 0.0);
+    for range in lines.flat_map(|line| line.split(',')) {
+        let mut parts = range.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
+        let named = |wanted: &str| {
+            let found = parameters.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            found.map(|(_, value)| value.trim_matches('"'))
+        };
+        let liked = named("q").map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
+        match media_type.as_str() {
+            "application/openmetrics-text" if named("version").is_none_or(|v| v == "1.0.0") => {
+                open_metrics = liked.max(open_metrics);
+            }
+            "text/plain" | "text/*" | "*/*" => text = liked.max(text),
+            _ => {}
+        }
+    }
+    open_metrics > 0.0 && open_metrics >= text
+}
+
+/// `OpenMetrics` as the text format 0.0.4: a counter has one name, that of its samples, and there are
+/// neither units nor an end mark. Samples are written alike in both.
+fn to_text_format(open_metrics: &str) -> String {
+    let meta = |line: &str| -> Option<(String, String, String)> {
+        let mut words = line.strip_prefix("# ")?.splitn(3, ' ').map(str::to_owned);
+        Some((words.next()?, words.next().unwrap_or_default(), words.next().unwrap_or_default()))
+    };
+    let all = open_metrics.lines().filter_map(meta);
+    let counters: HashSet<_> = all
+        .filter(|(keyword, _, rest)| keyword == "TYPE" && rest == "counter")
+        .map(|(_, name, _)| name)
+        .collect();
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines() {
+        let _infallible = match meta(line) {
+            None => writeln!(text, "{line}"),
+            Some((keyword, name, rest)) if keyword == "HELP" || keyword == "TYPE" => {
+                let total = if counters.contains(&name) { "_total" } else { "" };
+                writeln!(text, "# {keyword} {name}{total} {rest}")
+            }
+            Some(_) => Ok(()),
+        };
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use axum::{body::Body, http::Request};
+    use axum::{
+        body::Body,
+        http::{HeaderValue, Request},
+    };
     use http_body_util::BodyExt;
     use tower::ServiceExt;
 
+    use super::*;
     use crate::{http::admin_router, mock::MockServer};
+
+    #[test]
+    fn accept_chooses_the_format_and_plain_text_is_what_everybody_else_gets() {
+        let open = "application/openmetrics-text";
+        let prometheus = format!(
+            "{open};version=1.0.0;escaping=allow-utf-8;q=0.6,{open};version=0.0.1;q=0.5,\
+             text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+        );
+        let table: [(&[&str], bool); 12] = [
+            (&[], false),
+            (&["*/*"], false),
+            (&["text/plain"], false),
+            (&["application/json"], false),
+            (&[&prometheus], true),
+            (&[open], true),
+            (&["Application/OpenMetrics-Text; Version=\"1.0.0\", */*;q=0.1"], true),
+            (&["text/plain;q=0.5", &format!("{open};q=0.6")], true),
+            (&["text/plain;q=0.7", &format!("{open};q=0.6")], false),
+            (&[&format!("{open};q=0")], false),
+            (&[&format!("{open};version=0.0.1"), "text/plain;version=0.0.4;q=0.2"], false),
+            (&[&format!("{open};q=much")], false),
+        ];
+        for (accept, expected) in table {
+            let mut headers = HeaderMap::new();
+            for line in accept {
+                headers.append(header::ACCEPT, HeaderValue::from_str(line).unwrap());
+            }
+            assert_eq!(prefers_open_metrics(&headers), expected, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn the_text_format_names_a_counter_as_its_samples() {
+        let open_metrics = "# HELP parcelo_requests Requests answered, by code.\n\
+             # TYPE parcelo_requests counter\n\
+             parcelo_requests_total{code=\"a # HELP b\"} 3\n\
+             # HELP parcelo_request_seconds How long.\n\
+             # TYPE parcelo_request_seconds histogram\n\
+             # UNIT parcelo_request_seconds seconds\n\
+             parcelo_request_seconds_sum 0.5\n\
+             parcelo_request_seconds_bucket{le=\"+Inf\"} 1\n\
+             # HELP parcelo_writable 1 while it is.\n\
+             # TYPE parcelo_writable gauge\n\
+             parcelo_writable 1\n\
+             # EOF\n";
+        let text = "# HELP parcelo_requests_total Requests answered, by code.\n\
+             # TYPE parcelo_requests_total counter\n\
+             parcelo_requests_total{code=\"a # HELP b\"} 3\n\
+             # HELP parcelo_request_seconds How long.\n\
+             # TYPE parcelo_request_seconds histogram\n\
+             parcelo_request_seconds_sum 0.5\n\
+             parcelo_request_seconds_bucket{le=\"+Inf\"} 1\n\
+             # HELP parcelo_writable 1 while it is.\n\
+             # TYPE parcelo_writable gauge\n\
+             parcelo_writable 1\n";
+        assert_eq!(to_text_format(open_metrics), text);
+    }
 
     async fn scraped(server: &MockServer) -> String {
         let request = Request::get(super::PATH).body(Body::empty()).unwrap();
@@ -38,14 +161,36 @@ mod tests {
     #[tokio::test]
     async fn the_outbox_shows_how_much_waits_and_since_when() {
         let server = MockServer::start().await;
-        let sample = "environment=\"sandbox\"}";
-        let empty = scraped(&server).await;
-        assert!(empty.contains(&format!("parcelo_outbox_events{{{sample} 0\n")), "{empty}");
-        let _inbox = server.webhook_inbox().reply([503]).start().await;
+        let outbox = |state, events, age| {
+            let labels = format!("{{environment=\"sandbox\",state=\"{state}\"}}");
+            [
+                format!("parcelo_outbox_events{labels} {events}\n"),
+                format!("parcelo_outbox_age_seconds{labels} {age}\n"),
+            ]
+        };
+        let counts = |outcome, count| {
+            format!(
+                "parcelo_webhook_deliveries_total{{environment=\"sandbox\",outcome=\"{outcome}\"}} {count}\n"
+            )
+        };
+        let assert_all = |text: &str, samples: &[String]| {
+            for sample in samples {
+                assert!(text.contains(sample), "{sample} in {text}");
+            }
+        };
+        let empty = [outbox("pending", 0, 0), outbox("held", 0, 0)].concat();
+        assert_all(&scraped(&server).await, &empty);
+        let _inbox = server.webhook_inbox().reply([503, 410]).start().await;
         server.seed_parcels(1).await;
         server.clock().advance(Duration::from_secs(3)).await;
-        let text = scraped(&server).await;
-        assert!(text.contains(&format!("parcelo_outbox_events{{{sample} 1\n")), "{text}");
-        assert!(text.contains(&format!("parcelo_outbox_age_seconds{{{sample} 3\n")), "{text}");
+        let waiting = [outbox("pending", 1, 3), outbox("held", 0, 0)].concat();
+        assert_all(&scraped(&server).await, &waiting);
+        assert_all(&scraped(&server).await, &[counts("retried", 1)]);
+        server.clock().advance(Duration::from_secs(10)).await;
+        server.seed_parcels(2).await;
+        server.clock().advance(Duration::from_secs(60)).await;
+        let held = [outbox("pending", 0, 0), outbox("held", 2, 60)].concat();
+        assert_all(&scraped(&server).await, &held);
+        assert_all(&scraped(&server).await, &[counts("gone", 1), counts("retried", 1)]);
     }
 }

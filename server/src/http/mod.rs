@@ -7,22 +7,27 @@ mod admin;
 mod answer;
 mod body;
 mod carriers;
+mod connections;
 mod dashboard;
 pub(crate) mod described;
 mod docs;
 mod document;
 mod gate;
 mod health;
+mod host;
 mod labels;
 mod legacy;
 mod legacy_pages;
+mod linger;
 mod listen;
 mod manifests;
 mod metrics;
 mod orders;
 mod pages;
 mod parcels;
+mod precondition;
 mod public;
+mod request_body;
 mod sandbox;
 mod tracking;
 mod webhook_pages;
@@ -41,11 +46,14 @@ use url::Url;
 
 use crate::service::Service;
 pub(crate) use answer::{Refused, ok as answer_ok, written};
-pub(crate) use body::{any_json_object, ignore, parameter};
+pub(crate) use body::{any_json_object, idempotency_key, parameter};
+pub use connections::{Connections, DEFAULT_SHARE};
 pub(crate) use document::Beside;
 pub use gate::Peer;
+pub(crate) use host::of as host_of;
 pub(crate) use listen::Line;
-pub use listen::{Listener, Stop};
+pub use listen::{LAST_WORDS, Listener, Stop};
+pub(crate) use request_body::{read_body, settle};
 
 /// Where the OpenAPI document is.
 const DOCUMENT: &str = "/openapi.json";
@@ -94,7 +102,7 @@ fn routes(api: &Api) -> Router<Api> {
         .merge(operation(Operation::LegacyLabel, get(legacy::label)))
         .route(legacy::MIGRATION, get(legacy::migration))
         .route(&files, get(labels::linked))
-        .route(DOCUMENT, get(document::get))
+        .route(DOCUMENT, document::route())
         .route("/docs", get(docs::moved))
         .route(docs::PAGE, get(docs::page))
         .route("/docs/{file}", get(docs::file))

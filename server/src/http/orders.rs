@@ -4,7 +4,6 @@ use axum::{
     Extension,
     extract::{Request, State},
 };
-use parcelo::header;
 
 use super::{Api, Refused, body, gate::RequestId};
 use crate::service::{Answer, Caller, Keyed};
@@ -14,7 +13,7 @@ pub(super) async fn create(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let key = body::idempotency_key(request.headers());
     let order = body::json_object(request).await?;
     Ok(api.service.create_order(&caller, &order, key.as_deref()).await?)
 }
@@ -25,7 +24,7 @@ pub(super) async fn void(
     Extension(id): Extension<RequestId>,
     request: Request,
 ) -> Result<Answer, Refused> {
-    let key = body::header_text(request.headers(), header::IDEMPOTENCY_KEY);
+    let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
     let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.void_orders(&caller, request).await?)

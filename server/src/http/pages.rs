@@ -8,23 +8,27 @@ use parcelo::{
         AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
         LabelNotReprintable, LabelVoided, ManifestAlreadySubmitted, ManifestNotFound,
         ManifestParcelsRejected, ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable,
-        SandboxOnly, ValidationFailed, VoidFailed,
+        PreconditionFailed, SandboxOnly, ValidationFailed, VoidFailed,
     },
     Health, LabelFormat, LabelMetadata, Manifest, ManifestRequest, Meta, Operation, OrderRequest,
     PageMeta, ParcelStatus, ParcelSummary, ReprintRequest, SandboxReset, TrackingRecord,
     VoidRequest, VoidedOrders,
+    rules::ListQuery,
 };
 use serde_json::{Value, json};
 use utoipa::{
-    PartialSchema,
+    PartialSchema, ToSchema,
     openapi::{
         RefOr,
-        schema::{AllOfBuilder, ArrayBuilder, ObjectBuilder, Ref, Schema, SchemaType, Type},
+        schema::{
+            AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat,
+            SchemaType, Type,
+        },
     },
 };
 
 use super::{
-    described::{Answer, JSON, Query, name},
+    described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference},
     legacy_pages,
 };
 use crate::core::sample;
@@ -37,6 +41,13 @@ pub(super) struct Page {
     pub(super) request: Option<(String, Value)>,
     pub(super) answers: Vec<Answer>,
     pub(super) refusals: &'static [ErrorCode],
+}
+
+impl Page {
+    /// Whether it answers `If-None-Match` and `If-Match`.
+    pub(super) fn is_conditional(&self) -> bool {
+        self.refusals.contains(&PreconditionFailed)
+    }
 }
 
 /// Every operation that is served.
@@ -55,7 +66,7 @@ fn orders() -> Vec<Page> {
             request: Some((name::<OrderRequest>(), sample::order())),
             answers: vec![
                 one("201", "The order was created.", name::<CreatedOrder>()),
-                one("200", "The first answer again.", name::<CreatedOrder>()),
+                again("The first answer again.", name::<CreatedOrder>()),
             ],
             refusals: &[
                 AuthCountryNotAllowed,
@@ -76,7 +87,7 @@ fn orders() -> Vec<Page> {
                     "reason": "Customer cancelled",
                 }),
             )),
-            answers: vec![data("At least one is void.", name::<VoidedOrders>())],
+            answers: vec![repeatable(data::<VoidedOrders>("At least one is void."))],
             refusals: &[
                 ParcelNotFound,
                 ParcelNotVoidable,
@@ -96,8 +107,8 @@ fn manifests() -> Vec<Page> {
             query: &[],
             request: Some((name::<ManifestRequest>(), sample::manifest())),
             answers: vec![
-                data_as("201", "The manifest was submitted.", name::<Manifest>()),
-                data("It had been submitted before.", name::<Manifest>()),
+                data_as::<Manifest>("201", "The manifest was submitted."),
+                repeatable(data::<Manifest>("It had been submitted before.")),
             ],
             refusals: &[
                 ManifestParcelsRejected,
@@ -111,7 +122,7 @@ fn manifests() -> Vec<Page> {
             summary: "Read a manifest",
             query: &[],
             request: None,
-            answers: vec![data("The manifest as it was submitted.", name::<Manifest>())],
+            answers: vec![data::<Manifest>("The manifest as it was submitted.")],
             refusals: &[ManifestNotFound],
         },
     ]
@@ -139,7 +150,7 @@ fn tracking() -> Vec<Page> {
                 name::<BatchTrackingRequest>(),
                 json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
             )),
-            answers: vec![data("A result for each number.", name::<BatchTracking>())],
+            answers: vec![data::<BatchTracking>("A result for each number.")],
             refusals: &[],
         },
         Page {
@@ -171,14 +182,13 @@ fn public_tracking() -> Answer {
 }
 
 fn labels() -> Vec<Page> {
-    let metadata = || name::<LabelMetadata>();
     vec![
         Page {
             operation: Operation::GetLabel,
             summary: "Read a label's metadata",
             query: &[],
             request: None,
-            answers: vec![data("What is known about the label.", metadata())],
+            answers: vec![data::<LabelMetadata>("What is known about the label.")],
             refusals: &[ParcelNotFound, LabelNotFound],
         },
         Page {
@@ -187,11 +197,17 @@ fn labels() -> Vec<Page> {
             query: &[Query {
                 name: "format",
                 about: "The file's format, in any case; PDF when absent.",
-                schema: || <LabelFormat as PartialSchema>::schema(),
+                schema: reference::<LabelFormat>,
             }],
             request: None,
-            answers: vec![files("200", "The label.")],
-            refusals: &[ValidationFailed, ParcelNotFound, LabelNotFound, LabelVoided],
+            answers: vec![files("200", "The label."), unchanged()],
+            refusals: &[
+                ValidationFailed,
+                ParcelNotFound,
+                LabelNotFound,
+                LabelVoided,
+                PreconditionFailed,
+            ],
         },
         Page {
             operation: Operation::ReprintLabel,
@@ -201,7 +217,7 @@ fn labels() -> Vec<Page> {
                 name::<ReprintRequest>(),
                 json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
             )),
-            answers: vec![data("The label as it is now.", metadata())],
+            answers: vec![repeatable(data::<LabelMetadata>("The label as it is now."))],
             refusals: &[
                 ParcelNotFound,
                 LabelNotFound,
@@ -220,7 +236,7 @@ fn carriers() -> Vec<Page> {
         summary: "Tell what a carrier has scanned",
         query: &[],
         request: Some((name::<CarrierEvents>(), sample::carrier_events())),
-        answers: vec![data("What became of each event.", name::<CarrierResults>())],
+        answers: vec![data::<CarrierResults>("What became of each event.")],
         refusals: &[],
     }]
 }
@@ -240,7 +256,7 @@ fn account() -> Vec<Page> {
             summary: "List parcels, newest first",
             query: LIST,
             request: None,
-            answers: vec![list("A page of the list.", name::<ParcelSummary>())],
+            answers: vec![list("A page of the list.")],
             refusals: &[ValidationFailed],
         },
         Page {
@@ -248,7 +264,7 @@ fn account() -> Vec<Page> {
             summary: "Delete all data of the caller's sandbox",
             query: &[],
             request: None,
-            answers: vec![data("How much was deleted.", name::<SandboxReset>())],
+            answers: vec![data::<SandboxReset>("How much was deleted.")],
             refusals: &[SandboxOnly],
         },
     ]
@@ -256,23 +272,27 @@ fn account() -> Vec<Page> {
 
 const LIST: &[Query] = &[
     Query { name: "page", about: "The page, from 1; 1 when absent.", schema: || whole(u32::MAX) },
-    Query { name: "limit", about: "Parcels on a page; 20 when absent.", schema: || whole(100) },
+    Query {
+        name: "limit",
+        about: "Parcels on a page; 20 when absent.",
+        schema: || whole(ListQuery::MAX_LIMIT),
+    },
     Query {
         name: "status",
         about: "Only parcels in this status.",
-        schema: || <ParcelStatus as PartialSchema>::schema(),
+        schema: reference::<ParcelStatus>,
     },
     Query {
         name: "country",
         about: "Only parcels to this country.",
-        schema: || <CountryCode as PartialSchema>::schema(),
+        schema: reference::<CountryCode>,
     },
     Query {
         name: "externalOrderId",
         about: "Only parcels with exactly this id in the caller's system.",
         schema: || {
             let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
-            text.min_length(Some(1)).max_length(Some(100)).into()
+            text.min_length(Some(1)).max_length(Some(ListQuery::MAX_ORDER_ID)).into()
         },
     },
     Query {
@@ -297,48 +317,83 @@ fn moment() -> RefOr<Schema> {
     text.pattern(Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$")).into()
 }
 
-/// The name of a type of the vocabulary in the document.
+/// An answer that is a type of the vocabulary itself.
 pub(super) fn one(status: &'static str, about: &'static str, schema: String) -> Answer {
-    Answer { status, about, contents: vec![(JSON, Ref::from_schema_name(schema).into())] }
+    let contents = vec![(JSON, Ref::from_schema_name(schema).into())];
+    Answer { status, about, contents, ..Answer::default() }
+}
+
+/// The answer to a write that was carried out before.
+pub(super) fn again(about: &'static str, schema: String) -> Answer {
+    repeatable(one("200", about, schema))
+}
+
+/// An answer to a write that says when it was carried out before.
+pub(super) fn repeatable(answer: Answer) -> Answer {
+    Answer { headers: REPLAYED, ..answer }
 }
 
 /// An answer in the envelope.
-pub(super) fn data(about: &'static str, schema: String) -> Answer {
-    data_as("200", about, schema)
+fn data<T: ToSchema>(about: &'static str) -> Answer {
+    data_as::<T>("200", about)
 }
 
-pub(super) fn data_as(status: &'static str, about: &'static str, schema: String) -> Answer {
-    let meta = Ref::from_schema_name(name::<Meta>());
-    enveloped(status, about, (Ref::from_schema_name(schema).into(), meta.into()))
+/// The same with a status of its own.
+pub(super) fn data_as<T: ToSchema>(status: &'static str, about: &'static str) -> Answer {
+    enveloped(status, about, (name::<T>(), reference::<T>(), reference::<Meta>()))
 }
 
-/// A page of a list in the envelope: paging stands beside the request's id.
-fn list(about: &'static str, schema: String) -> Answer {
-    let items = ArrayBuilder::new().items(Ref::from_schema_name(schema));
-    let meta = AllOfBuilder::new()
-        .item(Ref::from_schema_name(name::<PageMeta>()))
-        .item(Ref::from_schema_name(name::<Meta>()));
-    enveloped("200", about, (items.into(), meta.into()))
+/// A page of parcels in the envelope: paging stands beside the request's id.
+fn list(about: &'static str) -> Answer {
+    let items = ArrayBuilder::new().items(reference::<ParcelSummary>());
+    let meta = Ref::from_schema_name(LIST_META);
+    let named = format!("{}List", name::<ParcelSummary>());
+    enveloped("200", about, (named, items.into(), meta.into()))
 }
 
+const LIST_META: &str = "ListMeta";
+
+/// What a page of a list says about itself.
+pub(super) fn list_meta() -> (String, RefOr<Schema>) {
+    let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());
+    (LIST_META.to_owned(), both.into())
+}
+
+/// What `name` means, in the envelope, which is a component of its own.
 pub(super) fn enveloped(
     status: &'static str,
     about: &'static str,
-    (data, meta): (RefOr<Schema>, RefOr<Schema>),
+    (name, data, meta): (String, RefOr<Schema>, RefOr<Schema>),
 ) -> Answer {
     let truth = ObjectBuilder::new().schema_type(SchemaType::from(Type::Boolean));
     let envelope = ObjectBuilder::new()
-        .property("success", truth)
+        .property("success", truth.description(Some("Always true.")))
         .property("data", data)
         .property("meta", meta)
         .required("success")
         .required("data")
         .required("meta");
-    Answer { status, about, contents: vec![(JSON, envelope.into())] }
+    let name = format!("{name}Response");
+    let answer = one(status, about, name.clone());
+    Answer { component: Some((name, envelope.into())), ..answer }
 }
 
+/// The bytes of a label.
 pub(super) fn files(status: &'static str, about: &'static str) -> Answer {
-    let file = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).build();
-    let contents = LabelFormat::ALL.map(|format| (format.content_type(), file().into()));
-    Answer { status, about, contents: contents.into() }
+    let bytes = SchemaFormat::KnownFormat(KnownFormat::Binary);
+    let file = ObjectBuilder::new()
+        .schema_type(SchemaType::from(Type::String))
+        .format(Some(bytes))
+        .build();
+    // Some makers of clients know bytes under this type only, and take the first that they know.
+    let any = [("application/octet-stream", file.clone().into())];
+    let formats = LabelFormat::ALL.map(|format| (format.content_type(), file.clone().into()));
+    let contents = any.into_iter().chain(formats).collect();
+    Answer { status, about, contents, headers: FILE, component: None }
+}
+
+/// For a caller who has the file already.
+pub(super) fn unchanged() -> Answer {
+    let about = "The file is one of those that `If-None-Match` names.";
+    Answer { status: "304", about, headers: TAG, ..Answer::default() }
 }

@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use axum::{
     Router,
-    body::Body,
+    body::{Body, Bytes},
     http::{Request, header},
     routing::get,
 };
+use futures_util::stream;
 use http_body_util::BodyExt;
 use parcelo::{Environment, ErrorCode, Operation, TrackingNumber, rules::Destinations};
 use serde_json::{Value, json};
@@ -16,7 +17,10 @@ use tower::ServiceExt;
 use super::{Api, admin_router, gated, router};
 use crate::{
     clock::{ManualClock, Millis},
-    core::{Changes, Countries, Event, Op, Secrets, Site, State, access, legacy::Era, sample},
+    core::{
+        Changes, Countries, Event, Op, Secrets, Site, State, access, legacy::Era, sample,
+        webhooks::Allowance,
+    },
     ids::Ids,
     service::{KeyIssuer, Limits, NewKeyRequest, Service, Settings},
     store::{Store, held},
@@ -64,7 +68,7 @@ impl House {
             limits: Limits { enforced: false, ..Limits::default() },
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
-            webhooks_allow_private: false,
+            webhooks: Allowance::default(),
             legacy,
         };
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));
@@ -154,7 +158,11 @@ async fn call(routes: Router, asked: Asked<'_>) -> (u16, Value) {
     for (name, value) in asked.headers {
         request = request.header(*name, *value);
     }
-    let response = routes.oneshot(request.body(Body::from(asked.body)).unwrap()).await.unwrap();
+    answer_of(routes, request.body(Body::from(asked.body)).unwrap()).await
+}
+
+async fn answer_of(routes: Router, request: Request<Body>) -> (u16, Value) {
+    let response = routes.oneshot(request).await.unwrap();
     assert!(response.headers().contains_key("x-request-id"));
     assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
     let status = response.status().as_u16();
@@ -247,6 +255,10 @@ async fn parcels_and_labels(house: &mut House) {
     house.refused(ErrorCode::LabelNotReprintable, Asked::post(&reprint, &headers, &again)).await;
     let voided = parcels("void-0004", &["SB-NORMAL-0003"]);
     assert_eq!(house.ask(Asked::post(void, &headers, &voided)).await.0, 200);
+    let label = Operation::DownloadLabel.path_of("SB-NORMAL-0002");
+    let mut other = headers.to_vec();
+    other.push(("if-match", "\"other\""));
+    house.refused(ErrorCode::PreconditionFailed, Asked::get(&label, &other)).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0003");
     house.refused(ErrorCode::LabelVoided, Asked::get(&label, &headers)).await;
     house.create(&key, "SB-NORMAL-0009").await;
@@ -313,12 +325,32 @@ async fn operators(house: &mut House) {
     let (off, test) = (format!("{webhook}/disable"), format!("{webhook}/test"));
     assert_eq!(call(routes(), Asked::post(&off, &headers, &json!({}))).await.0, 200);
     let disabled = call(routes(), Asked::post(&test, &headers, &json!({}))).await;
+    house.key(|request| request.name = "Revoked".to_owned()).await;
+    let key = house.service.store().keys().unwrap().pop().unwrap().id;
+    house.service.revoke_key(&key).await.unwrap();
+    let rotate = format!("/admin/v1/keys/{key}/rotate");
+    let revoked = call(routes(), Asked::post(&rotate, &headers, &json!({}))).await;
+    let forged = [forged_form(routes(), "en").await, forged_form(routes(), "es").await];
+    let forged = json!({ "message": forged[0], "message_es": forged[1] });
+    house.keep_item(ErrorCode::FormNotAccepted, &forged);
+    house.keep(ErrorCode::KeyRevoked, revoked);
     house.keep(ErrorCode::AdminAuthFailed, none);
     house.keep(ErrorCode::AccountNotFound, account);
     house.keep(ErrorCode::KeyNotFound, gone);
     house.keep(ErrorCode::WebhookNotFound, unset);
     house.keep(ErrorCode::WebhookDisabled, disabled);
     house.keep(ErrorCode::EventNotFound, event);
+}
+
+/// The page that a form gets that was not sent from one of the dashboard's pages.
+async fn forged_form(routes: Router, language: &str) -> String {
+    let request = Request::post("/dashboard/sign-in").header("accept-language", language);
+    let response = routes.oneshot(request.body(Body::from("form=x")).unwrap()).await.unwrap();
+    let refused = response.extensions().get::<super::Refused>().map(|refused| refused.0.code);
+    assert_eq!(response.status().as_u16(), ErrorCode::FormNotAccepted.status());
+    assert!(refused.is_none_or(|code| code == ErrorCode::FormNotAccepted));
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(body.to_vec()).unwrap()
 }
 
 /// What can only be seen when something fails or has ended.
@@ -339,6 +371,11 @@ async fn failures(house: &mut House, folder: &Path) {
     // The runtime has nothing else to do than to wait, so the five seconds pass at once.
     tokio::time::pause();
     house.keep(ErrorCode::IdempotencyInProgress, busy.ask(create()).await);
+    let endless = stream::pending::<std::io::Result<Bytes>>();
+    let request = Request::post(Operation::CreateOrder.path()).header(headers[0].0, headers[0].1);
+    let request = request.body(Body::from_stream(endless)).unwrap();
+    let routes = router(busy.api(Environment::Sandbox));
+    house.keep(ErrorCode::RequestTimeout, answer_of(routes, request).await);
     tokio::time::resume();
     drop(other);
     busy.service.store().clone().close().await;

@@ -3,18 +3,15 @@
 use parcelo::{
     Environment, EventKind, Manifest, ParcelCreated, ParcelVoided, StatusChange, webhook,
 };
-use utoipa::{
-    PartialSchema,
-    openapi::{
-        ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,
-        ResponseBuilder, ResponsesBuilder,
-        path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
-        request_body::RequestBodyBuilder,
-        schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, SchemaType, Type},
-    },
+use utoipa::openapi::{
+    ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,
+    ResponseBuilder, ResponsesBuilder,
+    path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
+    request_body::RequestBodyBuilder,
+    schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, SchemaType, Type},
 };
 
-use super::described::{JSON, add, name};
+use super::described::{JSON, add, name, reference};
 use crate::core::webhooks::Kind;
 
 const ANSWERED: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
@@ -24,13 +21,17 @@ const ANSWERED: &str = "Any 2xx: the event has arrived. Anything else, or nothin
 pub(super) fn webhooks() -> Paths {
     let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
     let all = kinds.fold(PathsBuilder::new(), |paths, kind| {
+        let body = Ref::from_schema_name(body_name(&kind));
         let operation = OperationBuilder::new()
             .tag("webhooks")
+            .operation_id(Some(format!("On{}", name_of(&kind))))
             .summary(Some(summary(&kind)))
+            .description(Some("Sent to the account's webhook; its signature is to be verified."))
+            .securities(Some([]))
             .parameters(Some(headers()))
             .request_body(Some(
                 RequestBodyBuilder::new()
-                    .content(JSON, ContentBuilder::new().schema(Some(body(&kind))).build())
+                    .content(JSON, ContentBuilder::new().schema(Some(body)).build())
                     .required(Some(Required::True))
                     .build(),
             ))
@@ -49,6 +50,21 @@ pub(super) fn add_schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
     add::<ParcelCreated>(schemas);
     add::<ParcelVoided>(schemas);
     add::<Environment>(schemas);
+    let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
+    schemas.extend(kinds.map(|kind| (body_name(&kind), body(&kind))));
+}
+
+fn body_name(kind: &EventKind) -> String {
+    format!("{}Event", name_of(kind))
+}
+
+/// `ParcelStatusChanged` for `parcel.status_changed`.
+fn name_of(kind: &EventKind) -> String {
+    let words = kind.code().split(['.', '_']).map(|word| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or_default();
+        first.to_ascii_uppercase() + rest
+    });
+    words.collect()
 }
 
 fn summary(kind: &EventKind) -> &'static str {
@@ -74,7 +90,7 @@ fn body(kind: &EventKind) -> RefOr<Schema> {
     let members: [(&str, RefOr<Schema>); 5] = [
         ("id", text().pattern(Some("^evt_[0-9A-Z]{26}$")).into()),
         ("event", text().enum_values(Some([kind.code()])).into()),
-        ("environment", <Environment as PartialSchema>::schema()),
+        ("environment", reference::<Environment>()),
         ("timestamp", moment.into()),
         ("data", data),
     ];

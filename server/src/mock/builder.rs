@@ -5,14 +5,19 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use axum::{
+    extract::Request,
+    middleware::{Next, from_fn},
+    response::Response,
+};
 use parcelo::{Environment, rules::Destinations};
 
 use super::{Clock, MockServer, control, exchange::Desk, pace::MovableClock};
 use crate::{
-    core::{Secrets, Site, legacy::Era},
-    http::Stop,
+    core::{Secrets, Site, legacy::Era, site::local_url, webhooks::Allowance},
+    http::{Stop, host_of},
     ids::Ids,
-    service::{Limits, Service, Settings},
+    service::{Limits, Service, Settings, called_at},
     store::Store,
     webhook::Dispatcher,
 };
@@ -94,13 +99,16 @@ impl Builder {
     }
 
     /// Starts the server on an address of the caller's choice, with controls under `/__mock/` for
-    /// programs in any language. It stops with the process.
+    /// programs in any language. It stops with the process. Unless [`Builder::base_url`] was set, the
+    /// links in an answer lead to the host that its request named.
     ///
     /// Errors when the address cannot be listened on.
     pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
         let socket = tokio::net::TcpListener::bind(address).await?;
-        let server = Arc::new(self.on(format!("http://{}", socket.local_addr()?)));
+        let is_named = self.base_url.is_some();
+        let server = Arc::new(self.on(local_url(socket.local_addr()?)));
         let routes = control::beside(server.routes(), Arc::clone(&server));
+        let routes = if is_named { routes } else { routes.layer(from_fn(as_called)) };
         server.run(socket, routes);
         Ok(server)
     }
@@ -122,7 +130,7 @@ impl Builder {
             destinations: Destinations::All,
             limits: Limits { enforced: self.limits.unwrap_or(clock.runs()), ..Limits::default() },
             secrets: Secrets::derive(&store.secret()),
-            webhooks_allow_private: false,
+            webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
             trusted_proxies: Vec::new(),
             legacy: Era::default(),
         };
@@ -133,5 +141,13 @@ impl Builder {
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
         let (stop, sends, verifies) = (Stop::default(), AtomicBool::default(), self.verifies);
         MockServer { service, dispatcher, ids, clock, desk, url, stop, sends, verifies }
+    }
+}
+
+/// Lets links lead to the host that was called: nobody but the caller knows what this server's is.
+async fn as_called(request: Request, next: Next) -> Response {
+    match host_of(request.headers()) {
+        Some(host) => called_at(format!("http://{host}"), next.run(request)).await,
+        None => next.run(request).await,
     }
 }

@@ -30,7 +30,7 @@ use super::{
 use crate::{
     clock::Clock,
     core::Refusal,
-    http::{Api, Refused, ignore, router_through},
+    http::{Api, Refused, router_through},
 };
 
 /// Where requests are looked at.
@@ -110,9 +110,8 @@ async fn stand_in(request: Request, next: Next) -> Response {
     let Some(StandIn(moment, refusal)) = request.extensions().get::<StandIn>().cloned() else {
         return next.run(request).await;
     };
-    match moment {
-        Moment::Before => ignore(request).await,
-        Moment::AfterCommit => drop(next.run(request).await),
+    if moment == Moment::AfterCommit {
+        drop(next.run(request).await);
     }
     Refused(refusal).into_response()
 }

@@ -14,7 +14,6 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use http_body_util::{BodyExt, Limited};
 use parcelo::{
     Environment, StatusChange, WebhookEvent,
     webhook::{EventData, ID, Secret, Webhook, WebhookError},
@@ -28,7 +27,7 @@ use crate::{
         Tenant,
         webhooks::{Kinds, Reach},
     },
-    http::{Listener, Stop},
+    http::{Listener, Stop, read_body},
     ids::named,
     service::{EndpointRequest, Endpoints},
     webhook::Dispatcher,
@@ -278,8 +277,7 @@ impl Desk {
     async fn take(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
         // A body that breaks off, or is too long, has no right signature.
-        let body = Limited::new(body, LONGEST).collect().await;
-        let body = body.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
+        let body = read_body(body, LONGEST).await.unwrap_or_default();
         let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let reply = next.unwrap_or(Reply::status(StatusCode::OK.as_u16()));
         let at = self.clock.now().to_utc();

@@ -1,5 +1,7 @@
 //! API keys for tests.
 
+use std::time::Duration;
+
 use parcelo::{ApiKey, CountryCode, Environment};
 
 use super::{MockServer, at_once::at_once};
@@ -9,7 +11,7 @@ use crate::{
         access,
         keys::{Countries, KeyRecord},
     },
-    service::{KeyIssuer, NewKeyRequest},
+    service::{KeyIssuer, NewKeyRequest, Rotation, Visitor},
 };
 
 /// A key that is to be made; [`KeyBuilder::issue`] makes it.
@@ -46,27 +48,32 @@ impl<'a> KeyBuilder<'a> {
         self
     }
 
-    /// The only countries it may ship to.
+    /// The only countries it may ship to, as `["EC", "MX"]` or `["EC, MX"]`.
     ///
     /// # Panics
     ///
     /// When one is no country.
     pub fn countries<'c>(mut self, countries: impl IntoIterator<Item = &'c str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let read = |code| CountryCode::parse(code).expect("a country code");
-        self.request.countries = Countries::Only(countries.into_iter().map(read).collect());
+        let read = |code: &str| CountryCode::parse(code.trim()).expect("a country code");
+        let codes = countries.into_iter().flat_map(|codes| codes.split(','));
+        self.request.countries = Countries::Only(codes.map(read).collect());
         self
     }
 
-    /// The only addresses it may be used from, as addresses or networks.
+    /// The only addresses it may be used from, as addresses or networks; several in one text have
+    /// commas between them.
     ///
     /// # Panics
     ///
     /// When one is neither.
     pub fn ip_list<'c>(mut self, list: impl IntoIterator<Item = &'c str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let read = |text| access::network(text).expect("an address, or a network as 10.0.0.0/8");
-        self.request.ip_list = list.into_iter().map(read).collect();
+        let read = |text: &str| {
+            access::network(text.trim()).expect("an address, or a network as 10.0.0.0/8")
+        };
+        let networks = list.into_iter().flat_map(|networks| networks.split(','));
+        self.request.ip_list = networks.map(read).collect();
         self
     }
 
@@ -107,6 +114,49 @@ impl<'a> KeyBuilder<'a> {
 }
 
 impl MockServer {
+    /// Gives a key a new secret, as an operator does: it stays the same key, which knows what it has
+    /// shipped. The old secret keeps working for `overlap`, at most 7 days.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use std::time::Duration;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// use parcelo::Outcome;
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let old = server.key().issue();
+    /// server.client(&old).orders().create(&order).await?;
+    /// let new = server.rotate_key(&old, Duration::from_secs(3600));
+    /// let again = server.client(&new).orders().create(&order).await?;
+    /// assert_eq!(again.outcome(), Outcome::Replayed); // one parcel
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When it is no key of this server that works now.
+    pub fn rotate_key(&self, key: &ApiKey, overlap: Duration) -> ApiKey {
+        #[expect(clippy::expect_used, reason = "a test's own key is wrong; documented")]
+        self.rotated(key, overlap).expect("a key of this server that works")
+    }
+
+    /// The same, or none for what is no key that works now.
+    pub(super) fn rotated(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
+        let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
+        let caller = self.service.authenticate(visitor).ok()?;
+        let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
+        match at_once(self.service.rotate_key(&caller.key.id, seconds)).ok()? {
+            Rotation::Done(key, _) => Some(key),
+            Rotation::Revoked | Rotation::Unknown => None,
+        }
+    }
+
     pub(super) fn issuer(&self) -> KeyIssuer<'_> {
         KeyIssuer {
             store: self.service.store(),

@@ -117,7 +117,7 @@ fn begun(seen: Seen, now: Millis, request: &Request) -> Recorded {
         path: seen.path,
         parameter: seen.parameter,
         api_key: seen.key.as_ref().map(|key| redacted(key.secret())).or_else(|| carrier(headers)),
-        idempotency_key: header(headers, names::IDEMPOTENCY_KEY).map(str::to_owned),
+        idempotency_key: crate::http::idempotency_key(headers),
         request: Body::default(),
         status: None,
         answer: Body::default(),

@@ -1,10 +1,11 @@
 //! The admin commands for carrier keys: on the database itself, also while a server runs on it.
 
+use clap::{Args as ClapArgs, Subcommand};
 use parcelo::Environment;
 
 use super::{
     Failure,
-    args::{Carriers, CreateCarrierKey, ListKeys, RevokeCarrierKey},
+    args::{DatabaseArg, EnvironmentArg, ListKeys, name},
     keys::{open, open_existing},
     print, secrets,
 };
@@ -14,6 +15,43 @@ use crate::{
     ids::Ids,
     service::KeyIssuer,
 };
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Carriers {
+    /// Make a key; it is shown this once only.
+    Create(CreateCarrierKey),
+    /// List the keys, without their secrets.
+    List(ListKeys),
+    /// Revoke a key; a running server refuses it at once.
+    Revoke(RevokeCarrierKey),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct CreateCarrierKey {
+    #[command(flatten)]
+    database: DatabaseArg,
+    /// The environment whose parcels the carrier reports on.
+    #[arg(long, value_name = "ENVIRONMENT")]
+    environment: EnvironmentArg,
+    /// The carrier's name, 1-100 characters; a name that exists gets a further key.
+    #[arg(long, value_parser = name)]
+    name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct RevokeCarrierKey {
+    #[command(flatten)]
+    database: DatabaseArg,
+    /// The key's id, car_…
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) async fn run(command: Carriers) -> Result<(), Failure> {
     match command {

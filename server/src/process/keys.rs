@@ -4,17 +4,17 @@ use parcelo::rules::MOST_ADDRESSES;
 
 use super::{
     Failure,
-    args::{CountryOrAll, CreateKey, Database, DatabaseArg, Keys, ListKeys, RevokeKey},
+    args::{CountryOrAll, CreateKey, Database, DatabaseArg, Keys, ListKeys, RevokeKey, RotateKey},
     print, secrets,
 };
 use crate::{
     clock::{Clock, SystemClock},
     core::{
         Countries,
-        admin::{ApiKeyView, NewApiKey},
+        admin::{ApiKeyView, NewApiKey, RotatedApiKey},
     },
     ids::Ids,
-    service::{KeyIssuer, NewKeyRequest},
+    service::{KeyIssuer, NewKeyRequest, Rotation},
     store::Store,
 };
 
@@ -22,6 +22,7 @@ pub(super) async fn run(command: Keys) -> Result<(), Failure> {
     match command {
         Keys::Create(options) => create(options).await,
         Keys::List(options) => list(&options),
+        Keys::Rotate(options) => rotate(options).await,
         Keys::Revoke(options) => revoke(options).await,
     }
 }
@@ -31,13 +32,14 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
     if given > MOST_ADDRESSES {
         return Err(Failure::TooManyAddresses { most: MOST_ADDRESSES, given });
     }
+    let countries = countries(&options.countries)?;
     let ids = Ids::random();
     let store = open(&options.database, &ids)?;
     let request = NewKeyRequest {
         account: options.account,
         environment: options.environment.into(),
         name: options.name,
-        countries: countries(&options.countries),
+        countries,
         ip_list: options.ip_list,
         rate_limit: None,
     };
@@ -53,11 +55,29 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
 }
 
 fn list(options: &ListKeys) -> Result<(), Failure> {
-    let records = open_existing(&options.database)?.keys()?;
+    let (records, now) = (open_existing(&options.database)?.keys()?, SystemClock.now());
     if options.json {
-        print::json(&records.iter().map(ApiKeyView::from).collect::<Vec<_>>())?;
+        print::json(&records.iter().map(|key| ApiKeyView::of(key, now)).collect::<Vec<_>>())?;
     } else {
-        print::keys(&records)?;
+        print::keys(&records, now)?;
+    }
+    Ok(())
+}
+
+async fn rotate(options: RotateKey) -> Result<(), Failure> {
+    let RotateKey { which: RevokeKey { database, id, json }, overlap } = options;
+    let store = open_existing(&database)?;
+    let (secrets, ids, now) = (secrets(&store)?, Ids::random(), SystemClock.now());
+    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let (key, record) = match issuer.rotate(&id, overlap, now).await? {
+        Rotation::Done(key, record) => (key, record),
+        Rotation::Revoked => return Err(Failure::RevokedKey(id)),
+        Rotation::Unknown => return Err(Failure::NoSuchKey(id)),
+    };
+    if json {
+        print::secret_json(&RotatedApiKey::of(&key, &record, now))?;
+    } else {
+        print::rotated_key(&key, &record, now)?;
     }
     Ok(())
 }
@@ -67,7 +87,7 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
     let revoked = store.revoke_key(&options.id, SystemClock.now()).await?;
     let record = revoked.ok_or(Failure::NoSuchKey(options.id))?;
     if options.json {
-        print::json(&ApiKeyView::from(&record))?;
+        print::json(&ApiKeyView::of(&record, SystemClock.now()))?;
     } else {
         print::revoked(&record.id, &record.name)?;
     }
@@ -89,14 +109,19 @@ pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     }
 }
 
-fn countries(given: &[CountryOrAll]) -> Countries {
+/// Each country once, or all of them: `*` beside others is a mistake, and which one nobody can say.
+fn countries(given: &[CountryOrAll]) -> Result<Countries, Failure> {
     let mut some = Vec::new();
     for entry in given {
         match entry {
-            CountryOrAll::All => return Countries::All,
             CountryOrAll::One(country) if some.contains(country) => {}
             CountryOrAll::One(country) => some.push(*country),
+            CountryOrAll::All => {}
         }
     }
-    Countries::Only(some)
+    match (some.is_empty(), given.contains(&CountryOrAll::All)) {
+        (true, _) => Ok(Countries::All),
+        (false, false) => Ok(Countries::Only(some)),
+        (false, true) => Err(Failure::AllAndSomeCountries),
+    }
 }

@@ -24,6 +24,9 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     if options.no_rate_limit {
         builder = builder.rate_limits(false);
     }
+    if let Some(url) = &options.base_url {
+        builder = builder.base_url(url.as_str());
+    }
     let address = options.listen;
     let started = builder.start_controlled(address).await;
     let server = started.map_err(|source| Failure::Listen { address, source })?;

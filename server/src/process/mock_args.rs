@@ -3,7 +3,9 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args as ClapArgs;
+use url::Url;
 
+use super::args::address;
 use crate::mock::{Clock, read_time};
 
 #[derive(Debug, ClapArgs)]
@@ -16,6 +18,9 @@ pub(super) struct Mock {
         value_name = "ADDRESS"
     )]
     pub(super) listen: SocketAddr,
+    /// The address in links and on labels; unless given, the one that each request calls.
+    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = address)]
+    pub(super) base_url: Option<Url>,
     /// A file that is written once it listens: address, API key and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,

@@ -4,14 +4,18 @@ mod accounts;
 mod args;
 mod backup;
 mod carriers;
+mod ending;
 mod keys;
 mod legacy;
+mod list_args;
 mod mock;
 mod mock_args;
 mod password;
 mod print;
 mod serve;
 mod tokens;
+mod upkeep;
+mod vacuum;
 mod webhook_args;
 mod webhooks;
 
@@ -23,7 +27,7 @@ use args::Command;
 use crate::{
     core::Secrets,
     service::EndpointError,
-    store::{Store, StoreError},
+    store::{Lost, Store, StoreError},
 };
 
 /// An environment variable and no flag: arguments can be seen by others.
@@ -62,10 +66,8 @@ pub enum Failure {
     #[error("the output cannot be written: {0}")]
     Output(#[from] io::Error),
     /// The database was lost while serving.
-    #[error(
-        "the database can no longer be written; nothing unacknowledged was kept. Check the disk and start again"
-    )]
-    DatabaseLost,
+    #[error("{}", lost(*.0))]
+    DatabaseLost(Lost),
     /// The secret of the environment is none.
     #[error(
         "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
@@ -87,6 +89,12 @@ pub enum Failure {
         /// How many there were.
         given: usize,
     },
+    /// A key for all countries and for some.
+    #[error("--countries '*' means every country: give it alone, or name the countries")]
+    AllAndSomeCountries,
+    /// The key is revoked for good.
+    #[error("the API key {0} is revoked and gets no new secret; make a new key")]
+    RevokedKey(String),
     /// No key has this id.
     #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]
     NoSuchKey(String),
@@ -124,7 +132,23 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Tokens(command) => tokens::run(command).await,
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
+        Command::Vacuum(options) => vacuum::run(&options),
         Command::Legacy(options) => legacy::list(&options),
+    }
+}
+
+/// What is true of an ending by the database, and what to do.
+const fn lost(why: Lost) -> &'static str {
+    match why {
+        Lost::Closed | Lost::Disk => {
+            "the database can no longer be written. All that was acknowledged is in it; check the disk and start again"
+        }
+        Lost::Place => {
+            "the database file was deleted or replaced while the server ran. Put it back with its -wal file, or restore a backup, and start again"
+        }
+        Lost::Reads => {
+            "the database can no longer be read. Check the disk, restore a backup if need be, and start again"
+        }
     }
 }
 

@@ -14,11 +14,13 @@ use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 use crate::{
+    clock::Millis,
     core::{
         AccountRecord, CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample, to_body,
         tokens::TokenRecord, webhooks::Logged,
     },
     ids::named,
+    store::Vacuumed,
 };
 
 /// Words that were written, or why not.
@@ -134,7 +136,23 @@ pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) -> Written {
     })
 }
 
-pub(super) fn keys(records: &[KeyRecord]) -> Written {
+/// A key's new secret, and how long the old one keeps working.
+pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Written {
+    once_only(|out| {
+        writeln!(out, "{}", key.secret())?;
+        let old = match record.old_secret_until(now) {
+            Some(until) => format!("works until {}", time::to_text(until.to_utc())),
+            None => "no longer works".to_owned(),
+        };
+        aside(format_args!(
+            "{} \"{}\": keep the new secret above, it is shown this once only. The old secret {old}.",
+            record.id, record.name
+        ));
+        Ok(())
+    })
+}
+
+pub(super) fn keys(records: &[KeyRecord], now: Millis) -> Written {
     words(|out| {
         if records.is_empty() {
             aside(format_args!("There are no keys; `parcelo-server keys create` makes one."));
@@ -143,9 +161,12 @@ pub(super) fn keys(records: &[KeyRecord]) -> Written {
             let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
             let countries = record.countries.to_wire().join(",");
             let (environment, account) = (record.tenant.environment.code(), &record.account);
+            let old = record.old_secret_until(now).map_or_else(String::new, |until| {
+                format!("  (old secret works until {})", time::to_text(until.to_utc()))
+            });
             writeln!(
                 out,
-                "{}  {}…{}  {state:<8} {environment:<11} {countries:<11} {account}  {}",
+                "{}  {}…{}  {state:<8} {environment:<11} {countries:<11} {account}  {}{old}",
                 record.id,
                 record.tenant.environment.key_prefix(),
                 record.last4,
@@ -254,6 +275,22 @@ pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
         writeln!(
             out,
             "{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe."
+        )
+    })
+}
+
+pub(super) fn vacuuming(file: &str) -> Written {
+    words(|out| {
+        writeln!(out, "Writing {file} anew; this takes about a second for every 100 MB ...")
+    })
+}
+
+pub(super) fn vacuumed(file: &str, done: Vacuumed) -> Written {
+    let Vacuumed { before, after } = done;
+    words(|out| {
+        writeln!(
+            out,
+            "{file}: {before} bytes before, {after} now. What was deleted is gone from it."
         )
     })
 }

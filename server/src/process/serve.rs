@@ -8,39 +8,31 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
+use ipnet::IpNet;
 use parcelo::Environment;
 use serde_json::json;
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-};
+use tokio::net::TcpListener;
 use url::Url;
 
 use super::{
     Failure,
     args::{Database, EnvironmentArg, Serve},
-    password, print, secrets,
+    ending::{Cause, Ending, Signals},
+    password, print, secrets, upkeep,
 };
 use crate::{
-    clock::{Clock, Millis, SystemClock},
-    core::{Secrets, Site, keys::Countries, webhooks::IN_FLIGHT},
-    http::{Api, Listener, Stop, admin_router, router},
+    clock::{Clock, GuardedClock, SystemClock},
+    core::{Secrets, Site, access, keys::Countries, site::local_url},
+    http::{Api, Connections, Listener, Stop, admin_router, router},
     ids::Ids,
     service::{KeyIssuer, NewKeyRequest, Service, Settings},
     store::Store,
-    webhook::Dispatcher,
 };
 
 /// The account of a new database.
 const ACCOUNT: &str = "default";
-/// How often due steps are looked for.
-const TICK: Duration = Duration::from_millis(500);
-/// How often forgotten idempotency keys and old sandbox data are deleted.
-const PURGE: Duration = Duration::from_secs(60);
-
 /// The sockets, bound before anything is said about addresses.
 struct Sockets {
     production: Option<TcpListener>,
@@ -60,32 +52,34 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
     let is_new = store.is_new()?;
-    let service =
-        Arc::new(Service::new(store.clone(), Arc::new(SystemClock), Arc::clone(&ids), settings));
+    let clock = Arc::new(GuardedClock::of_machine());
+    let service = Arc::new(Service::new(store.clone(), clock, Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
-    let listeners = listen(sockets, &service, &ready, &stop);
-    let webhooks = tokio::spawn(send_webhooks(Arc::clone(&service), stop.clone()));
+    let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
+    let webhooks = tokio::spawn(upkeep::send_webhooks(Arc::clone(&service), stop.clone()));
     print::listening(&addresses)?;
+    warn_of_labels(&service, &options);
     if is_new {
         greet(&service, &ids, &addresses).await?;
     }
     // Signals are heard before anybody can know that there is a process to send one to.
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
     // A signal does not wait for the work at hand, such as the steps of a long pause.
-    let outcome = tokio::select! {
-        lost = work(&service) => Err(lost),
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
+    let (cause, outcome) = tokio::select! {
+        lost = upkeep::watch(&service) => (Cause::Lost, Err(Failure::DatabaseLost(lost))),
+        never = upkeep::work(&service) => match never {},
+        cause = signals.next() => (cause, Ok(())),
     };
+    let ending = Ending::begin();
     ready.store(false, Ordering::Relaxed);
-    stop.now();
+    ending.drain(&stop, cause.drain(options.drain()), signals.next()).await;
     for listener in listeners {
         listener.finish().await;
     }
-    if let Err(error) = webhooks.await {
+    // What is still on its way then is sent again by the next server.
+    if let Ok(Err(error)) = tokio::time::timeout(ending.left(), webhooks).await {
         tracing::error!(%error, "the sender of webhooks failed");
     }
     // A failure is logged where it happened; what was counted in the last minute is lost then.
@@ -132,16 +126,18 @@ fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> 
 }
 
 fn url_of(socket: &TcpListener) -> Result<String, Failure> {
-    let mut address = socket.local_addr()?;
-    if address.ip().is_unspecified() {
-        let loopback: std::net::IpAddr = if address.is_ipv4() {
-            [127, 0, 0, 1].into()
-        } else {
-            std::net::Ipv6Addr::LOCALHOST.into()
-        };
-        address.set_ip(loopback);
+    Ok(local_url(socket.local_addr()?))
+}
+
+/// The links and QR codes of live labels lead somewhere only when production's public address is known.
+fn warn_of_labels(service: &Service, options: &Serve) {
+    let site = service.settings().site(Environment::Production);
+    if options.environments.contains(&EnvironmentArg::Production) && site.is_local() {
+        tracing::warn!(
+            base_url = site.base_url,
+            "production's labels will lead to this machine only: set --base-url to its public address"
+        );
     }
-    Ok(format!("http://{address}"))
 }
 
 fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Settings, Failure> {
@@ -157,7 +153,7 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
         sandbox: site(Environment::Sandbox, sandbox)?,
         destinations: options.destinations(),
         limits: options.limits.into(),
-        webhooks_allow_private: options.webhooks_allow_private,
+        webhooks: options.webhooks(),
         trusted_proxies: options.trusted_proxies.clone(),
         legacy: options.legacy(),
         secrets,
@@ -184,24 +180,31 @@ fn plain(url: &Url) -> String {
 fn listen(
     sockets: Sockets,
     service: &Arc<Service>,
-    ready: &Arc<AtomicBool>,
-    stop: &Stop,
+    (ready, stop): (&Arc<AtomicBool>, &Stop),
+    per_address: u32,
 ) -> Vec<Listener> {
     let api =
         |environment| Api { service: Arc::clone(service), environment, ready: Arc::clone(ready) };
-    let mut listeners = vec![Listener::start(
-        sockets.admin,
-        admin_router(api(Environment::Production)),
-        stop.clone(),
-    )];
+    let start = |listener, socket, routes| {
+        let (exempt, metrics) = (exempt(service), service.metrics().clone());
+        let connections = Connections { listener, per_address, exempt, metrics };
+        Listener::start_within(connections, socket, routes, stop.clone())
+    };
+    let operators = admin_router(api(Environment::Production));
+    let mut listeners = vec![start("operators", sockets.admin, operators)];
     let apis =
         [(Environment::Production, sockets.production), (Environment::Sandbox, sockets.sandbox)];
     for (environment, socket) in apis {
-        listeners.extend(
-            socket.map(|socket| Listener::start(socket, router(api(environment)), stop.clone())),
-        );
+        let api = router(api(environment));
+        listeners.extend(socket.map(|socket| start(environment.code(), socket, api)));
     }
     listeners
+}
+
+/// Who may have any number of connections: this machine, and proxies, behind which everybody is.
+fn exempt(service: &Service) -> Vec<IpNet> {
+    let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
+    loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
 }
 
 /// A new database gets an account, a sandbox key and a password, each shown this once.
@@ -262,41 +265,4 @@ fn write_draft(path: &Path, content: &str) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)?.write_all(content.as_bytes())
-}
-
-/// Sends webhooks until it is time to stop; what a server before this one left on its way is sent
-/// again at once.
-async fn send_webhooks(service: Arc<Service>, stop: Stop) {
-    // A failure is logged where it happened; the leases end by themselves.
-    let _ = service.end_leases().await;
-    Dispatcher::new(service, IN_FLIGHT).run(stop.told()).await;
-}
-
-/// Takes due steps and purges until the database is lost.
-async fn work(service: &Service) -> Failure {
-    let (mut ticks, mut purges) = (tokio::time::interval(TICK), tokio::time::interval(PURGE));
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => {
-                if !service.store().is_writable() {
-                    return Failure::DatabaseLost;
-                }
-                // A failure is logged where it happened, and the next tick tries again.
-                let _ = service.take_due_steps().await;
-            }
-            _ = purges.tick() => purge(service, SystemClock.now()).await,
-        }
-    }
-}
-
-async fn purge(service: &Service, now: Millis) {
-    // A failure is logged where it happened, and the next tick tries again.
-    let _ = service.keep_legacy_uses().await;
-    if let Err(error) = service.store().purge_records(now).await {
-        tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
-    }
-    // A failure is logged where it happened, and the next tick tries again.
-    let _ = service.purge_sandboxes().await;
-    let _ = service.purge_outbox().await;
-    let _ = service.purge_sessions().await;
 }

@@ -4,7 +4,10 @@ use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, Subcommand};
 use ulid::Ulid;
 
-use super::args::{DatabaseArg, EnvironmentArg, name};
+use super::{
+    args::{DatabaseArg, EnvironmentArg, name},
+    list_args::Trimmed,
+};
 use crate::core::webhooks::{Kind, Kinds};
 
 #[derive(Debug, Subcommand)]
@@ -54,11 +57,14 @@ pub(super) struct SetWebhook {
     pub(super) url: String,
     /// Further kinds: parcel.created, parcel.voided, manifest.submitted. Changes of a parcel's
     /// status are always sent.
-    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = Trimmed(kind))]
     pub(super) events: Vec<String>,
     /// Allow a private address, and http in production too; the server needs the same flag.
     #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
     pub(super) webhooks_allow_private: bool,
+    /// Allow this machine's own address in the sandbox; the server needs the same flag.
+    #[arg(long, env = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK")]
+    pub(super) sandbox_webhooks_allow_loopback: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -15,7 +15,7 @@ use crate::{
     core::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Kinds, OLD_SECRET, Reach},
+        webhooks::{Allowance, Kinds, OLD_SECRET, Reach},
     },
     ids::{Ids, named},
     service::{EndpointError, EndpointRequest, Endpoints},
@@ -45,12 +45,16 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
     let store = open(&which.database, &ids)?;
     let account = store.account(&which.account, named("acc", ids.ulid(now)), now).await?;
     let environment = Environment::from(which.environment);
+    let allowed = Allowance {
+        private: options.webhooks_allow_private,
+        sandbox_loopback: options.sandbox_webhooks_allow_loopback,
+    };
     let request = EndpointRequest {
         tenant: Tenant { account, environment },
         url: options.url,
         // Each was checked when the command line was read.
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
-        reach: Reach::of(environment, options.webhooks_allow_private),
+        reach: Reach::of(environment, allowed),
     };
     let endpoint = Endpoints { store: &store, ids: &ids }.set(request, now).await?;
     if which.json {

@@ -1,25 +1,17 @@
 //! Who calls: an API key becomes a caller, or it is refused (spec: Authentication).
 //!
-//! A key that was read from the store is believed for a quarter of a second, so that a revocation,
-//! also one by another process, is in force within one.
+//! Keys are known in memory ([`super::key_cache`]); a revocation, also one by another process, is in force
+//! within a second.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{net::IpAddr, sync::Arc};
 
 use parcelo::{ApiKey, Environment, ErrorCode};
 
-use super::Service;
+use super::{Rotation, Service, key_cache::CachedKey};
 use crate::{
-    clock::{is_older, stopwatch},
     core::{Refusal, access, keys::KeyRecord},
+    store::{KeyChanges, Store, StoreError},
 };
-
-const BELIEVED: Duration = Duration::from_millis(250);
-const MOST_KEYS: usize = 10_000;
 
 /// Somebody whose key is valid.
 #[derive(Debug, Clone)]
@@ -37,29 +29,17 @@ pub struct Visitor<'a> {
     pub key: Option<&'a str>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Cache(Mutex<HashMap<[u8; 32], Known>>);
-
-/// A key, and when it was read.
-type Known = (Arc<KeyRecord>, Instant);
-
-impl Cache {
-    fn get(&self, hash: &[u8; 32]) -> Option<Arc<KeyRecord>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (key, read) = known.get(hash)?;
-        (!is_older(*read, BELIEVED)).then(|| Arc::clone(key))
+impl CachedKey for KeyRecord {
+    fn row(&self) -> i64 {
+        self.row
     }
 
-    pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    fn hashes(&self) -> Vec<[u8; 32]> {
+        if self.revoked_at.is_some() { Vec::new() } else { Self::hashes(self).collect() }
     }
 
-    fn put(&self, key: &Arc<KeyRecord>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_KEYS {
-            known.clear();
-        }
-        known.insert(key.hash, (Arc::clone(key), stopwatch()));
+    fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
+        store.keys_since(version)
     }
 }
 
@@ -68,8 +48,11 @@ impl Service {
     pub fn authenticate(&self, visitor: Visitor<'_>) -> Result<Caller, Refusal> {
         let text = visitor.key.ok_or(ErrorCode::AuthMissingApiKey)?;
         let key = ApiKey::parse(text).map_err(|_| ErrorCode::AuthInvalidApiKey)?;
-        let record = self.key_record(&key)?.filter(|record| record.revoked_at.is_none());
-        let record = record.ok_or(ErrorCode::AuthInvalidApiKey)?;
+        let hash = self.secrets().hash_of(&key);
+        let found = self.callers.find(&self.store, &hash)?;
+        // An old secret ends by the clock, without anything being written.
+        let opened = found.filter(|record| record.is_opened_by(&hash, self.expiry()));
+        let record = opened.ok_or(ErrorCode::AuthInvalidApiKey)?;
         let environment = record.tenant.environment;
         if environment != visitor.environment {
             let address = &self.site(environment).base_url;
@@ -78,11 +61,14 @@ impl Service {
         Ok(Caller { key: record })
     }
 
-    /// Revokes a key, from now on. None if there is no such key.
+    /// Gives a key a new secret; the old one keeps working for `overlap` seconds.
+    pub async fn rotate_key(&self, id: &str, overlap: u32) -> Result<Rotation, Refusal> {
+        Ok(self.issuer().rotate(id, overlap, self.now()).await?)
+    }
+
+    /// Revokes a key with all its secrets, from now on. None if there is no such key.
     pub async fn revoke_key(&self, id: &str) -> Result<Option<KeyRecord>, Refusal> {
-        let revoked = self.store.revoke_key(id, self.now()).await?;
-        self.callers.clear();
-        Ok(revoked)
+        Ok(self.store.revoke_key(id, self.now()).await?)
     }
 
     /// Whether the caller's key may be used from this address.
@@ -92,17 +78,5 @@ impl Service {
         } else {
             Err(Refusal::address(client))
         }
-    }
-
-    fn key_record(&self, key: &ApiKey) -> Result<Option<Arc<KeyRecord>>, Refusal> {
-        let hash = self.secrets().hash_of(key);
-        if let Some(known) = self.callers.get(&hash) {
-            return Ok(Some(known));
-        }
-        let found = self.store.key_by_hash(&hash)?.map(Arc::new);
-        if let Some(record) = &found {
-            self.callers.put(record);
-        }
-        Ok(found)
     }
 }

@@ -9,12 +9,12 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{KeyIssuer, Service, failed, keys::last4};
+use super::{KeyIssuer, Service, failed, key_cache::CachedKey, keys::last4};
 use crate::{
     clock::Millis,
     core::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
     ids::named,
-    store::{Commit, StoreError},
+    store::{CarrierHash, Commit, KeyChanges, Store, StoreError},
 };
 
 /// How often an event is decided anew when others write the same parcel.
@@ -30,6 +30,20 @@ pub struct Carrier {
     pub key: Arc<CarrierKeyRecord>,
 }
 
+impl CachedKey for CarrierHash {
+    fn row(&self) -> i64 {
+        self.row
+    }
+
+    fn hashes(&self) -> Vec<[u8; 32]> {
+        vec![self.hash]
+    }
+
+    fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
+        store.carrier_hashes_since(version)
+    }
+}
+
 impl Service {
     /// Which carrier a visitor of an environment is. Its key is read anew each time: carriers send
     /// many events with one request.
@@ -40,7 +54,10 @@ impl Service {
     ) -> Result<Carrier, Refusal> {
         let unknown = ErrorCode::CarrierAuthFailed;
         let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
-        let found = self.store.carrier_key_by_hash(&self.secrets().hash_of_carrier(&key))?;
+        let hash = self.secrets().hash_of_carrier(&key);
+        // What is no key of any carrier costs no read.
+        self.carriers.find(&self.store, &hash)?.ok_or(unknown)?;
+        let found = self.store.carrier_key_by_hash(&hash)?;
         let valid = found.filter(|key| key.revoked_at.is_none() && key.environment == environment);
         Ok(Carrier { key: Arc::new(valid.ok_or(unknown)?) })
     }

@@ -84,7 +84,7 @@ impl Service {
     }
 
     fn metadata(&self, parcel: &ParcelRow) -> Result<LabelMetadata, Refusal> {
-        labels::metadata(parcel, self.site(parcel.tenant.environment), self.secrets())
+        labels::metadata(parcel, &self.site(parcel.tenant.environment), self.secrets())
     }
 
     /// The tenant's parcels with these numbers, in their order, up to date.

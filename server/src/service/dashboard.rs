@@ -1,11 +1,14 @@
 //! What the dashboard reads: one account's parcels, counts and legacy calls, whoever made the keys.
 
-use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, TrackingRecord};
+use parcelo::{Environment, ErrorCode, Language, OrderRequest, TrackingNumber, TrackingRecord};
 
 use super::Service;
 use crate::{
-    clock::Millis,
-    core::{AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, legacy::Uses},
+    core::{
+        AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, carrier::LoggedException,
+        legacy::Uses, webhooks::Logged,
+    },
+    store::Store,
 };
 
 /// A parcel with all that its owner may know.
@@ -37,19 +40,42 @@ impl Service {
         Ok(OwnParcel { row, order, record, tracking_url })
     }
 
-    /// How many of a tenant's parcels were created since then, by day and state.
-    pub async fn activity_of(
+    /// How many of a tenant's parcels were created on that day (since 1970 began) or later, by day and state.
+    pub async fn activity_of(&self, tenant: Tenant, first: i64) -> Result<Vec<Counted>, Refusal> {
+        self.take_due_steps_of(tenant, self.now()).await?;
+        Ok(self.store.scan(Some(tenant), move |store| store.activity(tenant, first)).await?)
+    }
+
+    /// The latest carrier events on a tenant's parcels that were refused, newest first.
+    pub async fn carrier_exceptions_of(
         &self,
         tenant: Tenant,
-        since: Millis,
-    ) -> Result<Vec<Counted>, Refusal> {
-        self.take_due_steps_of(tenant, self.now()).await?;
-        Ok(self.store.activity(tenant, since)?)
+        most: u32,
+    ) -> Result<Vec<LoggedException>, Refusal> {
+        let read = move |store: &Store| store.carrier_exceptions(tenant, most);
+        Ok(self.store.scan(Some(tenant), read).await?)
+    }
+
+    /// A tenant's webhook events after the `skipped` latest, with their attempts, newest first.
+    pub async fn deliveries_of(
+        &self,
+        tenant: Tenant,
+        skipped: usize,
+        most: usize,
+    ) -> Result<Vec<Logged>, Refusal> {
+        let read = move |store: &Store| store.older_deliveries(tenant, skipped, most);
+        Ok(self.store.scan(Some(tenant), read).await?)
+    }
+
+    /// True when a webhook event of the tenant's failed or is held.
+    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, Refusal> {
+        Ok(self.store.scan(Some(tenant), move |store| store.has_missed(tenant)).await?)
     }
 
     /// Which of an account's keys used the legacy API, by day; up to this moment.
     pub async fn legacy_uses_of(&self, account: AccountKey) -> Result<Vec<Uses>, Refusal> {
         self.keep_legacy_uses().await?;
-        Ok(self.store.legacy_uses_of(account)?)
+        let tenant = Tenant { account, environment: Environment::Production };
+        Ok(self.store.scan(Some(tenant), move |store| store.legacy_uses_of(account)).await?)
     }
 }

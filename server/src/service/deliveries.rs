@@ -1,5 +1,7 @@
-//! Deliveries: what is due is taken from the outbox, signed and handed to the webhook shell; what
+//! Deliveries: what is due is leased from the outbox, signed and handed to the webhook shell; what
 //! came of it is judged and written down.
+
+use std::sync::Arc;
 
 use parcelo::webhook;
 
@@ -8,10 +10,28 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{self, Endpoint, KEPT, Outcome, Reach, Taken},
+        webhooks::{
+            self, DisabledBy, Endpoint, IN_FLIGHT_IN_ALL, KEPT, LEASED_AT_ONCE, Outcome, Places,
+            Reach, Taken, Undelivered, Verdict,
+        },
     },
     ids::named,
+    store::{Settled, StoreError},
 };
+
+/// An event that is leased to be sent.
+#[derive(Debug, Clone)]
+pub struct LeasedEvent {
+    taken: Taken,
+    endpoint: Arc<Endpoint>,
+}
+
+impl LeasedEvent {
+    /// Whose it is.
+    pub const fn tenant(&self) -> Tenant {
+        self.taken.tenant
+    }
+}
 
 /// A message that is ready to be sent.
 #[derive(Debug, Clone)]
@@ -45,41 +65,77 @@ impl Service {
         Ok(self.store.next_delivery()?)
     }
 
-    /// The tenants to whose endpoints something is to be sent now.
-    pub fn tenants_with_due(&self) -> Result<Vec<Tenant>, Refusal> {
-        Ok(self.store.tenants_with_due(self.now())?)
-    }
-
-    /// Takes up to `most` messages that are due to a tenant's endpoint. If they are not settled
-    /// within a minute, they are due again.
-    pub async fn take_deliveries(
-        &self,
-        tenant: Tenant,
-        most: usize,
-    ) -> Result<Vec<Delivery>, Refusal> {
-        let now = self.now();
-        let found = self.store.take_due(tenant, most, now).await?;
-        let Some((endpoint, due)) = found else { return Ok(Vec::new()) };
-        let mut deliveries = Vec::new();
-        for taken in due {
-            match self.store.telling(&taken)? {
-                Some(telling) => {
-                    let body = webhooks::body(telling);
-                    deliveries.push(self.sign(&endpoint, taken, body, now));
-                }
-                None => self.store.forget(&taken).await?,
+    /// Leases messages that are due, as many as one commit may and as there are places for, shared out
+    /// among all tenants. If they are not settled within a minute, they are due again.
+    pub async fn lease_deliveries(&self, places: &Places) -> Result<Vec<LeasedEvent>, Refusal> {
+        loop {
+            if places.free() == 0 {
+                return Ok(Vec::new());
+            }
+            let now = self.now();
+            // Beside those that may be full already, as many as there are places for.
+            let waiting = self.store.tenants_with_due(now, places.busy() + IN_FLIGHT_IN_ALL)?;
+            let shares = places.share_out(&waiting, LEASED_AT_ONCE);
+            if shares.is_empty() {
+                return Ok(Vec::new());
+            }
+            let leased = self.store.lease(shares, now).await?;
+            for tenant in &leased.unreadable {
+                self.metrics.delivered(*tenant, "unreadable");
+                let (account, environment) = self.named(*tenant);
+                tracing::error!(
+                    account,
+                    environment,
+                    "a webhook event cannot be read: it has failed"
+                );
+            }
+            for tenant in &leased.switched_off {
+                self.switched_off(*tenant, DisabledBy::Unreadable);
+            }
+            // What was set aside may have been all that was in the way of others.
+            if !leased.events.is_empty() || leased.is_empty() {
+                let event = |(endpoint, taken)| LeasedEvent { taken, endpoint };
+                return Ok(leased.events.into_iter().map(event).collect());
             }
         }
-        Ok(deliveries)
     }
 
-    fn sign(&self, endpoint: &Endpoint, taken: Taken, body: Vec<u8>, now: Millis) -> Delivery {
-        let id = named("evt", taken.attempt.event);
+    /// The message that a leased event makes. None when there is nothing left to tell, or when it
+    /// cannot be read: then it has failed, and is not leased again.
+    pub async fn delivery(&self, event: LeasedEvent) -> Result<Option<Delivery>, Refusal> {
+        let LeasedEvent { taken, endpoint } = event;
+        match self.store.telling(&taken) {
+            Ok(Some(telling)) => {
+                let body = webhooks::body(telling);
+                Ok(Some(self.sign(&endpoint, taken, body)))
+            }
+            Ok(None) => {
+                self.store.forget(taken).await?;
+                Ok(None)
+            }
+            Err(StoreError::Damaged { .. }) => {
+                let (account, environment) = self.named(taken.tenant);
+                let event = named("evt", taken.attempt.event);
+                tracing::error!(
+                    account,
+                    environment,
+                    event,
+                    "what a webhook event tells cannot be read"
+                );
+                let said = Err(Undelivered::Unreadable);
+                self.settle(taken, Outcome { at: self.now(), millis: 0, said }).await?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn sign(&self, endpoint: &Endpoint, taken: Taken, body: Vec<u8>) -> Delivery {
+        let (id, now) = (named("evt", taken.attempt.event), self.now());
         let signatures = endpoint.sign(&id, now, &body);
         let timestamp = now.second().to_string();
-        let allow_private = self.settings.webhooks_allow_private;
         Delivery {
-            reach: Reach::of(taken.tenant.environment, allow_private),
+            reach: self.settings.reach(taken.tenant.environment),
             url: endpoint.url.clone(),
             headers: [
                 (webhook::ID, id),
@@ -97,17 +153,60 @@ impl Service {
         delivery: Delivery,
         outcome: Outcome,
     ) -> Result<(), Refusal> {
-        let verdict = webhooks::judge(delivery.taken.attempt, &outcome);
-        Ok(self.store.settle(delivery.taken, outcome, verdict).await?)
+        self.settle(delivery.taken, outcome).await
     }
 
-    /// Ends the leases of a server that is no more; nobody else holds any when this one starts.
+    async fn settle(&self, taken: Taken, outcome: Outcome) -> Result<(), Refusal> {
+        let (tenant, verdict) = (taken.tenant, webhooks::judge(taken.attempt, &outcome));
+        let settled = self.store.settle(taken, outcome, verdict).await?;
+        self.metrics.delivered(tenant, outcome_of(settled, verdict));
+        if let Settled::SwitchedOff(by) = settled {
+            self.switched_off(tenant, by);
+        }
+        Ok(())
+    }
+
+    /// Says that an endpoint was turned off, which nobody may be looking at. Its address is left out:
+    /// it may hold a secret.
+    fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
+        self.metrics.switched_off(tenant, by);
+        let (account, environment) = self.named(tenant);
+        let reason = by.code();
+        tracing::warn!(
+            account,
+            environment,
+            reason,
+            "a webhook is off: its events are held for 30 days"
+        );
+    }
+
+    /// What a tenant is called in the log.
+    fn named(&self, tenant: Tenant) -> (String, &'static str) {
+        let account = self.store.account_record(tenant.account).map(|account| account.id);
+        (account.unwrap_or_default(), tenant.environment.code())
+    }
+
+    /// Ends what a server that is no more left half done: its leases, for nobody else holds any when
+    /// this one starts, and the holding of what endpoints that are off had still to be sent.
     pub async fn end_leases(&self) -> Result<(), Refusal> {
-        Ok(self.store.end_leases(self.now()).await?)
+        self.store.end_leases(self.now()).await?;
+        Ok(self.store.hold_all().await?)
     }
 
     /// Deletes events and their log after 30 days.
     pub async fn purge_outbox(&self) -> Result<usize, Refusal> {
         Ok(self.store.purge_outbox(self.now().plus(-KEPT)).await?)
+    }
+}
+
+/// The word under which a delivery is counted.
+const fn outcome_of(settled: Settled, verdict: Verdict) -> &'static str {
+    match (settled, verdict) {
+        (Settled::Late, _) => "late",
+        (_, Verdict::Delivered) => "delivered",
+        (_, Verdict::Again { .. }) => "retried",
+        (_, Verdict::GivenUp) => "failed",
+        (_, Verdict::Gone) => "gone",
+        (_, Verdict::Unreadable) => "unreadable",
     }
 }

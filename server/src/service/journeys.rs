@@ -14,7 +14,7 @@ use crate::{
         state::TRANSITIONS,
     },
     ids::Ids,
-    store::{Commit, Store},
+    store::{Commit, Store, hold_list},
 };
 
 const START: Millis = Millis(1_767_600_000_000);
@@ -172,13 +172,42 @@ async fn a_step_that_another_has_taken_meanwhile_is_not_taken_again_and_stops_no
     house.clock.set(now);
     let due = house.service.store().due(now, 4).unwrap();
     house.history("SB-SUCCESS-0002").await;
-    let fired = house.service.take_steps(&due, now).await.unwrap();
+    let fired = house.service.take_steps(&due, now).await.unwrap().fired;
     let numbers = fired.iter().map(|one| one.tracking_number.as_str());
     assert!(numbers.eq(["SB-SUCCESS-0000", "SB-SUCCESS-0001", "SB-SUCCESS-0003"]), "{fired:?}");
     for place in 0..4 {
         let history = house.history(&format!("SB-SUCCESS-{place:04}")).await;
         assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
     }
+}
+
+#[tokio::test]
+async fn a_step_that_can_never_be_taken_holds_up_no_other_and_no_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parcelo.db");
+    let house = House::on(Store::open(&file, [1; 32]).unwrap()).await;
+    for place in 0..300 {
+        house.create(&format!("SB-SUCCESS-{place:04}")).await;
+    }
+    // The first 260, more than are taken at once, have an event where their next one belongs.
+    let damage =
+        "INSERT INTO events SELECT id, 3, 1, 0, '', NULL FROM parcels ORDER BY id LIMIT 260";
+    assert_eq!(crate::store::damage_file(&file, damage), 260);
+    house.clock.set(START.plus(25 * Millis::HOUR));
+    let most = std::time::Duration::from_secs(120);
+    let take = async || {
+        let taken = tokio::time::timeout(most, house.service.take_due_steps()).await;
+        taken.expect("it comes to an end").unwrap()
+    };
+    let fired = take().await;
+    assert_eq!(fired.len(), 40 * 4, "every step of the 40 others");
+    assert_eq!(house.state("SB-SUCCESS-0299"), State::Delivered);
+    assert_eq!(house.state("SB-SUCCESS-0000"), State::LabelGenerated);
+    assert_eq!(take().await, []);
+    let query = check_list([]).unwrap();
+    let listed = house.service.list_parcels(&house.caller, &query, Language::En);
+    let listed = tokio::time::timeout(most, listed).await.expect("it comes to an end");
+    assert_eq!(listed.unwrap().1.total, 300);
 }
 
 #[tokio::test]
@@ -256,4 +285,28 @@ async fn what_is_due_is_done_before_a_list_or_a_manifest_is_decided() {
         assert_eq!(refused.code, ErrorCode::ManifestParcelsRejected);
         assert_eq!(list(&house).await, 1);
     }
+}
+
+#[tokio::test]
+async fn a_list_that_takes_long_holds_up_no_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::on(Store::open(&folder.path().join("parcelo.db"), [1; 32]).unwrap()).await;
+    let release = hold_list("shop-slow-list");
+    let query = check_list([("externalOrderId".into(), "shop-slow-list".into())]).unwrap();
+    // The runtime has one thread: a list that keeps it lets nobody else have it.
+    let list = house.service.list_parcels(&house.caller, &query, Language::En);
+    let order = async {
+        house.create("SB-SUCCESS-0001").await;
+        "the order"
+    };
+    tokio::pin!(list);
+    let first = tokio::select! {
+        biased;
+        _ = &mut list => "the list",
+        first = order => first,
+    };
+    assert_eq!(first, "the order", "was answered first");
+    drop(release);
+    let (_, page) = list.await.unwrap();
+    assert_eq!(page.total, 0);
 }

@@ -1,4 +1,4 @@
-//! Making API keys: for the admin commands, the first start and the mock server.
+//! Making API keys and their secrets: for the admin commands, the first start and the mock server.
 
 use ipnet::IpNet;
 use parcelo::{ApiKey, Environment};
@@ -7,7 +7,7 @@ use crate::{
     clock::Millis,
     core::{
         AccountRecord, Secrets, Tenant,
-        keys::{Countries, KeyRecord, NewKey},
+        keys::{Countries, KeyRecord, LONGEST_OVERLAP, NewKey, NewSecret},
     },
     ids::{Ids, named},
     store::{Store, StoreError},
@@ -28,6 +28,17 @@ pub struct NewKeyRequest {
     pub ip_list: Vec<IpNet>,
     /// Requests a second, when not the environment's.
     pub rate_limit: Option<u32>,
+}
+
+/// What became of a key that was to get a new secret.
+#[derive(Debug)]
+pub enum Rotation {
+    /// It has one, which is shown this once.
+    Done(ApiKey, Box<KeyRecord>),
+    /// It is revoked, and stays so.
+    Revoked,
+    /// There is no such key.
+    Unknown,
 }
 
 /// Makes API keys.
@@ -77,6 +88,30 @@ impl KeyIssuer<'_> {
         };
         let record = store.insert_key(record).await?;
         Ok((key, record))
+    }
+
+    /// Gives a key a new secret. It stays the same key: its idempotency records, limit, countries and
+    /// name are its record's. Old secrets keep working for `overlap` seconds at most.
+    pub async fn rotate(
+        &self,
+        id: &str,
+        overlap: u32,
+        now: Millis,
+    ) -> Result<Rotation, StoreError> {
+        let Self { store, secrets, ids } = self;
+        let Some(before) = store.key(id)? else { return Ok(Rotation::Unknown) };
+        let overlap = i64::from(overlap.min(LONGEST_OVERLAP)) * Millis::SECOND;
+        let key = ApiKey::from_random(before.tenant.environment, &ids.key_bytes());
+        let secret = NewSecret {
+            hash: secrets.hash_of(&key),
+            last4: last4(key.secret()),
+            old_until: now.plus(overlap),
+        };
+        Ok(match store.rotate_key(id, secret).await? {
+            Some(record) if record.revoked_at.is_none() => Rotation::Done(key, Box::new(record)),
+            Some(_) => Rotation::Revoked,
+            None => Rotation::Unknown,
+        })
     }
 }
 

@@ -51,3 +51,57 @@ impl Service {
         named("legacy", self.ids.ulid(self.now()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use parcelo::Environment;
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        core::Countries,
+        ids::Ids,
+        service::{KeyIssuer, NewKeyRequest, tests::settings},
+        store::{Store, held},
+    };
+
+    #[tokio::test]
+    async fn a_database_that_is_busy_counts_nobody_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("parcelo.db");
+        let store = Store::open(&file, [1; 32]).unwrap();
+        let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(Millis(0))));
+        let service = Service::new(store.clone(), clock, ids.clone(), settings());
+        let issuer = KeyIssuer { store: &store, secrets: service.secrets(), ids: &ids };
+        let request = NewKeyRequest {
+            account: "default".to_owned(),
+            environment: Environment::Sandbox,
+            name: "Test".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
+        let (_, key) = issuer.issue(request, Millis(0)).await.unwrap();
+        let caller = Caller { key: Arc::new(key) };
+        service.count_legacy_use(&caller, Millis(0));
+        let other = held(&file);
+        tokio::time::pause();
+        {
+            let mut keep = std::pin::pin!(service.keep_legacy_uses());
+            let early = tokio::time::timeout(Duration::from_secs(6), &mut keep).await;
+            tokio::time::resume();
+            other.execute_batch("ROLLBACK").unwrap();
+            if early.is_err() {
+                // Whatever comes of it: it is known.
+                let _ = keep.await;
+            }
+        }
+        // All writes stand in one line, so the first is over when this one is.
+        service.count_legacy_use(&caller, Millis(0));
+        service.keep_legacy_uses().await.unwrap();
+        let requests: u64 = store.legacy_uses().unwrap().iter().map(|uses| uses.requests).sum();
+        assert_eq!(requests, 2);
+    }
+}

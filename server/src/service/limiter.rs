@@ -1,9 +1,8 @@
 //! Counts requests by caller; the counting itself is decided in the core.
 
 use std::{
-    collections::HashMap,
     net::IpAddr,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use parcelo::Environment;
@@ -11,13 +10,14 @@ use parcelo::Environment;
 use super::{Caller, Carrier, Service};
 use crate::{
     clock::Millis,
-    core::limit::{Admission, Quota, Window},
+    core::{
+        access::client_network,
+        limit::{Admission, Quota, Windows},
+    },
 };
 
 /// How many times the limit of an API key a carrier key has.
 const CARRIER: u32 = 10;
-/// Windows kept before those that are over are forgotten.
-const MOST_WINDOWS: usize = 10_000;
 
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,8 @@ pub enum Limited {
     Key(i64),
     /// The requests of one carrier key.
     Carrier(i64),
-    /// The requests of one address without a valid key, in one environment.
+    /// The requests of one address without a valid key, in one environment. Here and below, of IPv6
+    /// the addresses of one /64 are counted together.
     Address(Environment, IpAddr),
     /// The requests of one address to the operators' listener.
     Operator(IpAddr),
@@ -34,20 +35,31 @@ pub enum Limited {
     Public(Environment, IpAddr),
 }
 
+impl Limited {
+    /// The same with the network that one client has in the place of its address: of IPv6 one client
+    /// has more addresses than could be counted.
+    fn by_network(self) -> Self {
+        match self {
+            Self::Address(environment, client) => {
+                Self::Address(environment, client_network(client))
+            }
+            Self::Operator(client) => Self::Operator(client_network(client)),
+            Self::Public(environment, client) => Self::Public(environment, client_network(client)),
+            Self::Key(_) | Self::Carrier(_) => self,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
-pub(super) struct Limiter(Mutex<HashMap<Limited, Window>>);
+pub(super) struct Limiter(Mutex<Windows<Limited>>);
 
 impl Limiter {
     pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.windows().clear();
     }
 
-    fn with<T>(&self, who: Limited, now: Millis, look: impl FnOnce(&mut Window) -> T) -> T {
-        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if windows.len() >= MOST_WINDOWS {
-            windows.retain(|_, window| !window.is_over(now));
-        }
-        look(windows.entry(who).or_default())
+    fn windows(&self) -> MutexGuard<'_, Windows<Limited>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,7 +95,7 @@ impl Service {
         if !enforced {
             return Quota::whole(limit, now);
         }
-        self.limiter.with(Limited::Key(caller.key.row), now, |window| window.quota(limit, now))
+        self.limiter.windows().quota(&Limited::Key(caller.key.row), limit, now)
     }
 
     fn limit_of(&self, caller: &Caller) -> (u32, bool) {
@@ -98,7 +110,7 @@ impl Service {
         if !enforced {
             return Admission::Granted(Quota::whole(limit, now));
         }
-        let admission = self.limiter.with(who, now, |window| window.take(limit, now));
+        let admission = self.limiter.windows().take(who.by_network(), limit, now);
         if matches!(admission, Admission::Refused(_)) {
             self.metrics.refused(who);
         }

@@ -13,7 +13,11 @@ use prometheus_client::{
 };
 
 use super::{Limited, Service};
-use crate::{clock::Millis, core::Refusal};
+use crate::{
+    clock::Millis,
+    core::{Refusal, Tenant, webhooks::DisabledBy},
+    store::{Backlog, Store},
+};
 
 /// Upper bounds, in seconds: what a user feels lies between a millisecond and ten seconds.
 const SECONDS: [f64; 12] =
@@ -33,12 +37,29 @@ pub struct Request {
     pub status: u16,
 }
 
-/// The counts of one service.
-#[derive(Debug)]
+/// Why a request's head was answered without being read: hyper does so by itself, with a status
+/// and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadHead {
+    /// It is not HTTP/1 (400).
+    Malformed,
+    /// The address or the head is too long (414, 431).
+    TooLarge,
+    /// It did not arrive in time; the connection was closed.
+    TooSlow,
+}
+
+/// The counts of one service; a clone counts in the same place.
+#[derive(Debug, Clone)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<OperationLabels, Histogram>,
     refusals: Family<RefusalLabels, Counter>,
+    refused_connections: Family<ListenerLabels, Counter>,
+    bad_heads: Family<BadHeadLabels, Counter>,
+    deliveries: Family<DeliveryLabels, Counter>,
+    switched_off: Family<SwitchLabels, Counter>,
+    clock_jumps: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -61,8 +82,37 @@ struct RefusalLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EnvironmentLabels {
+struct ListenerLabels {
+    listener: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BadHeadLabels {
+    listener: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DeliveryLabels {
     environment: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SwitchLabels {
+    environment: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BacklogLabels {
+    environment: &'static str,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    version: &'static str,
 }
 
 impl Default for Metrics {
@@ -71,6 +121,11 @@ impl Default for Metrics {
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             refusals: Family::default(),
+            refused_connections: Family::default(),
+            bad_heads: Family::default(),
+            deliveries: Family::default(),
+            switched_off: Family::default(),
+            clock_jumps: Counter::default(),
         }
     }
 }
@@ -97,6 +152,43 @@ impl Metrics {
         self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();
     }
 
+    /// Counts a connection that was closed at once, because its address holds its share.
+    pub fn connection_refused(&self, listener: &'static str) {
+        self.refused_connections.get_or_create(&ListenerLabels { listener }).inc();
+    }
+
+    /// How many that were, at a listener.
+    pub fn refused_connections(&self, listener: &'static str) -> u64 {
+        self.refused_connections.get_or_create(&ListenerLabels { listener }).get()
+    }
+
+    /// Counts a head that never became a request.
+    pub fn bad_head(&self, listener: &'static str, bad: BadHead) {
+        let reason = match bad {
+            BadHead::Malformed => "malformed",
+            BadHead::TooLarge => "too_large",
+            BadHead::TooSlow => "too_slow",
+        };
+        self.bad_heads.get_or_create(&BadHeadLabels { listener, reason }).inc();
+    }
+
+    /// Counts what came of an attempt to deliver a webhook event.
+    pub(super) fn delivered(&self, tenant: Tenant, outcome: &'static str) {
+        let environment = tenant.environment.code();
+        self.deliveries.get_or_create(&DeliveryLabels { environment, outcome }).inc();
+    }
+
+    /// Counts an endpoint that was turned off by what it answered, or did not.
+    pub(super) fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
+        let (environment, reason) = (tenant.environment.code(), by.code());
+        self.switched_off.get_or_create(&SwitchLabels { environment, reason }).inc();
+    }
+
+    /// Counts a jump of the clock.
+    pub(super) fn clock_jumped(&self) {
+        self.clock_jumps.inc();
+    }
+
     fn register(&self, registry: &mut Registry) {
         let requests = "Requests answered, by operation, error code and HTTP status";
         registry.register("requests", requests, self.requests.clone());
@@ -104,6 +196,16 @@ impl Metrics {
         registry.register_with_unit("request", seconds, Unit::Seconds, self.seconds.clone());
         let refusals = "Requests refused by a rate limit, by what they are counted by";
         registry.register("rate_limit_refusals", refusals, self.refusals.clone());
+        let refused = "Connections closed at once, because their address holds its share";
+        registry.register("refused_connections", refused, self.refused_connections.clone());
+        let bad = "Request heads that were answered, or dropped, without being read, by reason";
+        registry.register("bad_request_heads", bad, self.bad_heads.clone());
+        let deliveries = "Attempts to deliver webhook events, by what came of them";
+        registry.register("webhook_deliveries", deliveries, self.deliveries.clone());
+        let switched_off = "Webhooks that the server turned off, by why";
+        registry.register("webhooks_switched_off", switched_off, self.switched_off.clone());
+        let jumps = "Jumps of the machine's clock by more than a minute";
+        registry.register("clock_jumps", jumps, self.clock_jumps.clone());
     }
 }
 
@@ -114,11 +216,13 @@ impl Service {
     }
 
     /// All of it as text, in the format of `OpenMetrics`.
-    pub fn metrics_text(&self) -> Result<String, Refusal> {
+    pub async fn metrics_text(&self) -> Result<String, Refusal> {
+        let backlogs = self.store.scan(None, Store::backlogs).await?;
         let mut registry = Registry::with_prefix("parcelo");
+        register_build(&mut registry);
         self.metrics.register(&mut registry);
         self.register_store(&mut registry);
-        self.register_outbox(&mut registry, self.now())?;
+        register_outbox(&mut registry, &backlogs, self.now());
         let mut text = String::new();
         encode(&mut text, &registry).map_err(|error| {
             tracing::error!(%error, "the metrics could not be written");
@@ -143,24 +247,39 @@ impl Service {
         writable.set(self.store.is_writable().into());
         registry.register("store_writable", "1 while the database takes writes", writable);
     }
+}
 
-    fn register_outbox(&self, registry: &mut Registry, now: Millis) -> Result<(), Refusal> {
-        let (depth, age) = <(Family<_, Gauge>, Family<_, Gauge>)>::default();
-        for environment in Environment::ALL {
-            let labels = EnvironmentLabels { environment: environment.code() };
-            depth.get_or_create(&labels).set(0);
-            age.get_or_create(&labels).set(0);
-        }
-        for (tenant, pending) in self.store.pending()? {
-            let labels = EnvironmentLabels { environment: tenant.environment.code() };
-            depth.get_or_create(&labels).inc_by(pending.events);
-            let seconds = (now.0 - pending.since.0).max(0) / 1_000;
-            let oldest = age.get_or_create(&labels);
-            oldest.set(oldest.get().max(seconds));
-        }
-        registry.register("outbox_events", "Webhook events that are to be delivered", depth);
-        let help = "The age of the oldest of them";
-        registry.register_with_unit("outbox_age", help, Unit::Seconds, age);
-        Ok(())
+/// The version is a label of a number that is always 1, as Prometheus has it.
+fn register_build(registry: &mut Registry) {
+    let build = Family::<BuildLabels, Gauge>::default();
+    build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
+    registry.register("build_info", "1, with the version of the server that runs", build);
+}
+
+fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
+    let (depth, age) = <(Family<_, Gauge>, Family<_, Gauge>)>::default();
+    for labels in Environment::ALL
+        .into_iter()
+        .flat_map(|environment| [false, true].map(|held| BacklogLabels::of(environment, held)))
+    {
+        depth.get_or_create(&labels).set(0);
+        age.get_or_create(&labels).set(0);
+    }
+    for backlog in backlogs {
+        let labels = BacklogLabels::of(backlog.tenant.environment, backlog.held);
+        depth.get_or_create(&labels).inc_by(backlog.events);
+        let seconds = (now.0 - backlog.since.0).max(0) / 1_000;
+        let oldest = age.get_or_create(&labels);
+        oldest.set(oldest.get().max(seconds));
+    }
+    let help = "Webhook events that have not arrived: pending, or held while a webhook is off";
+    registry.register("outbox_events", help, depth);
+    registry.register_with_unit("outbox_age", "The age of the oldest of them", Unit::Seconds, age);
+}
+
+impl BacklogLabels {
+    const fn of(environment: Environment, held: bool) -> Self {
+        let state = if held { "held" } else { "pending" };
+        Self { environment: environment.code(), state }
     }
 }

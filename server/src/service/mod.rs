@@ -3,12 +3,15 @@
 //! It knows the store, the clock and the ids; it knows nothing of HTTP. The HTTP shell, the mock
 //! server and the admin commands all call it.
 
+mod called_at;
 mod callers;
 mod carriers;
 mod changes;
+mod clock;
 mod dashboard;
 mod deliveries;
 mod endpoints;
+mod key_cache;
 mod keys;
 mod legacy;
 mod limiter;
@@ -26,24 +29,29 @@ mod steps;
 mod tokens;
 mod turns;
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    sync::{Arc, Mutex, Once},
+};
 
 use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    core::{Refusal, Secrets, Site},
+    core::{KeyRecord, Refusal, Secrets, Site},
     ids::Ids,
-    store::{Commit, Store, StoreError},
+    store::{CarrierHash, Commit, Store, StoreError},
 };
+pub use called_at::called_at;
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
 pub use dashboard::OwnParcel;
-pub use deliveries::Delivery;
+pub use deliveries::{Delivery, LeasedEvent};
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
-pub use keys::{KeyIssuer, NewKeyRequest};
+pub use keys::{KeyIssuer, NewKeyRequest, Rotation};
 pub use limiter::Limited;
-pub use metrics::{Metrics, Request};
+pub use metrics::{BadHead, Metrics, Request};
 pub use parcels::LabelFile;
 pub use passwords::hash_password;
 pub use replay::Keyed;
@@ -59,11 +67,15 @@ pub struct Service {
     ids: Arc<Ids>,
     settings: Settings,
     limiter: limiter::Limiter,
-    callers: callers::Cache,
+    callers: key_cache::KeyCache<KeyRecord>,
+    carriers: key_cache::KeyCache<CarrierHash>,
     turns: turns::Turns,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
     door: sign_in::Door,
+    /// Parcels of which the log says already that their steps cannot be taken.
+    stuck: Mutex<HashSet<steps::Stuck>>,
+    first_live_label: Once,
 }
 
 /// The answer to a write.
@@ -80,8 +92,24 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, turns, legacy_uses, metrics, door) = Default::default();
-        Self { store, clock, ids, settings, limiter, callers, turns, legacy_uses, metrics, door }
+        let (limiter, callers, carriers, turns, legacy_uses, metrics) = Default::default();
+        let (door, stuck) = Default::default();
+        let first_live_label = Once::new();
+        Self {
+            store,
+            clock,
+            ids,
+            settings,
+            limiter,
+            callers,
+            carriers,
+            turns,
+            legacy_uses,
+            metrics,
+            door,
+            stuck,
+            first_live_label,
+        }
     }
 
     /// The present moment.
@@ -117,6 +145,7 @@ impl Service {
     /// Forgets what it knows beside the store, which was replaced: keys, windows, counts.
     pub fn forget(&self) {
         self.callers.clear();
+        self.carriers.clear();
         self.limiter.clear();
         self.legacy_uses.clear();
     }
@@ -125,8 +154,8 @@ impl Service {
         &self.settings.secrets
     }
 
-    fn site(&self, environment: Environment) -> &Site {
-        self.settings.site(environment)
+    fn site(&self, environment: Environment) -> Cow<'_, Site> {
+        called_at::seen(self.settings.site(environment))
     }
 }
 
@@ -150,12 +179,18 @@ fn failed(outcome: &Commit) -> Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "the store failed");
+        match error {
+            // It is the caller who asks for too much.
+            StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
+            error => tracing::error!(%error, "the store failed"),
+        }
         Self::unavailable()
     }
 }
 
 #[cfg(test)]
 mod journeys;
+#[cfg(test)]
+mod key_tests;
 #[cfg(test)]
 mod tests;

@@ -75,6 +75,7 @@ impl Service {
         let Accepted { value: order, warnings } = accepted;
         let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
         let is_given = order.tracking_number.is_some();
+        let site = self.site(caller.key.tenant.environment);
         let mut left = DRAWS;
         loop {
             let creation = Creation {
@@ -82,7 +83,7 @@ impl Service {
                 order: order.clone(),
                 warnings: warnings.clone(),
                 replay: (key, said),
-                site: self.site(caller.key.tenant.environment),
+                site: &site,
                 secrets: self.secrets(),
             };
             let (body, changes) =

@@ -166,10 +166,17 @@ impl Service {
             1 => None,
             version => self.store.awb_on(parcel.key, version)?,
         };
+        let site = self.site(environment);
+        if environment == parcelo::Environment::Production && site.is_local() {
+            self.first_live_label.call_once(|| {
+                let base_url = &site.base_url;
+                tracing::warn!(%base_url, "a live label's QR code leads to the reader's own machine: set --base-url");
+            });
+        }
         let data = LabelData {
             order,
             tracking_number: &parcel.tracking_number,
-            tracking_url: &self.site(environment).tracking_url(&parcel.tracking_number),
+            tracking_url: &site.tracking_url(&parcel.tracking_number),
             sandbox: environment == parcelo::Environment::Sandbox,
             created_on: parcel.created_at.to_utc().date_naive(),
             version: parcel.label_version,

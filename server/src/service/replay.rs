@@ -57,7 +57,7 @@ impl Service {
             return Ok((said, None));
         };
         let key = RecordKey::of(caller.key.row, operation, &key);
-        let answer = match idempotency::judge(self.store.record(&key)?, &said, self.now()) {
+        let answer = match idempotency::judge(self.store.record(&key)?, &said, self.expiry()) {
             Verdict::Fresh => None,
             Verdict::Replay(record) => Some(Answer::Replayed(record.body)),
             Verdict::Conflict(record) => return Err(Refusal::conflict(&record)),

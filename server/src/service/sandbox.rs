@@ -10,14 +10,15 @@ use crate::{clock::Millis, core::Refusal};
 const KEPT: i64 = 30 * Millis::DAY;
 
 impl Service {
-    /// Deletes all data of the caller's sandbox (spec: POST sandbox/reset).
+    /// Deletes all data of the caller's sandbox as it is now (spec: POST sandbox/reset). It goes on
+    /// when nobody waits for it any more; one that is asked for meanwhile joins it.
     pub async fn reset_sandbox(&self, caller: &Caller) -> Result<SandboxReset, Refusal> {
         let tenant = caller.key.tenant;
         if tenant.environment != Environment::Sandbox {
             return Err(ErrorCode::SandboxOnly.into());
         }
-        let deleted = self.store.reset(tenant).await?;
-        Ok(SandboxReset { deleted, reset_at: self.now().to_utc() })
+        let reset_at = self.now().to_utc();
+        Ok(SandboxReset { deleted: self.store.reset(tenant).await?, reset_at })
     }
 
     /// Deletes what every sandbox has kept for 30 days.

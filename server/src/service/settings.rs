@@ -3,7 +3,11 @@
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
 
-use crate::core::{Secrets, Site, legacy::Era};
+use crate::core::{
+    Secrets, Site,
+    legacy::Era,
+    webhooks::{Allowance, Reach},
+};
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -18,8 +22,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What keys are hashed and label links are signed with.
     pub secrets: Secrets,
-    /// Whether webhooks may be sent to private addresses, and by http in production too.
-    pub webhooks_allow_private: bool,
+    /// What webhooks may reach besides public addresses.
+    pub webhooks: Allowance,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Since when, and how long, the legacy API is served.
@@ -27,6 +31,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What an environment's webhooks may reach.
+    pub const fn reach(&self, environment: Environment) -> Reach {
+        Reach::of(environment, self.webhooks)
+    }
+
     /// The public addresses of an environment.
     pub const fn site(&self, environment: Environment) -> &Site {
         match environment {

@@ -1,9 +1,8 @@
 //! Signing in to the dashboard and out of it.
 
 use std::{
-    collections::HashMap,
     net::IpAddr,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -15,14 +14,13 @@ use crate::{
     clock::Millis,
     core::{
         Secrets,
-        session::{LASTS, Login, Session, Tries, tries_of},
+        login_throttle::{LoginAttempt, LoginThrottle},
+        session::{LASTS, Login, Session},
     },
 };
 
 /// Passwords that are checked at once: each takes a CPU and 19 MiB.
 const AT_ONCE: usize = 2;
-/// Addresses whose tries are kept before those that are over are forgotten.
-const MOST_ADDRESSES: usize = 10_000;
 
 /// Somebody at the door of the dashboard.
 #[derive(Debug, Clone, Copy)]
@@ -61,38 +59,53 @@ impl std::fmt::Debug for Entry {
 
 #[derive(Debug)]
 pub(super) struct Door {
-    tries: Mutex<HashMap<IpAddr, Tries>>,
+    throttle: Mutex<LoginThrottle>,
     places: Semaphore,
 }
 
 impl Default for Door {
     fn default() -> Self {
-        Self { tries: Mutex::default(), places: Semaphore::new(AT_ONCE) }
+        Self { throttle: Mutex::default(), places: Semaphore::new(AT_ONCE) }
     }
 }
 
 impl Door {
-    fn count(&self, client: IpAddr, now: Millis) -> Result<(), u32> {
-        let mut all = self.tries.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_ADDRESSES {
-            all.retain(|_, tries| !tries.are_over(now));
-        }
-        all.entry(tries_of(client)).or_default().take(now)
+    fn throttle(&self) -> MutexGuard<'_, LoginThrottle> {
+        self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Service {
-    /// Signs in; every try counts, right or wrong.
+    /// Signs in; after too many failures the next attempt has to wait.
     pub async fn sign_in(&self, knock: Knock<'_>) -> Result<Entry, Refusal> {
-        let now = self.now();
-        if let Err(seconds) = self.door.count(knock.client, now) {
-            return Ok(Entry::Wait(seconds));
+        let Knock { account, client, .. } = knock;
+        let attempt = LoginAttempt { account, client, is_signed_in: self.is_signed_in(knock)? };
+        let begun = match self.door.throttle().begin(attempt, self.now()) {
+            Ok(begun) => begun,
+            Err(seconds) => return Ok(Entry::Wait(seconds)),
+        };
+        let entry = self.enter(knock).await;
+        if !matches!(entry, Ok(Entry::Closed)) {
+            self.door.throttle().take_back(begun);
         }
+        if matches!(entry, Ok(Entry::Open(_))) {
+            self.door.throttle().has_signed_in(attempt);
+        }
+        entry
+    }
+
+    /// Whether a session of the account came along.
+    fn is_signed_in(&self, knock: Knock<'_>) -> Result<bool, Refusal> {
+        let session = knock.before.map(|token| self.session(token)).transpose()?.flatten();
+        Ok(session.is_some_and(|session| session.name == knock.account))
+    }
+
+    async fn enter(&self, knock: Knock<'_>) -> Result<Entry, Refusal> {
         let found = self.store.login(knock.account)?;
         let hash = found.as_ref().map(|login| login.password.clone());
         let right = self.check_password(hash, knock.password.to_owned()).await?;
         let Some(login) = found.filter(|_| right) else { return Ok(Entry::Closed) };
-        let begun = self.begin_session(login, knock.before, now).await?;
+        let begun = self.begin_session(login, knock.before, self.now()).await?;
         Ok(begun.map_or(Entry::Closed, Entry::Open))
     }
 
@@ -122,7 +135,7 @@ impl Service {
     /// Who is signed in with a token.
     pub fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
         let found = self.store.session(&self.secrets().hash_of_session(token))?;
-        Ok(found.filter(|session| session.is_alive(self.now())))
+        Ok(found.filter(|session| session.is_alive(self.expiry())))
     }
 
     /// Signs out.

@@ -1,13 +1,15 @@
 //! The sandbox's due steps: taken before a parcel is read, by the ticker, and by a clock that is
 //! moved. Each has its scheduled time, so it makes no difference who takes it, or when.
 
+use std::{collections::HashSet, sync::PoisonError};
+
 use parcelo::{ParcelStatus, TrackingNumber};
 
 use super::{Refusal, Service, failed};
 use crate::{
     clock::Millis,
-    core::{Changes, Op, ParcelRow, Step, Tenant, scenario},
-    store::Commit,
+    core::{Changes, Op, ParcelKey, ParcelRow, Step, Tenant, Version, scenario},
+    store::{Commit, StoreError},
 };
 
 /// Parcels whose steps are taken in one commit: many share what it costs, and who waits for the writer
@@ -15,6 +17,16 @@ use crate::{
 const BATCH: usize = 256;
 /// How often a decision is made anew when others write the same parcel.
 const TRIES: u32 = 8;
+
+/// A parcel whose step could not be taken, as it was then.
+pub(super) type Stuck = (ParcelKey, Version);
+
+/// What became of steps that were due.
+pub(super) struct Taken {
+    pub(super) fired: Vec<Fired>,
+    /// The parcels whose steps were not taken: another was faster, or they cannot be.
+    pub(super) left: Vec<Stuck>,
+}
 
 /// Something that fell due and was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +43,7 @@ impl Service {
     /// Takes every step that is due, earliest first, and tells what happened.
     pub async fn take_due_steps(&self) -> Result<Vec<Fired>, Refusal> {
         let now = self.now();
-        let mut fired = Vec::new();
-        loop {
-            let due = self.store.due(now, BATCH)?;
-            if due.is_empty() {
-                return Ok(fired);
-            }
-            fired.extend(self.take_steps(&due, now).await?);
-        }
+        self.take_all(now, |most| self.store.due(now, most)).await
     }
 
     /// Takes every step of a tenant's parcels that is due at `now`.
@@ -47,18 +52,49 @@ impl Service {
         tenant: Tenant,
         now: Millis,
     ) -> Result<(), Refusal> {
+        self.take_all(now, |most| self.store.due_of(tenant, now, most)).await.map(drop)
+    }
+
+    /// Takes what `due` finds until nothing is left but steps that cannot be taken, such as those of
+    /// a damaged row. They are passed over, so that they hold up none behind them, and tried again
+    /// the next time.
+    async fn take_all(
+        &self,
+        now: Millis,
+        due: impl Fn(usize) -> Result<Vec<ParcelRow>, StoreError>,
+    ) -> Result<Vec<Fired>, Refusal> {
+        let (mut fired, mut stuck) = (Vec::new(), HashSet::new());
         loop {
-            let due = self.store.due_of(tenant, now, BATCH)?;
-            if due.is_empty() {
-                return Ok(());
+            let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
+            let found = due(BATCH + stuck.len())?;
+            let (again, batch): (Vec<_>, Vec<_>) = found.into_iter().partition(is_stuck);
+            if batch.is_empty() {
+                self.log_stuck(&again);
+                return Ok(fired);
             }
-            self.take_steps(&due, now).await?;
+            let taken = self.take_steps(&batch, now).await?;
+            fired.extend(taken.fired);
+            // Where another was faster the version has moved on, and the parcel is tried again.
+            stuck.extend(taken.left);
         }
     }
 
-    /// When the next step falls due.
+    /// Says once, not at every look for due steps, that a parcel is stuck.
+    fn log_stuck(&self, stuck: &[ParcelRow]) {
+        let mut logged = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        let stuck = stuck.iter().map(|parcel| (parcel.key, parcel.version));
+        let new = stuck.filter(|parcel| logged.insert(*parcel)).count();
+        if new > 0 {
+            tracing::error!(
+                parcels = new,
+                "due steps cannot be taken: their rows may be damaged; others go on"
+            );
+        }
+    }
+
+    /// When the next step after now falls due.
     pub fn next_due(&self) -> Result<Option<Millis>, Refusal> {
-        Ok(self.store.next_due()?)
+        Ok(self.store.next_due(self.now())?)
     }
 
     /// The parcel after all its due steps.
@@ -78,20 +114,23 @@ impl Service {
     }
 
     /// Takes the next step of each parcel, in their order: in one commit if nothing forbids it.
-    /// Otherwise each has its own, so that one parcel holds up none before it.
+    /// Otherwise each has its own, so that one parcel holds up no other.
     pub(super) async fn take_steps(
         &self,
         parcels: &[ParcelRow],
         now: Millis,
-    ) -> Result<Vec<Fired>, Refusal> {
+    ) -> Result<Taken, Refusal> {
         if let Some(fired) = self.take_together(parcels, now).await {
-            return Ok(fired);
+            return Ok(Taken { fired, left: Vec::new() });
         }
-        let mut fired = Vec::new();
+        let mut taken = Taken { fired: Vec::new(), left: Vec::new() };
         for parcel in parcels {
-            fired.extend(self.take_step(parcel, now).await?);
+            match self.take_step(parcel, now).await? {
+                Some(fired) => taken.fired.push(fired),
+                None => taken.left.push((parcel.key, parcel.version)),
+            }
         }
-        Ok(fired)
+        Ok(taken)
     }
 
     async fn take_together(&self, parcels: &[ParcelRow], now: Millis) -> Option<Vec<Fired>> {
@@ -107,7 +146,8 @@ impl Service {
         (self.store.commit(changes).await == Commit::Committed).then_some(all)
     }
 
-    /// Takes the parcel's next step if it is due. That somebody else was faster is fine.
+    /// Takes the parcel's next step if it is due and can be taken. That somebody else was faster is
+    /// fine, and so is that this one write failed: only a database that takes none ends it all.
     async fn take_step(&self, parcel: &ParcelRow, now: Millis) -> Result<Option<Fired>, Refusal> {
         let Some(step) = due_step(parcel, now) else { return Ok(None) };
         let ops = scenario::take_step(parcel, step);
@@ -116,6 +156,7 @@ impl Service {
         match self.store.commit(Changes { now, replay: None, expect, ops }).await {
             Commit::Committed => Ok(fired),
             Commit::VersionConflict => Ok(None),
+            Commit::Broken if self.store.is_writable() => Ok(None),
             outcome => Err(failed(&outcome)),
         }
     }

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
-use parcelo::{CarrierOutcome, Environment, ParcelStatus, TrackingNumber, rules::Destinations};
+use parcelo::{
+    CarrierOutcome, Environment, ErrorCode, ParcelStatus, TrackingNumber, rules::Destinations,
+};
 use serde_json::json;
 
 use super::{Carrier, KeyIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     core::{
-        CarrierKeyRecord, CarrierNumber, Countries, Secrets, Site,
+        CarrierKeyRecord, CarrierNumber, Countries, Refusal, Secrets, Site,
         limit::{Admission, Quota},
         sample,
+        webhooks::Allowance,
     },
     ids::Ids,
-    store::Store,
+    store::{Store, StoreError},
 };
 
 pub(super) fn settings() -> Settings {
@@ -27,7 +30,7 @@ pub(super) fn settings() -> Settings {
         destinations: Destinations::All,
         limits: Limits { production: 3, ..Limits::default() },
         secrets: Secrets::derive(&[1; 32]),
-        webhooks_allow_private: false,
+        webhooks: Allowance::default(),
         trusted_proxies: Vec::new(),
     }
 }
@@ -51,6 +54,12 @@ fn carrier(row: i64, environment: Environment) -> Carrier {
             revoked_at: None,
         }),
     }
+}
+
+#[test]
+fn who_reads_too_much_at_once_is_told_when_to_come_again() {
+    let refusal = Refusal::from(StoreError::Crowded { file: "parcelo.db".into() });
+    assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::ServiceUnavailable, Some(1)));
 }
 
 #[test]

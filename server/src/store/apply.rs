@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, carriers, lists, manifests, outbox, parcels, records};
+use super::{Commit, carriers, counts, erase, manifests, outbox, parcels, records};
 use crate::{
     clock::Millis,
     core::{
@@ -85,7 +85,7 @@ fn keep_record(
 }
 
 fn version_of(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<Version>> {
-    let mut find = db.prepare_cached("SELECT version FROM parcels WHERE id = ?1")?;
+    let mut find = db.prepare_cached("SELECT version FROM living_parcels WHERE id = ?1")?;
     find.query_row([parcel.0], |row| row.get(0).map(Version)).optional()
 }
 
@@ -153,6 +153,18 @@ fn insert_parcel(
     parcel: &NewParcel,
     order: &str,
 ) -> rusqlite::Result<Option<i64>> {
+    let add = || add_parcel(db, parcel, order);
+    let number = (parcel.tenant.environment, &parcel.tracking_number);
+    let is_inserted = add()? || (erase::free_number(db, number.0, number.1)? && add()?);
+    if !is_inserted {
+        return Ok(None);
+    }
+    let row = db.last_insert_rowid();
+    counts::created(db, parcel)?;
+    Ok(Some(row))
+}
+
+fn add_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
          updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
@@ -176,15 +188,11 @@ fn insert_parcel(
         parcel.step.map(|step| step.due.0),
         order,
     ])?;
-    if inserted == 0 {
-        return Ok(None);
-    }
-    let row = db.last_insert_rowid();
-    lists::count(db, parcel.tenant)?;
-    Ok(Some(row))
+    Ok(inserted == 1)
 }
 
 fn move_to(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+    counts::moves(db, parcel, event.state)?;
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, state = ?2, updated_at = ?3, last_sequence = ?4 \
          WHERE id = ?1",

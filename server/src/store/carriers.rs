@@ -4,7 +4,8 @@ use parcelo::{Environment, TrackingNumber};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    Store, StoreError,
+    KeyChanges, Store, StoreError,
+    keys::changes,
     parcels::{damaged, environment, read_state},
 };
 use crate::{
@@ -15,13 +16,44 @@ use crate::{
     },
 };
 
+/// The hash under which a carrier key is found.
+#[derive(Clone, Copy)]
+pub struct CarrierHash {
+    /// The key's number inside the database.
+    pub row: i64,
+    /// Its keyed hash.
+    pub hash: [u8; 32],
+}
+
+// As of API keys, no log shows the hash.
+impl std::fmt::Debug for CarrierHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CarrierHash").field("row", &self.row).finish_non_exhaustive()
+    }
+}
+
 impl Store {
     /// Keeps a new carrier key, and its carrier if this is its first.
     pub async fn insert_carrier_key(
         &self,
         key: NewCarrierKey,
     ) -> Result<CarrierKeyRecord, StoreError> {
-        self.call(move |db| insert_key(db, &key)).await
+        self.write_keys(move |db| insert_key(db, &key)).await
+    }
+
+    /// The hashes of the carrier keys that were made after `version`, revoked or not.
+    pub fn carrier_hashes_since(
+        &self,
+        version: i64,
+    ) -> Result<KeyChanges<CarrierHash>, StoreError> {
+        self.read(|db| {
+            let sql =
+                "SELECT id, hash, changed FROM carrier_keys WHERE changed > ?1 ORDER BY changed";
+            let read = |row: &Row<'_>| {
+                Ok((row.get(2)?, CarrierHash { row: row.get(0)?, hash: row.get(1)? }))
+            };
+            changes(version, db.prepare_cached(sql)?.query_map([version], read)?)
+        })
     }
 
     /// The carrier key with a hash, revoked or not.
@@ -81,8 +113,9 @@ fn insert_key(db: &Connection, key: &NewCarrierKey) -> rusqlite::Result<CarrierK
         carrier,
     )?;
     db.execute(
-        "INSERT INTO carrier_keys (public_id, carrier, hash, last4, created_at) \
-         SELECT ?3, id, ?4, ?5, ?6 FROM carriers WHERE environment = ?1 AND name = ?2",
+        "INSERT INTO carrier_keys (public_id, carrier, hash, last4, created_at, changed) \
+         SELECT ?3, id, ?4, ?5, ?6, (SELECT coalesce(max(changed), 0) + 1 FROM carrier_keys) \
+         FROM carriers WHERE environment = ?1 AND name = ?2",
         params![
             environment(key.environment),
             key.name,
@@ -120,15 +153,20 @@ fn revoke_key(
 
 /// Whether an event of a carrier was taken before.
 fn find_seen(db: &Connection, carrier: CarrierNumber, event_id: &str) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM carrier_events WHERE carrier = ?1 AND event_id = ?2")?
-        .exists(params![carrier.0, event_id])
+    db.prepare_cached(
+        "SELECT 1 FROM carrier_events AS e JOIN living_parcels AS p ON p.id = e.parcel \
+         WHERE carrier = ?1 AND event_id = ?2",
+    )?
+    .exists(params![carrier.0, event_id])
 }
 
-/// Marks an event as taken; false when it was taken before.
+/// Marks an event as taken; false when it was taken before, and its parcel is still there.
 pub(super) fn see(db: &Connection, event: &SeenEvent) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO carrier_events (carrier, event_id, parcel, sequence, code) \
-         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+         VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT DO UPDATE SET parcel = excluded.parcel, sequence = excluded.sequence, code = excluded.code \
+         WHERE NOT EXISTS (SELECT 1 FROM living_parcels AS p WHERE p.id = carrier_events.parcel)",
     )?;
     let (carrier, parcel) = (event.carrier.0, event.parcel.0);
     let row = params![carrier, event.event_id, parcel, event.sequence, event.code];
@@ -169,7 +207,7 @@ fn exceptions(
         "SELECT c.name, p.number, e.tenant, e.carrier, e.event_id, e.parcel, e.from_state, e.state, \
          e.at, e.location, e.description, e.code, e.refused_at \
          FROM carrier_exceptions e JOIN carriers c ON c.id = e.carrier \
-         JOIN parcels p ON p.id = e.parcel WHERE e.tenant = ?1 ORDER BY e.id DESC LIMIT ?2",
+         JOIN living_parcels p ON p.id = e.parcel WHERE e.tenant = ?1 ORDER BY e.id DESC LIMIT ?2",
     )?;
     find.query_map(params![tenant.number(), most], read_exception)?.collect()
 }

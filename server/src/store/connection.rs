@@ -1,22 +1,26 @@
 //! Opening connections: their settings, the migrations, and the database's secret.
 
 use std::{
-    fs::{self, File},
-    io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use super::{StoreError, copy::copy_pages};
+use super::{
+    StoreError,
+    copy::copy_pages,
+    hold,
+    identity::{self, IfEmpty},
+};
 
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
-/// The schema's history; the file's `user_version` says how many of them it has.
-const MIGRATIONS: [&str; 9] = [
+/// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
+/// some rebuild a table, so a program that knows fewer of them refuses the file.
+const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -26,22 +30,50 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_dashboard.sql"),
     include_str!("migrations/0008_leases.sql"),
     include_str!("migrations/0009_flights.sql"),
+    include_str!("migrations/0010_deliveries.sql"),
+    include_str!("migrations/0011_counts.sql"),
+    include_str!("migrations/0012_key_rotation.sql"),
+    include_str!("migrations/0013_resets.sql"),
 ];
 
-/// A connection that writes to a file, durably.
-pub(super) fn writer(file: &Path) -> Result<Connection, StoreError> {
-    create(file).map_err(|error| StoreError::open(file, error))?;
-    let open = || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(file, flags)?;
-        settle(&db)?;
-        db.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
-             PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000;",
-        )?;
-        Ok(db)
+/// A connection that writes to a file, durably, and the database's secret, which is `fresh` if it is new.
+pub(super) fn writer(
+    file: &Path,
+    if_empty: IfEmpty,
+    fresh: [u8; 32],
+) -> Result<(Connection, [u8; 32]), StoreError> {
+    hold::create(file)?;
+    let failed = |error| StoreError::of(file, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
+    settle(&db).map_err(failed)?;
+    identity::check(&db, file, if_empty)?;
+    db.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000; \
+         PRAGMA secure_delete = ON;",
+    )
+    .map_err(failed)?;
+    // The schema comes before the log, in one commit with the mark and the secret: a first start that
+    // is killed leaves an empty file or a whole database.
+    let secret = prepare(&mut db, file, fresh)?;
+    log_ahead(&db, file)?;
+    Ok((db, secret))
+}
+
+/// Turns the write-ahead log on. Some file systems have no shared memory for it, and `SQLite` calls
+/// that no error: it answers the mode that stays.
+fn log_ahead(db: &Connection, file: &Path) -> Result<(), StoreError> {
+    let set = || {
+        let mode: String =
+            db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+        // The first read opens the log, and makes it if need be.
+        schema(db)?;
+        Ok(mode)
     };
-    open().map_err(|error| StoreError::of(file, error))
+    match set().map_err(|error| StoreError::of(file, error))? {
+        mode if mode == "wal" => Ok(()),
+        mode => Err(StoreError::NoLog { file: file.to_owned(), mode }),
+    }
 }
 
 /// A connection that reads a file which a writer has opened before.
@@ -75,20 +107,18 @@ pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// Holds the file for one server; the lock goes with the returned file, or with the process.
-pub(super) fn lock(file: &Path) -> Result<File, StoreError> {
-    create(file).map_err(|error| StoreError::open(file, error))?;
-    // One file has one lock, whatever names lead to it.
-    let real = file.canonicalize().map_err(|error| StoreError::open(file, error))?;
-    let mut name = real.into_os_string();
-    name.push(".lock");
-    let lock = File::options().create(true).truncate(false).write(true).open(name);
-    let lock = lock.map_err(|error| StoreError::open(file, error))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::InUse { file: file.to_owned() }),
-        Err(std::fs::TryLockError::Error(error)) => Err(StoreError::open(file, error)),
-    }
+/// The write-ahead log beside a database file.
+pub(super) fn log_of(file: &Path) -> PathBuf {
+    hold::beside(file, "-wal")
+}
+
+/// Moves all of the log into the file and truncates it; false, at once, when somebody still reads
+/// from the log.
+pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
+    db.busy_timeout(Duration::ZERO)?;
+    let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+    db.busy_timeout(BUSY)?;
+    is_busy.map(|is_busy| !is_busy)
 }
 
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new.
@@ -97,16 +127,12 @@ pub(super) fn prepare(
     file: &Path,
     fresh: [u8; 32],
 ) -> Result<[u8; 32], StoreError> {
-    let found: i64 = schema(db).map_err(|error| StoreError::of(file, error))?;
-    let known = known();
-    if found > known {
-        return Err(StoreError::Newer { file: file.to_owned(), found, known });
-    }
     let mut prepared = || {
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // The version is read again, now that no other process can be migrating.
         migrate(&tx)?;
         let secret = secret(&tx, fresh)?;
+        identity::mark(&tx)?;
         tx.commit()?;
         Ok(secret)
     };
@@ -134,11 +160,11 @@ fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
 }
 
 /// The newest schema this program knows.
-fn known() -> i64 {
+pub(super) fn known() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-fn schema(db: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn schema(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
@@ -149,29 +175,23 @@ fn settle(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;")
 }
 
-/// Makes the file readable by its owner only, for it holds the secret and people's addresses.
-fn create(file: &Path) -> io::Result<()> {
-    open_private(file, File::options().create(true).truncate(false))
-}
-
-/// The same for a file that must not be there yet.
-pub(super) fn create_new(file: &Path) -> Result<(), StoreError> {
-    open_private(file, File::options().create_new(true)).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
-        _ => StoreError::open(file, error),
-    })
-}
-
-fn open_private(file: &Path, options: &mut fs::OpenOptions) -> io::Result<()> {
-    options.read(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(file).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        clock::Millis,
+        core::keys::NewSecret,
+        store::{ALL_KEYS, Store},
+    };
+
+    #[test]
+    fn a_file_system_without_a_write_ahead_log_is_refused() {
+        let db = Connection::open_in_memory().unwrap();
+        let refused = log_ahead(&db, Path::new("p.db")).unwrap_err();
+        assert!(matches!(&refused, StoreError::NoLog { mode, .. } if mode == "memory"));
+        let words = refused.to_string();
+        assert!(words.contains("p.db") && words.contains("file system"), "{words}");
+    }
 
     #[test]
     fn databases_in_memory_have_the_schema_in_common_and_nothing_else() {
@@ -195,6 +215,9 @@ mod tests {
     const OLD: &str = "
         INSERT INTO webhook_endpoints VALUES (1, 'https://a.example', 3, x'01', x'02', 99, 1, 'w', 5, 6);
         INSERT INTO webhook_endpoints VALUES (2, 'https://b.example', 1, x'03', NULL, NULL, 0, NULL, NULL, 7);
+        INSERT INTO outbox VALUES (1, 1, x'01', 4, NULL, NULL, NULL, NULL, 5, 5, 1, 77, 0, 1, NULL);
+        INSERT INTO outbox VALUES (2, 1, x'02', 4, NULL, NULL, NULL, NULL, 5, 5, 1, 78, 0, 0, NULL);
+        INSERT INTO outbox VALUES (3, 2, x'03', 4, NULL, NULL, NULL, NULL, 5, 5, 4, NULL, 0, 0, NULL);
         INSERT INTO manifests VALUES (1, 1, '176-1', x'01', 50, x'');
         INSERT INTO manifest_parcels VALUES (1, 1), (2, 1), (3, 1);";
 
@@ -205,10 +228,16 @@ mod tests {
         db.pragma_update(None, "user_version", 7).unwrap();
         db.execute_batch(OLD).unwrap();
         // Never reprinted, reprinted before the flight was known, and after.
-        for (id, version, reprinted) in [(1, 1, None), (2, 2, Some(49)), (3, 2, Some(51))] {
+        let parcels = [
+            (1, 0, 1, None),
+            (2, 86_399_999, 2, Some(49)),
+            (3, 86_400_000, 2, Some(51)),
+            (4, -1, 1, None),
+        ];
+        for (id, created, version, reprinted) in parcels {
             let insert = "INSERT INTO parcels VALUES
-                (?1, 1, 1, 1, 'SB' || ?1, x'', 1, 0, 0, '', '', 'EC', 0, ?2, 1, NULL, NULL, ?3, '{}')";
-            db.execute(insert, (id, version, reprinted)).unwrap();
+                (?1, 1, 1, 1, 'SB' || ?1, x'', 1, ?4, 0, '', '', 'EC', 0, ?2, 1, NULL, NULL, ?3, '{}')";
+            db.execute(insert, (id, version, reprinted, created)).unwrap();
         }
         let secret = prepare(&mut db, Path::new("old.db"), [7; 32]).unwrap();
         assert_eq!((secret, schema(&db).unwrap()), ([7; 32], known()));
@@ -222,6 +251,40 @@ mod tests {
         assert_eq!(one(old), "1 02 99", "it signs until its time is over");
         let flights = "SELECT group_concat(label_version) FROM manifest_parcels";
         assert_eq!(one(flights), "1,2,1", "the version that was printed under the flight");
+        let due = "SELECT group_concat(coalesce(next_due, '-')) FROM webhook_endpoints";
+        assert_eq!(one(due), "77,-", "what is due is known of each endpoint");
+        let counts = "SELECT group_concat(concat_ws(' ', tenant, held, events)) FROM outbox_counts";
+        assert_eq!(one(counts), "1 0 2,2 1 1");
         assert_eq!(one("SELECT count(*) || '' FROM sqlite_schema WHERE name = 'kept'"), "0");
+        let counts = "SELECT group_concat(concat_ws(' ', tenant, day, state, country, total), '; ') \
+            FROM (SELECT * FROM parcel_counts ORDER BY tenant, day, state, country)";
+        assert_eq!(one(counts), "1 -1 1 EC 1; 1 0 1 EC 2; 1 1 1 EC 1");
+    }
+
+    #[tokio::test]
+    async fn keys_of_an_older_file_work_on_and_can_be_rotated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("old.db");
+        let db = Connection::open(&file).unwrap();
+        db.execute_batch(&MIGRATIONS[..9].concat()).unwrap();
+        db.pragma_update(None, "user_version", 9).unwrap();
+        let hash = "01".repeat(32);
+        db.execute_batch(&format!(
+            "INSERT INTO accounts VALUES (1, 'acc_1', 'default', 5);
+             INSERT INTO meta VALUES ('secret', x'{hash}');
+             INSERT INTO api_keys VALUES (7, 'key_7', 2, 'Old', '*', '', NULL, x'{hash}', 'wXyZ', 5, NULL);",
+        ))
+        .unwrap();
+        drop(db);
+        let store = Store::open(&file, [7; 32]).unwrap();
+        let found = store.keys_since(ALL_KEYS).unwrap();
+        let key = &found.keys[0];
+        assert!(key.row == 7 && key.is_opened_by(&[1; 32], Millis(9)), "{key:?}");
+        assert!(store.keys_since(found.version).unwrap().keys.is_empty());
+        let secret = NewSecret { hash: [2; 32], last4: "aBcD".to_owned(), old_until: Millis(20) };
+        let rotated = store.rotate_key("key_7", secret).await.unwrap().unwrap();
+        assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
+        assert_eq!(store.keys_since(found.version).unwrap().keys, [rotated]);
+        store.close().await;
     }
 }

@@ -1,15 +1,21 @@
 //! Copies: in memory, and back, for tests that begin at the same state again and again; and to a file,
 //! for operators.
 
-use std::{fs, path::Path, sync::PoisonError};
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::PoisonError,
+};
 
 use rusqlite::{
     Connection,
     backup::{Backup, StepResult},
     ffi,
 };
+use tempfile::NamedTempFile;
 
-use super::{Mode, Store, StoreError, connection};
+use super::{Mode, Store, StoreError, connection, leases};
 
 /// All pages at once.
 const ALL: i32 = -1;
@@ -26,22 +32,30 @@ impl Store {
     }
 
     /// Writes a copy of the database as it is at one moment to a new file, and answers its size.
-    /// Others may write meanwhile.
+    /// Others may write meanwhile. Under its name the copy is whole and on the disk, or not there:
+    /// half a copy would pass for a database without its newest orders, or for a new one.
     pub fn backup(&self, file: &Path) -> Result<u64, StoreError> {
-        connection::create_new(file)?;
-        let copied = self.read(|db| {
-            let mut copy = Connection::open(file)?;
-            copy.busy_timeout(connection::BUSY)?;
-            copy_pages(db, &mut copy)
-        });
-        let size = copied.and_then(|()| {
-            fs::metadata(file).map(|file| file.len()).map_err(|error| StoreError::open(file, error))
-        });
-        if size.is_err() {
-            // Half a copy helps nobody; where it cannot be deleted, the error says enough.
-            let _ = fs::remove_file(file);
+        if file.symlink_metadata().is_ok() {
+            return Err(StoreError::Exists { file: file.to_owned() });
         }
-        size
+        let failed = |error| StoreError::open(file, error);
+        let draft = draft_beside(file).map_err(failed)?;
+        self.read(|db| {
+            let mut copy = Connection::open(draft.path())?;
+            copy.busy_timeout(connection::BUSY)?;
+            // A draft that is not finished is thrown away, so nothing need be undone in it.
+            copy.execute_batch("PRAGMA journal_mode = OFF")?;
+            copy_pages(db, &mut copy)
+        })?;
+        let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
+        let size = written.map_err(failed)?.len();
+        draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
+            _ => failed(refused.error),
+        })?;
+        // Until the folder is on the disk too, a power cut can take the name away again.
+        File::open(folder_of(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        Ok(size)
     }
 
     /// Replaces all that a store in memory holds by what another holds.
@@ -50,9 +64,28 @@ impl Store {
             return Err(StoreError::InUse { file: self.0.file.clone() });
         };
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error| StoreError::of(&self.0.file, error);
+        let last = leases::last(&db).map_err(failed)?;
         other.read(|other| copy_pages(other, &mut db))?;
+        // What is on its way is of the state that goes.
+        leases::go_on_from(&db, last).map_err(failed)?;
         self.wake();
         Ok(())
+    }
+}
+
+/// A file in the same folder, for its owner only; it goes unless it gets the final name, or the process
+/// is killed.
+fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.");
+    tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(folder_of(file))
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
     }
 }
 

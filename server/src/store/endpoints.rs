@@ -1,11 +1,13 @@
 //! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
 
 use parcelo::webhook::Secret;
-use rusqlite::{Connection, OptionalExtension, Row, params, types::Type};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
 use ulid::Ulid;
 
 use super::{
     Store, StoreError,
+    error::is_damaged,
+    leases,
     outbox::{self, HELD, MISSED, READY, Subject, WAITING},
 };
 use crate::{
@@ -15,6 +17,9 @@ use crate::{
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, Told},
     },
 };
+
+/// How many events one commit holds or replays: others wait for it.
+const PAGE: usize = 250;
 
 /// Which events are sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,19 +72,55 @@ impl Store {
 
     /// Sends nothing to the tenant's endpoint from here on: its events are held.
     pub async fn disable_endpoint(&self, tenant: Tenant, by: DisabledBy) -> Result<(), StoreError> {
-        self.call(move |db| disable(db, tenant.number(), by)).await
+        self.call(move |db| switch_off(db, tenant.number(), by)).await?;
+        self.hold(tenant).await
+    }
+
+    /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
+    /// is sent to it meanwhile. It stops when the endpoint is turned on again.
+    pub(super) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
+        while self.call(move |db| hold(db, tenant.number())).await? == PAGE {}
+        Ok(())
+    }
+
+    /// The same for every endpoint that is off, for a server that starts: the one before it may have
+    /// ended between two pages.
+    pub async fn hold_all(&self) -> Result<(), StoreError> {
+        let off: Vec<_> = self.read(|db| {
+            let mut find = db.prepare("SELECT tenant FROM webhook_endpoints WHERE enabled = 0")?;
+            find.query_map([], |row| row.get(0).map(Tenant::of_number))?.collect()
+        })?;
+        for tenant in off {
+            self.hold(tenant).await?;
+        }
+        Ok(())
+    }
+
+    /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
+    pub fn switched_off(&self, tenant: Tenant) -> Result<Option<(DisabledBy, i64)>, StoreError> {
+        self.read(|db| {
+            let mut find = db.prepare_cached(
+                "SELECT coalesce(disabled_why, ''), coalesce((SELECT events FROM outbox_counts \
+                 WHERE tenant = ?1 AND held = 1), 0) \
+                 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 0",
+            )?;
+            let off = |row: &Row<'_>| Ok((disabled_by(row.get_ref(0)?.as_str()?), row.get(1)?));
+            find.query_row([tenant.number()], off).optional()
+        })
     }
 
     /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
     pub async fn remove_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
+        self.disable_endpoint(tenant, DisabledBy::Operator).await?;
         self.call(move |db| {
-            disable(db, tenant.number(), DisabledBy::Operator)?;
             take_back(db, tenant, None)?;
             let tenant = [tenant.number()];
             db.execute("DELETE FROM webhook_old_secrets WHERE tenant = ?1", tenant)?;
             db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant).map(drop)
         })
-        .await
+        .await?;
+        // Somebody may have turned it on between the two.
+        self.hold(tenant).await
     }
 
     /// Puts an event that no change tells, a test, into the outbox of the tenant's endpoint.
@@ -96,21 +137,30 @@ impl Store {
     /// Whether an event is, or was, for the tenant's endpoint.
     pub fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.read(|db| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ?1 AND event_id = ?2)";
+            let sql =
+                "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND event_id = ?2)";
             db.query_row(sql, params![tenant.number(), event.to_bytes()], |row| row.get(0))
         })
     }
 
-    /// Sends events again, and answers how many.
+    /// Sends events again, at most 250 a commit and first the first, and answers how many. It stops when
+    /// the endpoint is turned off.
     pub async fn replay(
         &self,
         tenant: Tenant,
         what: Replay,
         now: Millis,
     ) -> Result<usize, StoreError> {
-        let replayed = self.call(move |db| replay(db, tenant.number(), what, now)).await?;
-        self.wake();
-        Ok(replayed)
+        let (mut after, mut replayed) = (0, 0);
+        loop {
+            let page = self.call(move |db| replay(db, (tenant, what, after), now)).await?;
+            self.wake();
+            replayed += page.len();
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = *last,
+                Some(_) | None => return Ok(replayed),
+            }
+        }
     }
 }
 
@@ -128,7 +178,9 @@ fn old_secrets(db: &Connection, tenant: Tenant) -> rusqlite::Result<Vec<(Secret,
         "SELECT secret, until FROM webhook_old_secrets WHERE tenant = ?1 ORDER BY id DESC",
     )?;
     let old = |row: &Row<'_>| Ok((secret(row, 0)?, Millis(row.get(1)?)));
-    find.query_map([tenant.number()], old)?.collect()
+    let all = find.query_map([tenant.number()], old)?;
+    // One that cannot be read signs nothing; the others go on.
+    all.filter(|read| !read.as_ref().is_err_and(is_damaged)).collect()
 }
 
 /// Keeps the secrets that still sign, as many as may.
@@ -149,12 +201,23 @@ fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> rusqlit
 
 fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
-    if find(db, tenant)?.is_some_and(|before| before.url != endpoint.url) {
-        take_back(db, tenant, Some(now))?;
+    match find(db, tenant) {
+        Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
+            take_back(db, tenant, Some(now))?;
+        }
+        Ok(_) => {}
+        // One that cannot be read has no secret to keep: a new one takes its place.
+        Err(error) if is_damaged(&error) => {
+            take_back(db, tenant, Some(now))?;
+            db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", [tenant.number()])?;
+        }
+        Err(error) => return Err(error),
     }
     db.execute(
-        "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
-         VALUES (?1, ?2, ?3, ?4, 1, ?5) ON CONFLICT (tenant) DO UPDATE \
+        "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at, next_due) \
+         VALUES (?1, ?2, ?3, ?4, 1, ?5, \
+         (SELECT min(due) FROM living_outbox WHERE tenant = ?1 AND due IS NOT NULL)) \
+         ON CONFLICT (tenant) DO UPDATE \
          SET url = excluded.url, kinds = excluded.kinds, enabled = 1, disabled_why = NULL",
         params![
             tenant.number(),
@@ -170,53 +233,71 @@ fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
 /// Makes what is on its way to an endpoint count for nothing, since another takes its place; that
 /// one is sent what is still to be sent when `due` says so.
 fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> rusqlite::Result<()> {
-    let sql = "UPDATE outbox SET leased = 0, lease = lease + 1, due = iif(state = 1, ?2, due) \
+    let sql = "UPDATE outbox SET leased = 0, lease = ?3, due = iif(state = 1, ?2, due) \
          WHERE tenant = ?1 AND leased = 1";
-    db.execute(sql, params![tenant.number(), due.map(|due| due.0)]).map(drop)
+    let lease = leases::next_lease(db)?;
+    db.execute(sql, params![tenant.number(), due.map(|due| due.0), lease]).map(drop)
 }
 
-/// Turns an endpoint off, and holds what would have been sent to it. What is on its way stays leased:
-/// it may arrive yet.
-pub(super) fn disable(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<()> {
-    db.execute(
-        "UPDATE webhook_endpoints SET enabled = 0, disabled_why = ?2 WHERE tenant = ?1",
-        params![tenant, by.code()],
-    )?;
-    db.execute(
-        "UPDATE outbox SET state = ?2, due = NULL WHERE tenant = ?1 AND state IN (0, 1)",
-        params![tenant, HELD],
-    )?;
-    Ok(())
+/// Turns an endpoint off; says whether it was on. What is on its way stays leased: it may arrive yet.
+pub(super) fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<bool> {
+    let was_on =
+        "SELECT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 1)";
+    let was_on = db.prepare_cached(was_on)?.query_row([tenant], |row| row.get(0))?;
+    let sql = "UPDATE webhook_endpoints SET enabled = 0, disabled_why = ?2 WHERE tenant = ?1";
+    db.prepare_cached(sql)?.execute(params![tenant, by.code()])?;
+    Ok(was_on)
 }
 
-fn replay(db: &Connection, tenant: i64, what: Replay, now: Millis) -> rusqlite::Result<usize> {
+/// Holds a page of what would have been sent to an endpoint that is off, and answers how many events.
+fn hold(db: &Connection, tenant: i64) -> rusqlite::Result<usize> {
+    let mut update = db.prepare_cached(
+        "UPDATE outbox SET state = ?2, due = NULL WHERE id IN \
+         (SELECT id FROM living_outbox WHERE tenant = ?1 AND state < 2 ORDER BY created_at LIMIT 250) \
+         AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 1)",
+    )?;
+    update.execute([tenant, HELD])
+}
+
+/// Replays a page of the tenant's events behind the row `after`, and answers which rows. Earlier rows
+/// first, so that no event of a parcel overtakes another.
+fn replay(
+    db: &Connection,
+    (tenant, what, after): (Tenant, Replay, i64),
+    now: Millis,
+) -> rusqlite::Result<Vec<i64>> {
+    // It may have been turned off since it was looked at.
+    if !outbox::listener(db, tenant)?.is_some_and(|listener| listener.enabled) {
+        return Ok(Vec::new());
+    }
     let which = match what {
-        Replay::One(_) => "state NOT IN (0, 1) AND event_id = ?5".to_owned(),
-        Replay::MissedSince(_) => format!("{MISSED} AND created_at >= ?5"),
+        Replay::One(_) => "state NOT IN (0, 1) AND event_id = ?3".to_owned(),
+        Replay::MissedSince(_) => format!("{MISSED} AND created_at >= ?3"),
     };
     let sql = format!(
-        "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \
-         leased = 0, lease = lease + 1, attempts = 0, first_attempt = NULL WHERE tenant = ?1 AND {which} RETURNING parcel"
+        "SELECT id, parcel FROM living_outbox WHERE tenant = ?1 AND id > ?2 AND {which} \
+         ORDER BY id LIMIT 250"
     );
-    let mut update = db.prepare(&sql)?;
-    let (event, since);
-    let given: &dyn rusqlite::ToSql = match what {
-        Replay::One(id) => {
-            event = id.to_bytes();
-            &event
-        }
-        Replay::MissedSince(moment) => {
-            since = moment.0;
-            &since
-        }
+    let given: Box<dyn ToSql> = match what {
+        Replay::One(id) => Box::new(id.to_bytes()),
+        Replay::MissedSince(moment) => Box::new(moment.0),
     };
-    let again =
-        update.query_map(params![tenant, now.0, READY, WAITING, given], |row| row.get(0))?;
-    let parcels: Vec<Option<i64>> = again.collect::<Result<_, _>>()?;
-    for parcel in parcels.iter().flatten() {
-        outbox::release(db, *parcel, now)?;
+    let mut find = db.prepare_cached(&sql)?;
+    let both = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let missed = find.query_map(params![tenant.number(), after, given], both)?;
+    let missed: Vec<(i64, Option<i64>)> = missed.collect::<Result<_, _>>()?;
+    let lease = leases::next_lease(db)?;
+    let mut update = db.prepare_cached(
+        "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \
+         leased = 0, lease = ?5, attempts = 0, first_attempt = NULL WHERE id = ?1",
+    )?;
+    for (row, parcel) in &missed {
+        update.execute([*row, now.0, READY, WAITING, lease])?;
+        if let Some(parcel) = parcel {
+            outbox::release(db, *parcel, now)?;
+        }
     }
-    Ok(parcels.len())
+    Ok(missed.into_iter().map(|(row, _)| row).collect())
 }
 
 fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endpoint> {
@@ -227,9 +308,13 @@ fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endp
         kinds: Kinds::of_number(row.get(1)?),
         secret: secret(row, 2)?,
         old: old_secrets(db, tenant)?,
-        disabled: why.map(|why| DisabledBy::of_code(why).unwrap_or(DisabledBy::Operator)),
+        disabled: why.map(disabled_by),
         created_at: Millis(row.get(4)?),
     })
+}
+
+fn disabled_by(code: &str) -> DisabledBy {
+    DisabledBy::of_code(code).unwrap_or(DisabledBy::Operator)
 }
 
 fn secret(row: &Row<'_>, column: usize) -> rusqlite::Result<Secret> {

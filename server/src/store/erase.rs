@@ -1,135 +1,244 @@
-//! Deleting a sandbox's data: all of one tenant's, or all that is too old. Production's is
-//! permanent, and nothing in here touches it.
+//! Erasing a sandbox's rows: what goes with a parcel, and in which order. Which parcels go, and
+//! when, is decided in [`super::resets`] and by [`Store::purge`]. Production's are permanent, and
+//! nothing in here touches them.
 
-use parcelo::{Deleted, Environment};
-use rusqlite::Connection;
+use parcelo::{Deleted, Environment, TrackingNumber};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Store, StoreError};
-use crate::{
-    clock::Millis,
-    core::{AccountKey, Tenant},
-};
+use super::{Store, StoreError, counts, pages::Budget, parcels, resets};
+use crate::{clock::Millis, core::ParcelKey};
 
-/// How many parcels one commit of the purge deletes.
-const PAGE: u64 = 1_000;
+/// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
+macro_rules! sandboxes {
+    () => {
+        "tenant IN (WITH RECURSIVE counted (tenant) AS (SELECT min(tenant) FROM parcel_counts \
+         UNION ALL SELECT (SELECT min(p.tenant) FROM parcel_counts AS p WHERE p.tenant > counted.tenant) \
+         FROM counted WHERE counted.tenant IS NOT NULL) \
+         SELECT tenant FROM counted WHERE tenant % 2 = 1)"
+    };
+}
 
-/// The parcels of the tenant `?1`.
-const ALL: &str = "SELECT id FROM parcels WHERE tenant = ?1";
-/// The sandboxes' oldest parcels, created at `?1` or before.
-const OLD: &str = "SELECT id FROM parcels \
-     WHERE tenant IN (SELECT tenant FROM parcel_counts WHERE tenant % 2 = 1) AND created_at <= ?1 \
-     ORDER BY tenant, created_at, id LIMIT 1000";
+/// Of their living parcels that were created at `?1` or before, some.
+pub(super) const OLD: &str = concat!(
+    "SELECT id FROM living_parcels WHERE ",
+    sandboxes!(),
+    " AND created_at <= ?1 ORDER BY tenant, created_at, id LIMIT ?2"
+);
+/// Of their manifests, some.
+const OLD_MANIFESTS: &str = "DELETE FROM manifests WHERE id IN (SELECT id FROM living_manifests \
+     WHERE tenant % 2 = 1 AND submitted_at <= ?1 LIMIT ?2)";
+/// Of their idempotency records, some.
+pub(super) const OLD_RECORDS: &str = concat!(
+    "DELETE FROM idempotency WHERE id IN (SELECT id FROM living_idempotency WHERE ",
+    sandboxes!(),
+    " AND tenant % 2 = 1 AND first_seen <= ?1 LIMIT ?2)"
+);
+
+/// What hangs on a parcel, some of it.
+const EVENTS: &str = "DELETE FROM events WHERE parcel = ?1 AND sequence IN \
+     (SELECT sequence FROM events WHERE parcel = ?1 LIMIT ?2)";
+const OTHERS: [&str; 3] = [
+    "DELETE FROM manifest_parcels WHERE parcel IN \
+     (SELECT parcel FROM manifest_parcels WHERE parcel = ?1 LIMIT ?2)",
+    "DELETE FROM carrier_events WHERE (carrier, event_id) IN \
+     (SELECT carrier, event_id FROM carrier_events WHERE parcel = ?1 LIMIT ?2)",
+    "DELETE FROM carrier_exceptions WHERE id IN \
+     (SELECT id FROM carrier_exceptions WHERE parcel = ?1 LIMIT ?2)",
+];
+/// What hangs on an event of the outbox, some of it.
+const ATTEMPTS: &str = "DELETE FROM webhook_attempts WHERE id IN \
+     (SELECT id FROM webhook_attempts WHERE outbox = ?1 LIMIT ?2)";
 
 impl Store {
-    /// Deletes all data of a sandbox; its keys and settings stay.
-    pub async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError> {
-        if tenant.environment == Environment::Production {
-            return Ok(Deleted::default());
-        }
-        self.call(move |db| reset(db, tenant.number())).await
-    }
-
-    /// The same for every sandbox.
-    pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
-        self.call(|db| {
-            let mut find = db.prepare_cached("SELECT id FROM accounts ORDER BY id")?;
-            let accounts = find.query_map([], |row| row.get(0).map(AccountKey))?;
-            let mut all = Deleted::default();
-            for account in accounts.collect::<Result<Vec<_>, _>>()? {
-                let tenant = Tenant { account, environment: Environment::Sandbox };
-                all = sum(all, reset(db, tenant.number())?);
-            }
-            Ok(all)
-        })
-        .await
-    }
-
-    /// Deletes what all sandboxes have from `before` and earlier, at most 1,000 parcels a commit.
+    /// Deletes what all sandboxes have from `before` and earlier, page by page.
     pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
         let mut all = Deleted::default();
         loop {
-            let page = self.call(move |db| purge(db, before.0)).await?;
-            all = sum(all, page);
-            if page.parcels < PAGE {
+            let page = self.page(move |db, budget| purge(db, before.0, budget)).await?;
+            let (deleted, is_more) = page;
+            self.erased(deleted != Deleted::default());
+            all = sum(all, deleted);
+            if !is_more {
                 return Ok(all);
             }
         }
     }
 }
 
-fn reset(db: &Connection, tenant: i64) -> rusqlite::Result<Deleted> {
-    let attempts = "DELETE FROM webhook_attempts \
-         WHERE outbox IN (SELECT id FROM outbox WHERE tenant = ?1 AND tenant % 2 = 1)";
-    delete(db, attempts, tenant)?;
-    let outbox = "DELETE FROM outbox WHERE tenant = ?1 AND tenant % 2 = 1";
-    Ok(Deleted {
-        webhook_deliveries: delete(db, outbox, tenant)?,
-        manifests: delete(db, "DELETE FROM manifests WHERE tenant = ?1", tenant)?,
-        idempotency_keys: delete(
-            db,
-            "DELETE FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1",
-            tenant,
-        )?,
-        ..parcels(db, ALL, tenant)?
-    })
-}
-
-fn purge(db: &Connection, before: i64) -> rusqlite::Result<Deleted> {
-    let sandboxes = "tenant IN (SELECT tenant FROM parcel_counts WHERE tenant % 2 = 1)";
-    let keys = format!(
-        "DELETE FROM idempotency WHERE {sandboxes} AND tenant % 2 = 1 AND first_seen <= ?1"
-    );
-    Ok(Deleted {
-        manifests: delete(
-            db,
-            "DELETE FROM manifests WHERE tenant % 2 = 1 AND submitted_at <= ?1",
-            before,
-        )?,
-        idempotency_keys: delete(db, &keys, before)?,
-        ..parcels(db, OLD, before)?
-    })
-}
-
-/// Deletes the parcels that `which` selects, and whatever hangs on them.
-fn parcels(db: &Connection, which: &str, value: i64) -> rusqlite::Result<Deleted> {
-    let events = delete(db, &format!("DELETE FROM events WHERE parcel IN ({which})"), value)?;
-    for table in ["manifest_parcels", "carrier_events", "carrier_exceptions"] {
-        delete(db, &format!("DELETE FROM {table} WHERE parcel IN ({which})"), value)?;
+/// One page of the purge; says whether there may be more.
+fn purge(db: &Connection, before: i64, budget: &mut Budget) -> rusqlite::Result<(Deleted, bool)> {
+    let mut eraser = Eraser::new(db, budget);
+    let is_more = eraser.old_parcels(before)?
+        || eraser.manifests(OLD_MANIFESTS, &[before])?
+        || eraser.records(OLD_RECORDS, &[before])?;
+    if !is_more {
+        // Not before: the counts say which tenants are sandboxes.
+        counts::sweep(db)?;
     }
-    let outbox = format!("FROM outbox WHERE parcel IN ({which})");
-    let attempts = format!("DELETE FROM webhook_attempts WHERE outbox IN (SELECT id {outbox})");
-    delete(db, &attempts, value)?;
-    let webhook_deliveries = delete(db, &format!("DELETE {outbox}"), value)?;
-    for sql in [
-        format!(
-            "UPDATE parcel_counts SET total = total - gone.parcels FROM (SELECT tenant, \
-             count(*) AS parcels FROM parcels WHERE id IN ({which}) GROUP BY tenant) AS gone \
-             WHERE gone.tenant = parcel_counts.tenant"
-        ),
-        format!(
-            "UPDATE deleted_parcels SET highest = max(highest, \
-             coalesce((SELECT max(id) FROM parcels WHERE id IN ({which})), 0))"
-        ),
-    ] {
-        delete(db, &sql, value)?;
+    Ok((eraser.finish()?, is_more))
+}
+
+/// Deletes a parcel whose tenant's reset is still under way, so that its number is free; says
+/// whether there was one. The reset counts it as its own.
+pub(super) fn free_number(
+    db: &Connection,
+    environment: Environment,
+    number: &TrackingNumber,
+) -> rusqlite::Result<bool> {
+    let mut find = db.prepare_cached(
+        "SELECT p.id, p.tenant FROM parcels AS p JOIN resets AS r ON r.tenant = p.tenant \
+         WHERE p.environment = ?1 AND p.number = ?2 AND p.id <= r.parcel",
+    )?;
+    let dead = params![parcels::environment(environment), number.as_str()];
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let Some((parcel, tenant)) = find.query_row(dead, read).optional()? else { return Ok(false) };
+    let mut unlimited = Budget::unlimited();
+    let mut eraser = Eraser::new(db, &mut unlimited);
+    eraser.parcel(parcel)?;
+    resets::count(db, tenant, eraser.finish()?)?;
+    Ok(true)
+}
+
+/// Deletes rows, and counts them as the answer of a reset does.
+pub(super) struct Eraser<'a> {
+    db: &'a Connection,
+    budget: &'a mut Budget,
+    deleted: Deleted,
+    /// The highest parcel that was deleted.
+    highest: i64,
+}
+
+impl<'a> Eraser<'a> {
+    pub(super) fn new(db: &'a Connection, budget: &'a mut Budget) -> Self {
+        Self { db, budget, deleted: Deleted::default(), highest: 0 }
     }
-    let parcels = delete(db, &format!("DELETE FROM parcels WHERE id IN ({which})"), value)?;
-    // Each parcel has a label, and two events that its row implies.
-    let tracking_events = events + 2 * parcels;
-    Ok(Deleted {
-        parcels,
-        labels: parcels,
-        tracking_events,
-        webhook_deliveries,
-        ..Deleted::default()
-    })
+
+    /// Writes down what must be remembered of what was deleted, and answers how much it was.
+    pub(super) fn finish(self) -> rusqlite::Result<Deleted> {
+        if self.highest > 0 {
+            let sql = "UPDATE deleted_parcels SET highest = max(highest, ?1)";
+            self.db.prepare_cached(sql)?.execute([self.highest])?;
+        }
+        Ok(self.deleted)
+    }
+
+    // What follows answers true when the page was over before all was deleted.
+
+    /// Parcels that `which` selects, with two parameters and a limit. They are hidden already, so
+    /// one may lose its rows in several pages.
+    pub(super) fn hidden_parcels(
+        &mut self,
+        which: &str,
+        given: [i64; 2],
+    ) -> rusqlite::Result<bool> {
+        while let Some(parcels) = self.some(which, &given)? {
+            for parcel in parcels {
+                if self.budget.is_spent() || self.parcel(parcel)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Old parcels, each whole: callers see it until it is gone.
+    fn old_parcels(&mut self, before: i64) -> rusqlite::Result<bool> {
+        while let Some(parcels) = self.some(OLD, &[before])? {
+            for parcel in parcels {
+                if self.budget.is_spent() {
+                    return Ok(true);
+                }
+                self.old_parcel(parcel)?;
+            }
+        }
+        Ok(false)
+    }
+
+    fn old_parcel(&mut self, parcel: i64) -> rusqlite::Result<()> {
+        counts::deletes(self.db, ParcelKey(parcel))?;
+        let mut whole = Budget::unlimited();
+        let mut eraser = Eraser::new(self.db, &mut whole);
+        eraser.deliveries("SELECT id FROM outbox WHERE parcel = ?1 LIMIT ?2", &[parcel])?;
+        eraser.parcel(parcel)?;
+        let (deleted, highest) = (eraser.deleted, eraser.highest);
+        self.highest = self.highest.max(highest);
+        self.budget.spend(deleted.parcels + deleted.tracking_events + deleted.webhook_deliveries);
+        self.deleted = sum(self.deleted, deleted);
+        Ok(())
+    }
+
+    /// One parcel, and what hangs on it but its webhook events.
+    fn parcel(&mut self, parcel: i64) -> rusqlite::Result<bool> {
+        let (events, is_more) = self.delete(EVENTS, &[parcel])?;
+        self.deleted.tracking_events += events;
+        if is_more {
+            return Ok(true);
+        }
+        for others in OTHERS {
+            if self.delete(others, &[parcel])?.1 {
+                return Ok(true);
+            }
+        }
+        let sql = "DELETE FROM parcels WHERE id = ?1";
+        let parcels = self.db.prepare_cached(sql)?.execute([parcel])? as u64;
+        self.budget.spend(parcels);
+        // Each parcel has a label, and two events that its row implies.
+        self.deleted.parcels += parcels;
+        self.deleted.labels += parcels;
+        self.deleted.tracking_events += 2 * parcels;
+        self.highest = self.highest.max(parcel);
+        Ok(false)
+    }
+
+    /// Events of the outbox that `which` selects, with their attempts.
+    pub(super) fn deliveries(&mut self, which: &str, given: &[i64]) -> rusqlite::Result<bool> {
+        while let Some(events) = self.some(which, given)? {
+            for event in events {
+                if self.budget.is_spent() || self.delete(ATTEMPTS, &[event])?.1 {
+                    return Ok(true);
+                }
+                let sql = "DELETE FROM outbox WHERE id = ?1";
+                self.db.prepare_cached(sql)?.execute([event])?;
+                self.budget.spend(1);
+                self.deleted.webhook_deliveries += 1;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Manifests.
+    pub(super) fn manifests(&mut self, sql: &str, given: &[i64]) -> rusqlite::Result<bool> {
+        let (rows, is_more) = self.delete(sql, given)?;
+        self.deleted.manifests += rows;
+        Ok(is_more)
+    }
+
+    /// Idempotency records.
+    pub(super) fn records(&mut self, sql: &str, given: &[i64]) -> rusqlite::Result<bool> {
+        let (rows, is_more) = self.delete(sql, given)?;
+        self.deleted.idempotency_keys += rows;
+        Ok(is_more)
+    }
+
+    /// The next rows that `which` selects; its last parameter is how many.
+    fn some(&self, which: &str, given: &[i64]) -> rusqlite::Result<Option<Vec<i64>>> {
+        let mut find = self.db.prepare_cached(which)?;
+        let limited = given.iter().copied().chain([self.budget.next_rows()]);
+        let rows = find.query_map(rusqlite::params_from_iter(limited), |row| row.get(0))?;
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+
+    fn delete(&mut self, sql: &str, given: &[i64]) -> rusqlite::Result<(u64, bool)> {
+        let mut delete = self.db.prepare_cached(sql)?;
+        self.budget.repeat(|most| {
+            let limited = given.iter().copied().chain([most]);
+            delete.execute(rusqlite::params_from_iter(limited))
+        })
+    }
 }
 
-fn delete(db: &Connection, sql: &str, value: i64) -> rusqlite::Result<u64> {
-    db.prepare_cached(sql)?.execute([value]).map(|rows| rows as u64)
-}
-
-fn sum(one: Deleted, other: Deleted) -> Deleted {
+pub(super) fn sum(one: Deleted, other: Deleted) -> Deleted {
     Deleted {
         parcels: one.parcels + other.parcels,
         labels: one.labels + other.labels,

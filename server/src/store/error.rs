@@ -44,6 +44,35 @@ pub enum StoreError {
         /// The newest schema this program knows.
         known: i64,
     },
+    /// The file is another program's, or no database at all.
+    #[error(
+        "{file} is not a Parcelo database and is left as it is: name another file with --database, or restore a backup in its place",
+        file = .file.display()
+    )]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file has no content, and a command was to find data in it.
+    #[error(
+        "the database {file} is empty: start the server on it to make a new database, or restore a backup in its place",
+        file = .file.display()
+    )]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file system has no write-ahead log.
+    #[error(
+        "the database {file} cannot have a write-ahead log (its journal mode stays {mode}): put it on a local file system",
+        file = .file.display()
+    )]
+    NoLog {
+        /// The database.
+        file: PathBuf,
+        /// The journal mode that it has.
+        mode: String,
+    },
     /// A row does not hold what was once written to it.
     #[error("the database {file} holds a row that cannot be read: check the disk, and restore a backup", file = .file.display())]
     Damaged {
@@ -60,7 +89,7 @@ pub enum StoreError {
         /// Why.
         source: rusqlite::Error,
     },
-    /// The write has not come back in 5 s; it may yet be done.
+    /// Somebody else held the database for 5 s; a write may yet be done.
     #[error("the database {file} is busy: try again", file = .file.display())]
     Busy {
         /// The database.
@@ -72,7 +101,14 @@ pub enum StoreError {
         /// The database.
         file: PathBuf,
     },
-    /// The write was not done, and unless the store was closed no other will be.
+    /// Too many long reads of the tenant wait; this one was not done.
+    #[error("too many long reads wait for the database {file}: try again", file = .file.display())]
+    Crowded {
+        /// The database.
+        file: PathBuf,
+    },
+    /// The write failed: it is not acknowledged, and unless the store was closed no other will be. After
+    /// a failed fsync it may be found done at the next start.
     #[error("the database {file} takes no more writes: see the log for the reason, then start again", file = .file.display())]
     Broken {
         /// The database.
@@ -88,14 +124,22 @@ impl StoreError {
     pub(super) fn of(file: &Path, source: rusqlite::Error) -> Self {
         let file = file.to_owned();
         match source {
-            rusqlite::Error::FromSqlConversionFailure(..)
-            | rusqlite::Error::IntegralValueOutOfRange(..)
-            | rusqlite::Error::InvalidColumnType(..)
-            | rusqlite::Error::Utf8Error(..) => Self::Damaged { file, source },
+            source if is_damaged(&source) => Self::Damaged { file, source },
             source if is_busy(&source) => Self::Busy { file },
             source => Self::Sql { file, source },
         }
     }
+}
+
+/// Whether a row does not hold what was once written to it; the next one may.
+pub(super) fn is_damaged(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+    )
 }
 
 /// Whether somebody else holds the write lock.
@@ -106,6 +150,11 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 /// Whether a constraint of a table refused a row.
 pub(super) fn is_constraint(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+}
+
+/// Whether a page of the file does not hold what it should.
+pub(super) fn is_corrupt(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
 /// Whether the file can no longer be trusted to keep what is written. An fsync that failed once

@@ -3,14 +3,14 @@
 //! Each write has a savepoint, so that one which refuses or panics takes nothing with it. Nobody
 //! is answered before the commit, refusals included: one may point at a row of the same group.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::Connection;
 
-use super::error::{is_busy, is_fatal};
+use super::{
+    error::{is_busy, is_corrupt, is_fatal},
+    health::{Health, Lost},
+};
 
 /// One write: what it does to the database, and how its caller hears of it.
 pub(super) trait Work: Send {
@@ -40,39 +40,9 @@ pub(super) enum Fate {
     Settled(Applied),
     /// Another process held the database; nothing was done.
     Busy,
-    /// It failed; nothing was done.
+    /// It failed and is not acknowledged. Nothing was done, unless it was the commit's own fsync that
+    /// failed: then the next start may find it done.
     Broken,
-}
-
-/// Whether the database can be written, and how much was.
-#[derive(Debug, Default)]
-pub(super) struct Health {
-    broken: AtomicBool,
-    pub(super) commits: AtomicU64,
-    pub(super) changes: AtomicU64,
-    pub(super) orders: AtomicU64,
-}
-
-impl Health {
-    pub(super) fn is_writable(&self) -> bool {
-        !self.broken.load(Ordering::Acquire)
-    }
-
-    /// No write is taken from here on.
-    pub(super) fn end(&self) {
-        self.broken.store(true, Ordering::Release);
-    }
-
-    fn count(&self, fates: &[Fate], works: &[Box<dyn Work>]) {
-        let kept = works.iter().zip(fates).filter(|(_, f)| **f == Fate::Settled(Applied::Keep));
-        let (changes, orders) =
-            kept.fold((0, 0), |(changes, orders), (work, _)| (changes + 1, orders + work.orders()));
-        if changes > 0 {
-            self.commits.fetch_add(1, Ordering::Relaxed);
-            self.changes.fetch_add(changes, Ordering::Relaxed);
-            self.orders.fetch_add(orders as u64, Ordering::Relaxed);
-        }
-    }
 }
 
 /// Does all of `works` in one transaction, then answers each.
@@ -84,30 +54,76 @@ pub(super) fn commit(db: &Connection, health: &Health, mut works: Vec<Box<dyn Wo
 }
 
 fn fates(db: &Connection, health: &Health, works: &mut [Box<dyn Work>]) -> Vec<Fate> {
-    if !health.is_writable() {
-        return vec![Fate::Broken; works.len()];
-    }
-    let error = match transact(db, works) {
-        Ok(fates) => {
-            health.count(&fates, works);
-            return fates;
+    let mut hurt = Vec::new();
+    while health.is_writable() {
+        match transact(db, works, &hurt) {
+            // A commit into a file that is no longer there is gone with the process.
+            Ok(_) if !health.check_place() => break,
+            Ok(fates) => {
+                count(health, &fates, works);
+                return fates;
+            }
+            // A bad page hurts those whose rows are on it, and nobody else: all is done again without
+            // them, for after such an error SQLite takes no write before a rollback.
+            Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && is_cleared(db) => {
+                tracing::error!(%error, "a write met a page that is damaged, and was undone");
+                hurt.push(by);
+            }
+            Err(Failed { error, .. }) => return vec![fail(db, health, &error); works.len()],
         }
-        Err(error) => error,
-    };
-    // SQLite rolls back by itself after some errors; where it did not, it is done here.
-    let cleared = db.is_autocommit() || run(db, "ROLLBACK").is_ok();
-    if is_fatal(&error) || !cleared {
-        health.end();
-        tracing::error!(%error, "the database failed: it is read-only from now on");
-    } else {
-        tracing::warn!(%error, writes = works.len(), "a group of writes was rolled back");
     }
-    vec![if is_busy(&error) { Fate::Busy } else { Fate::Broken }; works.len()]
+    vec![Fate::Broken; works.len()]
 }
 
-fn transact(db: &Connection, works: &mut [Box<dyn Work>]) -> rusqlite::Result<Vec<Fate>> {
+/// What an error of the whole group means for all of it.
+fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> Fate {
+    let is_cleared = is_cleared(db);
+    if is_fatal(error) || !is_cleared {
+        health.end(Lost::Disk);
+        tracing::error!(%error, "the database failed: it is read-only from now on");
+    } else {
+        tracing::warn!(%error, "a group of writes was rolled back");
+    }
+    if is_busy(error) { Fate::Busy } else { Fate::Broken }
+}
+
+/// `SQLite` rolls back by itself after some errors; where it did not, it is done here.
+fn is_cleared(db: &Connection) -> bool {
+    db.is_autocommit() || run(db, "ROLLBACK").is_ok()
+}
+
+fn count(health: &Health, fates: &[Fate], works: &[Box<dyn Work>]) {
+    let kept = works.iter().zip(fates).filter(|(_, f)| **f == Fate::Settled(Applied::Keep));
+    let orders: Vec<_> = kept.map(|(work, _)| work.orders()).collect();
+    health.count(&orders);
+}
+
+/// An error of the whole group, and the write that brought it about.
+struct Failed {
+    error: rusqlite::Error,
+    by: Option<usize>,
+}
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
+        Self { error, by: None }
+    }
+}
+
+/// Does all but those that are `hurt`.
+fn transact(
+    db: &Connection,
+    works: &mut [Box<dyn Work>],
+    hurt: &[usize],
+) -> Result<Vec<Fate>, Failed> {
     run(db, "BEGIN IMMEDIATE")?;
-    let fates = works.iter_mut().map(|work| one(db, work.as_mut())).collect::<Result<_, _>>()?;
+    let fates = works.iter_mut().enumerate().map(|(at, work)| {
+        if hurt.contains(&at) {
+            return Ok(Fate::Broken);
+        }
+        one(db, work.as_mut()).map_err(|error| Failed { error, by: Some(at) })
+    });
+    let fates = fates.collect::<Result<_, _>>()?;
     run(db, "COMMIT")?;
     Ok(fates)
 }

@@ -9,12 +9,13 @@ use super::{Store, StoreError};
 use crate::core::{AccountKey, legacy::Uses};
 
 impl Store {
-    /// Adds requests by key (its row) and day (since 1970 began).
+    /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
+    /// were added: after an error they were not, and can be added again.
     pub async fn add_legacy_uses(
         &self,
         counted: HashMap<(i64, i64), u64>,
     ) -> Result<(), StoreError> {
-        self.call(move |db| add(db, &counted)).await
+        self.call_within(None, move |db| add(db, &counted)).await
     }
 
     /// All that was counted, the latest day first.

@@ -1,16 +1,23 @@
 //! A tenant's parcels as a list: one page, and how many there are in all.
+//!
+//! The counts of [`counts`] say how many of the wanted parcels each day has. So a total needs a look at the
+//! parcels of the two days that the filter cuts through, at most, and a page at those of its own days,
+//! however deep it lies.
 
 use parcelo::{Awb, rules::ListQuery};
-use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use rusqlite::{Connection, Row, named_params};
 use ulid::Ulid;
 
 use super::{
-    Store, StoreError,
+    Store, StoreError, counts,
     parcels::{self, damaged, select_parcels},
 };
 use crate::{
     clock::Millis,
-    core::{Listed, State, Tenant, activity::Counted},
+    core::{
+        Listed, State, Tenant,
+        activity::{Counted, begin_of, day_of},
+    },
 };
 
 /// What the list is of; the last part is [`ANY_ORDER_ID`] or [`ONE_ORDER_ID`].
@@ -31,11 +38,11 @@ const ONE_ORDER_ID: &str = filter!("json_extract(order_json, '$.externalOrderId'
 /// The rows of a page, whose ids are found without a look at any row.
 const PAGE: &str = select_parcels!(
     ", json_extract(order_json, '$.externalOrderId'), json_extract(order_json, '$.customerReference'), \
-     (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+     (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id), \
-     (SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+     (SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id)",
-    "WHERE id IN (SELECT id FROM parcels "
+    "WHERE id IN (SELECT id FROM living_parcels "
 );
 const PAGE_END: &str = " ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset) \
      ORDER BY created_at DESC, id DESC";
@@ -48,84 +55,109 @@ impl Store {
         query: &ListQuery,
     ) -> Result<(Vec<Listed>, u64), StoreError> {
         self.read(|db| {
+            #[cfg(test)]
+            super::tests::reads::wait_if_asked(query);
             // Both are read at one moment.
             let moment = db.unchecked_transaction()?;
-            let total = total(&moment, tenant, query)?;
-            let offset = i64::from(query.page - 1) * i64::from(query.limit);
-            let is_past = u64::try_from(offset).is_ok_and(|offset| offset >= total);
-            let page = if is_past { Vec::new() } else { page(&moment, tenant, query, offset)? };
+            let filter = Filter::of(tenant, query);
+            let spans = spans(&moment, &filter)?;
+            let total = spans.iter().map(|span| span.parcels).sum();
+            let offset = u64::from(query.page - 1) * u64::from(query.limit);
+            let page = match Stretch::of(&spans, offset, query.limit.into()) {
+                Some(stretch) => page(&moment, &filter, &stretch)?,
+                None => Vec::new(),
+            };
             Ok((page, total))
         })
     }
 
-    /// How many of a tenant's parcels were created since then, by day and state.
-    pub fn activity(&self, tenant: Tenant, since: Millis) -> Result<Vec<Counted>, StoreError> {
-        self.read(|db| activity(db, tenant, since))
+    /// How many of a tenant's parcels were created on that day or later, by day and state.
+    pub fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<Counted>, StoreError> {
+        self.read(|db| counts::activity(db, tenant, first))
     }
 }
 
-/// How many of a tenant's parcels that were created since then are in which state, by day.
-fn activity(db: &Connection, tenant: Tenant, since: Millis) -> rusqlite::Result<Vec<Counted>> {
-    let mut find = db.prepare_cached(
-        "SELECT created_at / 86400000 AS day, state, count(*) FROM parcels \
-         WHERE tenant = ?1 AND created_at >= ?2 GROUP BY day, state ORDER BY day, state",
-    )?;
-    let counted = |row: &Row<'_>| {
-        let (day, state) = (row.get(0)?, parcels::read_state(row, 1)?);
-        Ok(Counted { day, state, parcels: row.get::<_, i64>(2)?.unsigned_abs() })
+/// A time, and how many of the wanted parcels were created in it.
+struct Span {
+    from: i64,
+    /// The first moment after it.
+    to: i64,
+    parcels: u64,
+}
+
+/// The times that make up the list, the latest first: whole days, whose counts are kept, and what the
+/// filter leaves of a first and a last day, where parcels are counted.
+fn spans(db: &Connection, filter: &Filter<'_>) -> rusqlite::Result<Vec<Span>> {
+    let counted = |from: i64, to: i64| -> rusqlite::Result<Span> {
+        let parcels = if from < to { count(db, filter, (from, to))? } else { 0 };
+        Ok(Span { from, to, parcels })
     };
-    find.query_map([tenant.number(), since.0], counted)?.collect()
-}
-
-/// Counts one more parcel of a tenant.
-pub(super) fn count(db: &Connection, tenant: Tenant) -> rusqlite::Result<()> {
-    let mut count = db.prepare_cached(
-        "INSERT INTO parcel_counts (tenant, total) VALUES (?1, 1) \
-         ON CONFLICT DO UPDATE SET total = total + 1",
-    )?;
-    count.execute([tenant.number()]).map(drop)
-}
-
-fn total(db: &Connection, tenant: Tenant, query: &ListQuery) -> rusqlite::Result<u64> {
-    if is_whole(query) {
-        let mut find = db.prepare_cached("SELECT total FROM parcel_counts WHERE tenant = ?1")?;
-        let total = find.query_row(params![tenant.number()], read_count).optional()?;
-        return Ok(total.unwrap_or(0));
+    let first = day_of(Millis(filter.from.saturating_sub(1))).saturating_add(1);
+    let end = day_of(Millis(filter.to));
+    // The counts know nothing of the callers' own ids, nor of parts of a day.
+    if filter.order_id.is_some() || first > end {
+        return Ok(vec![counted(filter.from, filter.to)?]);
     }
-    let filter = Filter::of(tenant, query);
+    let Filter { tenant, state, country, .. } = *filter;
+    let wanted = counts::Wanted { tenant, first, end, state, country };
+    let day = |(day, parcels)| Span { from: begin_of(day).0, to: begin_of(day + 1).0, parcels };
+    let mut spans = vec![counted(begin_of(end).0, filter.to)?];
+    spans.extend(counts::by_day(db, wanted)?.into_iter().map(day));
+    spans.push(counted(filter.from, begin_of(first).0)?);
+    Ok(spans)
+}
+
+fn count(db: &Connection, filter: &Filter<'_>, (from, to): (i64, i64)) -> rusqlite::Result<u64> {
     let mut count =
-        db.prepare_cached(&format!("SELECT count(*) FROM parcels {}", filter.condition()))?;
-    count.query_row(
-        named_params! {
-            ":tenant": filter.tenant, ":from": filter.from, ":to": filter.to,
-            ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
-        },
-        read_count,
-    )
+        db.prepare_cached(&format!("SELECT count(*) FROM living_parcels {}", filter.condition()))?;
+    let bound = named_params! {
+        ":tenant": filter.tenant, ":from": from, ":to": to,
+        ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
+    };
+    count.query_row(bound, |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
 }
 
-fn read_count(row: &Row<'_>) -> rusqlite::Result<u64> {
-    let count: i64 = row.get(0)?;
-    u64::try_from(count).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, count))
+/// The part of a list that a page is read from.
+#[derive(Debug, PartialEq, Eq)]
+struct Stretch {
+    from: i64,
+    to: i64,
+    /// How many of its parcels come before the page.
+    skipped: u64,
+    /// How many the page has: with the last one the search is over.
+    parcels: u64,
 }
 
-fn page(
-    db: &Connection,
-    tenant: Tenant,
-    query: &ListQuery,
-    offset: i64,
-) -> rusqlite::Result<Vec<Listed>> {
-    let filter = Filter::of(tenant, query);
+impl Stretch {
+    /// The spans that hold `limit` parcels from `offset` on, or what is left; none past the end.
+    fn of(spans: &[Span], offset: u64, limit: u64) -> Option<Self> {
+        let mut skipped = offset;
+        let place = spans.iter().position(|span| {
+            let is_here = skipped < span.parcels;
+            skipped -= if is_here { 0 } else { span.parcels };
+            is_here
+        })?;
+        let (newest, older) = spans.get(place..)?.split_first()?;
+        let (mut from, mut parcels) = (newest.from, newest.parcels - skipped);
+        for span in older {
+            if parcels >= limit {
+                break;
+            }
+            (from, parcels) = (span.from, parcels + span.parcels);
+        }
+        Some(Self { from, to: newest.to, skipped, parcels: parcels.min(limit) })
+    }
+}
+
+fn page(db: &Connection, filter: &Filter<'_>, stretch: &Stretch) -> rusqlite::Result<Vec<Listed>> {
     let mut find = db.prepare_cached(&[PAGE, filter.condition(), PAGE_END].concat())?;
-    let rows = find.query_map(
-        named_params! {
-            ":tenant": filter.tenant, ":from": filter.from, ":to": filter.to,
-            ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
-            ":limit": query.limit, ":offset": offset,
-        },
-        read,
-    )?;
-    rows.collect()
+    let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let bound = named_params! {
+        ":tenant": filter.tenant, ":from": stretch.from, ":to": stretch.to,
+        ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
+        ":limit": signed(stretch.parcels), ":offset": signed(stretch.skipped),
+    };
+    find.query_map(bound, read)?.collect()
 }
 
 /// The filters as they are bound.
@@ -160,14 +192,6 @@ impl<'a> Filter<'a> {
     }
 }
 
-const fn is_whole(query: &ListQuery) -> bool {
-    query.status.is_none()
-        && query.country.is_none()
-        && query.external_order_id.is_none()
-        && query.created_from.is_none()
-        && query.created_to.is_none()
-}
-
 fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
     let [order_id, reference, manifest, awb] = [0, 1, 2, 3].map(|place| parcels::MORE + place);
     let number: Option<String> = row.get(awb)?;
@@ -178,4 +202,32 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
         customer_reference: row.get(reference)?,
         manifest: row.get::<_, Option<_>>(manifest)?.map(Ulid::from_bytes).zip(number.transpose()?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_looked_for_on_its_own_days() {
+        let day = |day: i64, parcels| Span { from: day, to: day + 1, parcels };
+        let spans = [day(9, 0), day(8, 30), day(5, 10), day(4, 0), day(2, 60)];
+        let stretch = |from, to, skipped, parcels| Some(Stretch { from, to, skipped, parcels });
+        let table = [
+            ((0, 20), stretch(8, 9, 0, 20)),
+            ((10, 20), stretch(8, 9, 10, 20)),
+            ((20, 20), stretch(5, 9, 20, 20)),
+            ((30, 10), stretch(5, 6, 0, 10)),
+            ((25, 20), stretch(2, 9, 25, 20)),
+            ((40, 20), stretch(2, 3, 0, 20)),
+            ((90, 20), stretch(2, 3, 50, 10)),
+            ((99, 20), stretch(2, 3, 59, 1)),
+            ((100, 20), None),
+            ((u64::MAX, 100), None),
+        ];
+        for ((offset, limit), expected) in table {
+            assert_eq!(Stretch::of(&spans, offset, limit), expected, "{offset} {limit}");
+        }
+        assert_eq!(Stretch::of(&[], 0, 20), None);
+    }
 }

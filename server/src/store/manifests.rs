@@ -1,16 +1,21 @@
 //! Manifests in the database, and the parcels that are to go into one.
 
-use parcelo::{Awb, Manifest, ParcelDetails, TrackingNumber};
+use parcelo::{Awb, Deleted, Manifest, ParcelDetails, TrackingNumber};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
 use super::{
     Store, StoreError,
     parcels::{self, damaged, select_parcels},
+    resets,
 };
-use crate::core::{
-    ParcelKey, Tenant,
-    manifest::{Candidate, NewManifest},
+use crate::{
+    clock::Millis,
+    core::{
+        ParcelKey, Tenant,
+        manifest::{Candidate, NewManifest},
+        webhooks::is_of_manifest,
+    },
 };
 
 /// What a submission is decided on, all of one moment.
@@ -32,7 +37,7 @@ impl Store {
     ) -> Result<Loaded, StoreError> {
         self.read(|db| {
             let moment = db.unchecked_transaction()?;
-            let known = "SELECT document FROM manifests WHERE tenant = ?1 AND awb = ?2";
+            let known = "SELECT document FROM living_manifests WHERE tenant = ?1 AND awb = ?2";
             let mut known = moment.prepare_cached(known)?;
             let known = known.query_row(params![tenant.number(), awb.as_str()], document);
             let found = numbers.iter().map(|number| candidate(&moment, tenant, number));
@@ -43,7 +48,7 @@ impl Store {
     /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
     pub fn awb_on(&self, parcel: ParcelKey, version: u32) -> Result<Option<String>, StoreError> {
         self.read(|db| {
-            let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+            let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
                        WHERE p.parcel = ?1 AND p.label_version < ?2";
             let find = params![parcel.0, version];
             db.prepare_cached(sql)?.query_row(find, |row| row.get(0)).optional()
@@ -53,24 +58,34 @@ impl Store {
     /// One of the tenant's manifests.
     pub fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
         self.read(|db| {
-            let sql = "SELECT document FROM manifests WHERE public_id = ?1 AND tenant = ?2";
+            let sql = "SELECT document FROM living_manifests WHERE public_id = ?1 AND tenant = ?2";
             let mut find = db.prepare_cached(sql)?;
             find.query_row(params![id.to_bytes(), tenant.number()], document).optional()
         })
     }
 }
 
-/// The manifest in a row.
-pub(super) fn document_of(db: &Connection, row: i64) -> rusqlite::Result<Option<Manifest>> {
-    let mut find = db.prepare_cached("SELECT document FROM manifests WHERE id = ?1")?;
-    find.query_row([row], document).optional()
+/// The tenant's manifest in a row, if it is the one that an event tells of.
+pub(super) fn told_by(
+    db: &Connection,
+    (tenant, row): (Tenant, i64),
+    event: Ulid,
+) -> rusqlite::Result<Option<Manifest>> {
+    let mut find = db.prepare_cached(
+        "SELECT document, public_id, submitted_at FROM living_manifests WHERE id = ?1 AND tenant = ?2",
+    )?;
+    let mut rows = find.query([row, tenant.number()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (id, at) = (Ulid::from_bytes(row.get(1)?), Millis(row.get(2)?));
+    is_of_manifest(event, id, at).then(|| document(row)).transpose()
 }
 
 /// Keeps the manifest with its parcels, and answers its row; none when the air waybill has one.
 pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<Option<i64>> {
+    free_awb(db, manifest)?;
     let mut insert = db.prepare_cached(
-        "INSERT INTO manifests (tenant, awb, public_id, submitted_at, document) \
-         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+        "INSERT INTO manifests (id, tenant, awb, public_id, submitted_at, document) \
+         VALUES ((SELECT id + 1 FROM last_manifest), ?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
         manifest.tenant.number(),
@@ -83,9 +98,10 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
         return Ok(None);
     }
     let row = db.last_insert_rowid();
+    db.prepare_cached("UPDATE last_manifest SET id = ?1")?.execute([row])?;
     let mut insert = db.prepare_cached(
         "INSERT INTO manifest_parcels (parcel, manifest, label_version) \
-         SELECT id, ?2, label_version FROM parcels WHERE id = ?1",
+         SELECT id, ?2, label_version FROM living_parcels WHERE id = ?1",
     )?;
     for parcel in &manifest.parcels {
         insert.execute([parcel.0, row])?;
@@ -93,11 +109,25 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
     Ok(Some(row))
 }
 
+/// Deletes the manifest that a reset hides under the same air waybill.
+fn free_awb(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<()> {
+    let tenant = manifest.tenant.number();
+    let mut delete = db.prepare_cached(
+        "DELETE FROM manifests WHERE tenant = ?1 AND awb = ?2 \
+         AND id <= (SELECT manifest FROM resets WHERE tenant = ?1)",
+    )?;
+    let manifests = delete.execute(params![tenant, manifest.awb.as_str()])? as u64;
+    if manifests > 0 {
+        resets::count(db, tenant, Deleted { manifests, ..Deleted::default() })?;
+    }
+    Ok(())
+}
+
 fn candidate(db: &Connection, tenant: Tenant, number: &str) -> rusqlite::Result<Option<Candidate>> {
     let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
     let sql = select_parcels!(
         ", json_extract(order_json, '$.parcelDetails'), \
-         (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+         (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
         "WHERE environment = ?1 AND number = ?2 AND tenant = ?3"
     );

@@ -9,33 +9,46 @@ mod apply;
 mod carriers;
 mod connection;
 mod copy;
+mod counts;
 mod deliveries;
 mod endpoints;
 mod erase;
 mod error;
 mod group;
+mod health;
+mod hold;
+mod identity;
 mod keys;
+mod leases;
 mod legacy;
 mod lists;
 mod manifests;
 mod outbox;
+mod pages;
 mod parcels;
 mod readers;
 mod records;
+mod resets;
+mod scans;
 mod sessions;
+mod set_back;
 mod tokens;
+mod vacuum;
 mod work;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::held;
+pub(crate) use tests::{Damage, damage, damage_file, held, reads::hold_list};
 
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -43,18 +56,31 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{deliveries::Pending, endpoints::Replay, error::StoreError, parcels::Created};
+pub use self::{
+    carriers::CarrierHash,
+    deliveries::{Backlog, Settled},
+    endpoints::Replay,
+    error::StoreError,
+    health::{Lost, Stats},
+    keys::{ALL_KEYS, KeyChanges},
+    leases::Leased,
+    parcels::Created,
+    vacuum::Vacuumed,
+};
 use self::{
-    group::{Health, Work},
+    group::Work,
+    health::{Health, Probe},
+    hold::Files,
+    identity::IfEmpty,
     readers::Readers,
+    scans::Scans,
     work::{Call, Called, Mutation},
     writer::{NotTaken, Writer},
 };
 use crate::{
     clock::Millis,
     core::{
-        AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, KeyRecord, NewKey, ParcelRow,
-        RecordKey, Tenant,
+        AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey, Tenant,
     },
 };
 
@@ -71,18 +97,27 @@ struct Inner {
     health: Arc<Health>,
     /// Told when something was put into the outbox.
     wake: Arc<Notify>,
+    /// The turn at mass writes, which goes round.
+    mass_writes: tokio::sync::Mutex<resets::UnderWay>,
+    /// Whether the write-ahead log may still hold what was erased.
+    log_holds_erased: AtomicBool,
+    /// How often keys were written through this store.
+    key_writes: AtomicU64,
+    reads: AtomicU64,
     mode: Mode,
 }
 
 enum Mode {
     /// A server's file.
-    File(Writer, Readers),
+    File(Writer, Readers, Scans, Probe),
     /// Memory, or a file beside the server that serves it.
     Inline(Mutex<Connection>),
 }
 
-/// What became of [`Changes`]. Anything but `Committed` changed nothing, except that a `Busy` one
-/// may yet be committed.
+/// What became of [`Changes`]. `Committed` ones are durable, and a refusal changed nothing. Of the
+/// rest it is not known yet: `Busy` ones may still be committed, and `Broken` ones may be found
+/// committed at the next start, when it was an fsync that failed. All that is certain is that neither
+/// was acknowledged; the caller repeats under the same idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Commit {
     /// They are in the database, durably.
@@ -105,36 +140,28 @@ pub enum Commit {
     Broken,
 }
 
-/// How much was written since the store was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stats {
-    /// Transactions.
-    pub commits: u64,
-    /// The writes they held.
-    pub changes: u64,
-    /// The orders among those.
-    pub orders: u64,
-}
-
 impl Store {
     /// Opens a server's database file, and makes it if there is none. `fresh_secret` becomes the
     /// database's secret if it has none yet.
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
-        let lock = connection::lock(path)?;
-        let mut db = connection::writer(path)?;
-        let secret = connection::prepare(&mut db, path, fresh_secret)?;
-        let health = Arc::new(Health::default());
-        let writer = Writer::start(db, lock, Arc::clone(&health))
-            .map_err(|error| StoreError::open(path, error))?;
-        let mode = Mode::File(writer, Readers::new(path.to_owned()));
-        let (file, wake) = (path.to_owned(), Arc::default());
-        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
+        // The hold's own descriptor comes before SQLite's, and is never closed.
+        let hold = hold::hold(path)?;
+        let (db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
+        let failed = |error| StoreError::open(path, error);
+        let health = Arc::new(Health::of(Files::of(path).map_err(failed)?));
+        let probe = Probe::open(path)?;
+        let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
+        let mode = Mode::File(writer, Readers::new(path.to_owned()), Scans::default(), probe);
+        Ok(Self::over(path, secret, health, mode))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
-    /// its turn to write, blocking its thread.
+    /// its turn to write, blocking its thread. A file that is not there is made; one that is there and
+    /// empty was to hold something.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
-        Self::inline(connection::writer(path)?, path, fresh_secret)
+        let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
+        let (db, secret) = connection::writer(path, if_empty, fresh_secret)?;
+        Ok(Self::around(db, path, secret))
     }
 
     /// A database in memory, which ends with the last clone of the store.
@@ -146,9 +173,30 @@ impl Store {
 
     fn inline(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
         let secret = connection::prepare(&mut db, file, secret)?;
+        Ok(Self::around(db, file, secret))
+    }
+
+    fn around(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
-        let (health, wake, file) = (Arc::default(), Arc::default(), file.to_owned());
-        Ok(Self(Arc::new(Inner { file, secret, health, wake, mode })))
+        Self::over(file, secret, Arc::default(), mode)
+    }
+
+    fn over(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
+        let (wake, mass_writes, key_writes, reads) = Default::default();
+        // A server before this one may have ended before it could truncate its log.
+        let log_holds_erased = AtomicBool::new(true);
+        let file = file.to_owned();
+        Self(Arc::new(Inner {
+            file,
+            secret,
+            health,
+            wake,
+            mass_writes,
+            log_holds_erased,
+            key_writes,
+            reads,
+            mode,
+        }))
     }
 
     /// Whether the database has no account yet.
@@ -161,21 +209,6 @@ impl Store {
         self.0.secret
     }
 
-    /// How much was written.
-    pub fn stats(&self) -> Stats {
-        Stats {
-            commits: self.0.health.commits.load(Ordering::Relaxed),
-            changes: self.0.health.changes.load(Ordering::Relaxed),
-            orders: self.0.health.orders.load(Ordering::Relaxed),
-        }
-    }
-
-    /// False once the disk has failed or the store is closed: it is read-only from then on, for a
-    /// failed fsync cannot be tried again, and the process should end.
-    pub fn is_writable(&self) -> bool {
-        self.0.health.is_writable()
-    }
-
     /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
     /// future.
     pub async fn commit(&self, changes: Changes) -> Commit {
@@ -184,7 +217,7 @@ impl Store {
             return Commit::Broken;
         };
         let (work, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
-        match self.send(work, answer).await {
+        match self.send(work, answer, Some(PATIENCE)).await {
             Ok(commit) => commit,
             Err(NotDone::Busy) => Commit::Busy,
             Err(NotDone::Full) => Commit::Full,
@@ -235,22 +268,9 @@ impl Store {
         self.read(|db| parcels::due_of(db, tenant, until, most))
     }
 
-    /// When the next step of any parcel is due.
-    pub fn next_due(&self) -> Result<Option<Millis>, StoreError> {
-        self.read(parcels::next_due)
-    }
-
-    /// Deletes dead idempotency records, at most 1,000 a commit, and answers how many.
-    pub async fn purge_records(&self, now: Millis) -> Result<usize, StoreError> {
-        let (mut after, mut deleted) = (0, 0);
-        loop {
-            let page = self.call(move |db| records::purge(db, after, now)).await?;
-            deleted += page.deleted;
-            match page.last {
-                Some(last) if page.deleted > 0 => after = last,
-                Some(_) | None => return Ok(deleted),
-            }
-        }
+    /// When the next step after a moment is due.
+    pub fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
+        self.read(|db| parcels::next_due(db, after))
     }
 
     /// The account with a name; it is made, as `public_id`, if there is none.
@@ -274,31 +294,10 @@ impl Store {
         self.read(keys::accounts)
     }
 
-    /// Keeps a new API key.
-    pub async fn insert_key(&self, key: NewKey) -> Result<KeyRecord, StoreError> {
-        self.call(move |db| keys::insert(db, &key)).await
-    }
-
-    /// The API key with a hash, revoked or not.
-    pub fn key_by_hash(&self, hash: &[u8; 32]) -> Result<Option<KeyRecord>, StoreError> {
-        self.read(|db| keys::by_hash(db, hash))
-    }
-
-    /// Every API key, oldest first, revoked or not.
-    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        self.read(keys::all)
-    }
-
-    /// Revokes an API key; a second time changes nothing. None if there is no such key.
-    pub async fn revoke_key(&self, id: &str, now: Millis) -> Result<Option<KeyRecord>, StoreError> {
-        let id = id.to_owned();
-        self.call(move |db| keys::revoke(db, &id, now)).await
-    }
-
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.
     pub async fn close(self) {
         let stop = move || match &self.0.mode {
-            Mode::File(writer, _) => writer.stop(),
+            Mode::File(writer, ..) => writer.stop(),
             Mode::Inline(_) => {}
         };
         // It waits for a thread, which must not hold up the runtime's own.
@@ -309,8 +308,9 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
         let answer = match &self.0.mode {
-            Mode::File(_, readers) => readers.read(read),
+            Mode::File(_, readers, ..) => readers.read(read),
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         answer.map_err(|error| StoreError::of(&self.0.file, error))
@@ -321,9 +321,18 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
+        self.call_within(Some(PATIENCE), run).await
+    }
+
+    /// As [`Store::call`], with another patience; none waits until it is known what came of it.
+    async fn call_within<T, F>(&self, patience: Option<Duration>, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
         let (work, answer) = Call::new(run);
         let file = || self.0.file.clone();
-        match self.send(work, answer).await {
+        match self.send(work, answer, patience).await {
             Ok(Called::Done(made)) => made.map_err(|error| StoreError::of(&self.0.file, error)),
             Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { file: file() }),
             Err(NotDone::Full) => Err(StoreError::Full { file: file() }),
@@ -335,11 +344,15 @@ impl Store {
         &self,
         work: Box<dyn Work>,
         mut answer: oneshot::Receiver<T>,
+        patience: Option<Duration>,
     ) -> Result<T, NotDone> {
         match &self.0.mode {
-            Mode::File(writer, _) => {
+            Mode::File(writer, ..) => {
                 writer.push(work)?;
-                let answered = tokio::time::timeout(PATIENCE, answer).await;
+                let answered = match patience {
+                    Some(patience) => tokio::time::timeout(patience, answer).await,
+                    None => Ok(answer.await),
+                };
                 answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Stopped)
             }
             Mode::Inline(db) => {

@@ -1,7 +1,7 @@
 //! The outbox as changes write it: an event is in it if and only if its change was committed. A
 //! tenant without an endpoint costs one look at a table that is empty for it.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
 use super::parcels::read_state;
@@ -20,15 +20,15 @@ pub(super) const READY: i64 = 1;
 pub(super) const DELIVERED: i64 = 2;
 pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
-/// What did not arrive, and waits to be sent again.
-pub(super) const MISSED: &str = "state IN (3, 4)";
+/// What did not arrive, and waits to be sent again: failed or held, in the words of its index.
+pub(super) const MISSED: &str = "state > 2";
 
 /// A tenant with an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listener {
     tenant: Tenant,
     kinds: Kinds,
-    enabled: bool,
+    pub(super) enabled: bool,
 }
 
 /// A parcel that is about to move, and whose tenant has an endpoint.
@@ -74,12 +74,11 @@ pub(super) fn submitted(
 pub(super) fn mover(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<Mover>> {
     let mut find = db.prepare_cached(
         "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state \
-         FROM parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
+         FROM living_parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
     )?;
     let found = find.query_row([parcel.0], |row| {
         let tenant = Tenant::of_number(row.get(0)?);
-        let kinds = Kinds::of_number(row.get(1)?);
-        let listener = Listener { tenant, kinds, enabled: row.get(2)? };
+        let listener = Listener { tenant, kinds: kinds(row, 1)?, enabled: row.get(2)? };
         Ok(Mover { listener, id: Ulid::from_bytes(row.get(3)?), state: read_state(row, 4)? })
     });
     found.optional()
@@ -103,9 +102,16 @@ pub(super) fn listener(db: &Connection, tenant: Tenant) -> rusqlite::Result<Opti
     let mut find =
         db.prepare_cached("SELECT kinds, enabled FROM webhook_endpoints WHERE tenant = ?1")?;
     let found = find.query_row([tenant.number()], |row| {
-        Ok(Listener { tenant, kinds: Kinds::of_number(row.get(0)?), enabled: row.get(1)? })
+        Ok(Listener { tenant, kinds: kinds(row, 0)?, enabled: row.get(1)? })
     });
     found.optional()
+}
+
+/// The kinds that were asked for. No order fails because they cannot be read: then it is none, and the
+/// dispatcher says so when it meets the row.
+fn kinds(row: &Row<'_>, column: usize) -> rusqlite::Result<Kinds> {
+    let number: i64 = row.get(column)?;
+    Ok(u8::try_from(number).map(Kinds::of_number).unwrap_or_default())
 }
 
 fn tell_all(
@@ -133,8 +139,11 @@ pub(super) fn tell(
         Some(_) | None => READY,
     };
     let mut insert = db.prepare_cached(
-        "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
-         happened_at, created_at, state, due) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO outbox (id, tenant, event_id, kind, parcel, manifest, sequence, previous, \
+         happened_at, created_at, state, due, after_lease) \
+         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM outbox), 0), \
+         coalesce((SELECT max(outbox) FROM resets), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
+         (SELECT last FROM leases))",
     )?;
     insert.execute(params![
         listener.tenant.number(),
@@ -156,7 +165,7 @@ pub(super) fn tell(
 /// failed often enough.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM outbox \
+        "SELECT EXISTS (SELECT 1 FROM living_outbox \
          WHERE parcel = ?1 AND (state = 0 OR (state = 1 AND attempts < ?2)))",
     )?;
     find.query_row(params![parcel, RELEASED_AFTER], |row| row.get(0))
@@ -166,8 +175,8 @@ fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
 pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = 1, due = ?2 \
-         WHERE id = (SELECT min(id) FROM outbox WHERE parcel = ?1 AND state = 0) \
-         AND NOT EXISTS (SELECT 1 FROM outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
+         WHERE id = (SELECT min(id) FROM living_outbox WHERE parcel = ?1 AND state = 0) \
+         AND NOT EXISTS (SELECT 1 FROM living_outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
     )?;
     update.execute(params![parcel, now.0, RELEASED_AFTER]).map(drop)
 }

@@ -20,7 +20,7 @@ macro_rules! select_parcels {
              origin, destination, country, promised_day, label_version, last_sequence, \
              step_index, step_due, reprinted_at",
             $more,
-            " FROM parcels ",
+            " FROM living_parcels AS parcels ",
             $rest
         )
     };
@@ -53,7 +53,7 @@ impl Store {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant, public_id, number, created_at, \
-                 coalesce(json_extract(order_json, '$.idempotencyKey'), '') FROM parcels ORDER BY id",
+                 coalesce(json_extract(order_json, '$.idempotencyKey'), '') FROM living_parcels ORDER BY id",
             )?;
             let creation = |row: &Row<'_>| {
                 Ok(Created {
@@ -126,12 +126,12 @@ pub(super) fn due_of(
     db.prepare_cached(sql)?.query_map([until.0, tenant.number(), most], read)?.collect()
 }
 
-/// When the next step of any parcel is due.
-pub(super) fn next_due(db: &Connection) -> rusqlite::Result<Option<Millis>> {
+/// When the next step after a moment is due.
+pub(super) fn next_due(db: &Connection, after: Millis) -> rusqlite::Result<Option<Millis>> {
     let mut next = db.prepare_cached(
-        "SELECT step_due FROM parcels WHERE step_due IS NOT NULL ORDER BY step_due LIMIT 1",
+        "SELECT step_due FROM living_parcels WHERE step_due > ?1 ORDER BY step_due LIMIT 1",
     )?;
-    next.query_row([], |row| row.get(0).map(Millis)).optional()
+    next.query_row([after.0], |row| row.get(0).map(Millis)).optional()
 }
 
 /// The history of a parcel as it was when its row was read.

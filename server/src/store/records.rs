@@ -2,19 +2,39 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::{Store, StoreError, pages::Budget, resets};
 use crate::{
     clock::Millis,
     core::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
 };
 
-/// How many records one commit of the purge looks at.
-const PAGE: i64 = 1_000;
+/// How many records one statement of the purge looks at.
+const STRETCH: i64 = 100;
+
+impl Store {
+    /// Deletes dead idempotency records, page by page, and answers how many.
+    pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
+        let (mut after, mut all) = (0, 0);
+        loop {
+            let page = self.page(move |db, budget| purge_page(db, after, now, budget)).await?;
+            let (deleted, next) = page;
+            self.erased(deleted > 0);
+            all += deleted;
+            match next {
+                Some(next) => after = next,
+                None => return Ok(all),
+            }
+        }
+    }
+}
 
 /// Keeps the record unless there is one with its key; says whether it did.
 pub(super) fn insert(db: &Connection, record: &IdempotencyRecord) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+        "INSERT INTO idempotency (id, key, tenant, first_seen, fingerprint, body) \
+         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM idempotency), 0), \
+         coalesce((SELECT max(idempotency) FROM resets), 0))), ?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
         record.key.0,
@@ -32,38 +52,46 @@ pub(super) fn find(
     key: &RecordKey,
 ) -> rusqlite::Result<Option<IdempotencyRecord>> {
     let mut find = db.prepare_cached(
-        "SELECT tenant, first_seen, fingerprint, body FROM idempotency WHERE key = ?1",
+        "SELECT tenant, first_seen, fingerprint, body FROM living_idempotency WHERE key = ?1",
     )?;
     find.query_row([key.0], |row| read(row, *key)).optional()
 }
 
-/// Forgets the record under a key.
+/// Forgets the record under a key; a reset that hides it counts it as its own.
 pub(super) fn delete(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
+    resets::count_record(db, key)?;
     db.prepare_cached("DELETE FROM idempotency WHERE key = ?1")?.execute([key.0]).map(drop)
 }
 
-/// One stretch of the purge.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Purged {
-    /// The last record looked at; none when there was none.
-    pub(super) last: Option<i64>,
-    /// How many were dead and are gone.
-    pub(super) deleted: usize,
-}
-
-/// Deletes the dead among the first records after `after`.
-pub(super) fn purge(db: &Connection, after: i64, now: Millis) -> rusqlite::Result<Purged> {
-    let mut page = db.prepare_cached(
-        "SELECT max(id) FROM (SELECT id FROM idempotency WHERE id > ?1 ORDER BY id LIMIT ?2)",
-    )?;
-    let Some(last) = page.query_row([after, PAGE], |row| row.get::<_, Option<i64>>(0))? else {
-        return Ok(Purged { last: None, deleted: 0 });
-    };
-    let mut delete = db.prepare_cached(
-        "DELETE FROM idempotency WHERE id > ?1 AND id <= ?2 AND first_seen <= ?3",
-    )?;
-    let deleted = delete.execute([after, last, now.plus(-LIFETIME).0])?;
-    Ok(Purged { last: Some(last), deleted })
+/// Deletes the dead among the records after `after`; answers how many, and after which to go on:
+/// none once a stretch is alive, for records are appended in the order in which they die.
+fn purge_page(
+    db: &Connection,
+    mut after: i64,
+    now: Millis,
+    budget: &mut Budget,
+) -> rusqlite::Result<(u64, Option<i64>)> {
+    let mut all = 0;
+    loop {
+        let mut stretch = db.prepare_cached(
+            "SELECT max(id) FROM (SELECT id FROM living_idempotency WHERE id > ?1 ORDER BY id LIMIT ?2)",
+        )?;
+        let last: Option<i64> = stretch.query_row([after, STRETCH], |row| row.get(0))?;
+        let Some(last) = last else { return Ok((all, None)) };
+        let mut delete = db.prepare_cached(
+            "DELETE FROM idempotency WHERE id > ?1 AND id <= ?2 AND first_seen <= ?3",
+        )?;
+        let deleted = delete.execute([after, last, now.plus(-LIFETIME).0])? as u64;
+        budget.spend(deleted);
+        all += deleted;
+        after = last;
+        if deleted == 0 {
+            return Ok((all, None));
+        }
+        if budget.is_spent() {
+            return Ok((all, Some(after)));
+        }
+    }
 }
 
 fn read(row: &Row<'_>, key: RecordKey) -> rusqlite::Result<IdempotencyRecord> {

@@ -82,10 +82,14 @@ impl Store {
 
     /// Forgets the sessions that are over.
     pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
-        self.call(move |db| {
-            db.execute("DELETE FROM dashboard_sessions WHERE ends_at <= ?1", [now.0]).map(drop)
-        })
-        .await
+        let ended = self.in_pages(move |db, most| {
+            db.prepare_cached(
+                "DELETE FROM dashboard_sessions WHERE hash IN \
+                 (SELECT hash FROM dashboard_sessions WHERE ends_at <= ?1 LIMIT ?2)",
+            )?
+            .execute([now.0, most])
+        });
+        ended.await.map(drop)
     }
 }
 

@@ -2,7 +2,6 @@
 //! together, and answers them.
 
 use std::{
-    fs::File,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -13,8 +12,15 @@ use std::{
 };
 
 use rusqlite::Connection;
+use tokio::sync::oneshot;
 
-use super::group::{self, Health, Work};
+use super::{
+    connection,
+    error::is_fatal,
+    group::{self, Work},
+    health::{Health, Lost},
+    hold::Hold,
+};
 
 /// The most writes that wait.
 const QUEUE: usize = 4_096;
@@ -29,6 +35,7 @@ pub(super) struct Writer {
 
 enum Message {
     Work(Box<dyn Work>),
+    TruncateLog(oneshot::Sender<bool>),
     Stop,
 }
 
@@ -42,15 +49,15 @@ pub(super) enum NotTaken {
 }
 
 impl Writer {
-    /// Starts the thread, which keeps `lock` until its last write is done.
-    pub(super) fn start(db: Connection, lock: File, health: Arc<Health>) -> io::Result<Self> {
+    /// Starts the thread, which keeps `hold` until its last write is done.
+    pub(super) fn start(db: Connection, hold: Hold, health: Arc<Health>) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // However the thread ends, the store says that it takes no more writes.
             let _panicked = catch_unwind(AssertUnwindSafe(|| serve(&waiting, &db, &health)));
-            health.end();
+            health.end(Lost::Closed);
             drop(db);
-            drop(lock);
+            drop(hold);
         })?;
         Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }
@@ -61,6 +68,13 @@ impl Writer {
             TrySendError::Full(_) => NotTaken::Full,
             TrySendError::Disconnected(_) => NotTaken::Stopped,
         })
+    }
+
+    /// Truncates the write-ahead log, between two commits; false when somebody still reads from it
+    /// or it could not be done.
+    pub(super) async fn truncate_log(&self) -> bool {
+        let (answer, done) = oneshot::channel();
+        self.queue.try_send(Message::TruncateLog(answer)).is_ok() && done.await.unwrap_or(false)
     }
 
     /// Lets the thread finish what waits, and waits for it. Blocks.
@@ -83,11 +97,27 @@ fn serve(waiting: &Receiver<Message>, db: &Connection, health: &Health) {
         if !works.is_empty() {
             group::commit(db, health, works);
         }
-        if matches!(next, Some(Message::Stop)) {
-            break;
+        match next {
+            Some(Message::Stop) => break,
+            Some(Message::TruncateLog(answer)) => {
+                // Whoever has gone needs no answer.
+                let _gone = answer.send(truncate_log(db, health));
+            }
+            Some(Message::Work(_)) | None => {}
         }
     }
     if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the last checkpoint failed; the next start makes up for it");
     }
+}
+
+fn truncate_log(db: &Connection, health: &Health) -> bool {
+    connection::truncate_log(db).unwrap_or_else(|error| {
+        // As with a commit: an fsync that failed cannot be tried again.
+        if is_fatal(&error) {
+            health.end(Lost::Disk);
+        }
+        tracing::error!(%error, "the write-ahead log could not be truncated");
+        false
+    })
 }

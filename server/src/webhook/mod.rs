@@ -1,5 +1,5 @@
-//! The webhook shell: takes what is due from the outbox and sends it, a few messages at a time to
-//! each endpoint, so that a slow one delays nobody else. It decides nothing: what an answer means is
+//! The webhook shell: leases what is due from the outbox and sends it, a few messages at a time to
+//! each endpoint and to all of them, so that a slow one delays nobody else. It decides nothing: what an answer means is
 //! the core's, what is due the store's.
 
 mod resolver;
@@ -7,54 +7,71 @@ mod send;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use tokio::{
-    sync::{Mutex, Semaphore},
-    task::JoinSet,
+    sync::Mutex,
+    task::{Id, JoinError, JoinSet},
 };
 
 use self::send::Sender;
 use crate::{
-    core::{Refusal, Tenant, webhooks::Outcome},
-    service::{Delivery, Service},
+    core::{
+        Refusal, Tenant,
+        webhooks::{Outcome, Places, Said, Undelivered},
+    },
+    service::{Delivery, LeasedEvent, Service},
 };
 
 /// How often the outbox is looked into when nobody says that there is something new: for what falls
 /// due, and for what another process put there.
 const TICK: Duration = Duration::from_millis(500);
 
+/// What takes a message to its endpoint.
+trait Transport: fmt::Debug + Send + Sync {
+    /// Sends a message; answers how many milliseconds it took, and what the endpoint said.
+    fn send<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)>;
+}
+
 /// Sends what the outbox holds.
 #[derive(Debug)]
 pub struct Dispatcher {
     service: Arc<Service>,
-    sender: Arc<Sender>,
+    transport: Arc<dyn Transport>,
     /// Deliveries at once to one endpoint.
     most: usize,
     /// One round at a time.
     turn: Mutex<()>,
 }
 
-/// Deliveries on their way, and the places that are left at each endpoint.
-#[derive(Default)]
+/// Deliveries on their way, and whose place each takes up.
 struct Round {
     tasks: JoinSet<()>,
-    places: HashMap<Tenant, Arc<Semaphore>>,
+    flights: HashMap<Id, Tenant>,
+    places: Places,
 }
 
 impl Dispatcher {
     /// Sends for a service, at most so many messages at once to one endpoint.
     pub fn new(service: Arc<Service>, most: usize) -> Self {
-        Self { service, sender: Arc::default(), most, turn: Mutex::default() }
+        Self::over(Arc::new(Sender::default()), service, most)
+    }
+
+    fn over(transport: Arc<dyn Transport>, service: Arc<Service>, most: usize) -> Self {
+        Self { service, transport, most, turn: Mutex::default() }
     }
 
     /// Sends all that is due, until nothing is and the last answer is written down.
     pub async fn deliver_due(&self) -> Result<(), Refusal> {
         let _turn = self.turn.lock().await;
-        let mut round = Round::default();
+        let mut round = Round::new(self.most);
         loop {
             self.fill(&mut round).await?;
-            if !round.finish_one().await {
+            if !round.finish_some().await {
                 return Ok(());
             }
         }
@@ -64,53 +81,71 @@ impl Dispatcher {
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let _turn = self.turn.lock().await;
         let mut stop = std::pin::pin!(stop);
-        let (mut round, mut ticks) = (Round::default(), tokio::time::interval(TICK));
+        let (mut round, mut ticks) = (Round::new(self.most), tokio::time::interval(TICK));
         loop {
             tokio::select! {
                 () = &mut stop => break,
                 () = self.service.told() => {}
                 _ = ticks.tick() => {}
-                true = round.finish_one() => {}
+                true = round.finish_some() => {}
             }
             // A failure is logged where it happened, and the next tick tries again.
             let _ = self.fill(&mut round).await;
         }
-        while round.finish_one().await {}
+        while round.finish_some().await {}
     }
 
     /// Starts as many deliveries as there is room for.
     async fn fill(&self, round: &mut Round) -> Result<(), Refusal> {
-        round.places.retain(|_, places| places.available_permits() < self.most);
-        for tenant in self.service.tenants_with_due()? {
-            let places = round.places.entry(tenant);
-            let places = places.or_insert_with(|| Arc::new(Semaphore::new(self.most)));
-            let room = places.available_permits();
-            if room == 0 {
-                continue;
+        loop {
+            let events = self.service.lease_deliveries(&round.places).await?;
+            if events.is_empty() {
+                return Ok(());
             }
-            for delivery in self.service.take_deliveries(tenant, room).await? {
-                let place = Arc::clone(places).try_acquire_owned();
-                let (service, sender) = (Arc::clone(&self.service), Arc::clone(&self.sender));
-                round.tasks.spawn(async move {
-                    deliver(&service, &sender, delivery).await;
-                    drop(place);
-                });
+            for event in events {
+                let (service, transport) = (Arc::clone(&self.service), Arc::clone(&self.transport));
+                round.start(event.tenant(), deliver(service, transport, event));
             }
         }
-        Ok(())
     }
 }
 
 impl Round {
-    /// Waits until one delivery is over; false if none is on its way.
-    async fn finish_one(&mut self) -> bool {
-        self.tasks.join_next().await.is_some()
+    fn new(most: usize) -> Self {
+        let places = Places::new(most);
+        Self { tasks: JoinSet::new(), flights: HashMap::new(), places }
+    }
+
+    fn start(&mut self, tenant: Tenant, delivery: impl Future<Output = ()> + Send + 'static) {
+        self.flights.insert(self.tasks.spawn(delivery).id(), tenant);
+        self.places.take(tenant);
+    }
+
+    /// Waits until a delivery is over, and clears away all that are: settled together, they make room for
+    /// a lease together. False if none is on its way.
+    async fn finish_some(&mut self) -> bool {
+        let Some(over) = self.tasks.join_next_with_id().await else { return false };
+        self.clear(over);
+        while let Some(over) = self.tasks.try_join_next_with_id() {
+            self.clear(over);
+        }
+        true
+    }
+
+    fn clear(&mut self, over: Result<(Id, ()), JoinError>) {
+        // One that panicked has left its place too; its lease ends by itself.
+        let id = over.map_or_else(|panic| panic.id(), |(id, ())| id);
+        if let Some(tenant) = self.flights.remove(&id) {
+            self.places.leave(tenant);
+        }
     }
 }
 
-async fn deliver(service: &Service, sender: &Sender, delivery: Delivery) {
-    let (millis, said) = sender.send(&delivery).await;
-    let outcome = Outcome { at: service.now(), millis, said };
+/// Reads, sends and settles one event, so that what is wrong with it holds up no other.
+async fn deliver(service: Arc<Service>, transport: Arc<dyn Transport>, event: LeasedEvent) {
     // A failure is logged where it happened; the lease ends, and the message is sent again.
+    let Ok(Some(delivery)) = service.delivery(event).await else { return };
+    let (millis, said) = transport.send(&delivery).await;
+    let outcome = Outcome { at: service.now(), millis, said };
     let _ = service.settle_delivery(delivery, outcome).await;
 }

@@ -6,9 +6,13 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 
-use super::resolver::{NotAllowed, Resolver};
+use super::{
+    Transport,
+    resolver::{NotAllowed, Resolver},
+};
 use crate::{
     clock::stopwatch,
     core::webhooks::{Reach, Said, Undelivered, check_url},
@@ -31,15 +35,21 @@ const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug, Default)]
 pub(super) struct Sender(Mutex<Vec<(Reach, reqwest::Client)>>);
 
-impl Sender {
-    /// Sends a message; answers how many milliseconds it took, and what the endpoint said.
-    pub(super) async fn send(&self, delivery: &Delivery) -> (i64, Result<Said, Undelivered>) {
-        let start = stopwatch();
-        let said = said(self.attempt(delivery)).await;
-        let taken = stopwatch().saturating_duration_since(start);
-        (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), said)
+impl Transport for Sender {
+    fn send<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)> {
+        Box::pin(async move {
+            let start = stopwatch();
+            let said = said(self.attempt(delivery)).await;
+            let taken = stopwatch().saturating_duration_since(start);
+            (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), said)
+        })
     }
+}
 
+impl Sender {
     async fn attempt(&self, delivery: &Delivery) -> Result<reqwest::Response, Undelivered> {
         // The settings may have changed since the endpoint was set up.
         let reach = delivery.reach;
@@ -81,15 +91,28 @@ async fn said(
 /// Each message has a connection of its own: one that was kept could have been closed unseen, and
 /// would lead to where the name led once.
 fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
-    reqwest::Client::builder()
-        .user_agent(AGENT)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .no_proxy()
-        .connect_timeout(CONNECT)
-        .pool_max_idle_per_host(0)
-        .dns_resolver(resolver)
-        .build()
+    let builder = || {
+        reqwest::Client::builder()
+            .user_agent(AGENT)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .connect_timeout(CONNECT)
+            .pool_max_idle_per_host(0)
+            .dns_resolver(resolver)
+    };
+    // Without root certificates there is no client of the machine's, not even for receivers on plain http.
+    builder().build().or_else(|error| {
+        tracing::warn!(%error, "this machine has no root certificates: webhooks trust the bundled ones");
+        with_bundled_roots(builder())
+    })
+}
+
+/// A client that trusts the authorities that Mozilla does, not the machine's.
+fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
+    let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
+    builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
 }
 
 /// As much of the body as is read. The status is the answer: a body that breaks off, or does not

@@ -1,6 +1,10 @@
 //! What the dispatcher promises, over a store in memory, a clock that is moved and receivers on real
 //! sockets.
 
+mod crowd;
+mod damage;
+mod identity;
+
 use std::{
     collections::HashSet,
     future::Future,
@@ -28,7 +32,7 @@ use crate::{
     clock::{Clock, ManualClock, Millis},
     core::{
         Countries, Tenant, sample,
-        webhooks::{DisabledBy, IN_FLIGHT, Kinds, Outcome, Reach, Said, Standing},
+        webhooks::{DisabledBy, IN_FLIGHT, Kinds, Outcome, Places, Reach, Said, Standing},
     },
     http::{Listener, Stop},
     ids::Ids,
@@ -59,7 +63,7 @@ impl House {
     async fn new() -> Self {
         let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
         let mut settings = MockServer::start().await.api().service.settings().clone();
-        settings.webhooks_allow_private = true;
+        settings.webhooks.private = true;
         let store = Store::memory([1; 32]).unwrap();
         let service = Arc::new(Service::new(store, clock.clone(), Arc::clone(&ids), settings));
         Self { service, clock, ids }
@@ -97,9 +101,19 @@ impl House {
         self.endpoints().set(request, START).await.unwrap();
     }
 
+    /// The deliveries that are due: all of them this tenant's.
+    async fn all_due(&self, tenant: Tenant) -> Vec<Delivery> {
+        let mut all = Vec::new();
+        for event in self.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap() {
+            assert_eq!(event.tenant(), tenant);
+            all.extend(self.service.delivery(event).await.unwrap());
+        }
+        all
+    }
+
     /// The one delivery that is due.
     async fn take(&self, tenant: Tenant) -> Delivery {
-        let mut taken = self.service.take_deliveries(tenant, 10).await.unwrap();
+        let mut taken = self.all_due(tenant).await;
         assert_eq!(taken.len(), 1);
         taken.remove(0)
     }
@@ -341,14 +355,14 @@ async fn what_nobody_settled_is_due_again_when_its_lease_ends() {
     let caller = house.subscriber("shop", "http://127.0.0.1:9/").await;
     let tenant = caller.key.tenant;
     house.create(&caller, "PARCEL-00001").await;
-    let first = house.service.take_deliveries(tenant, 10).await.unwrap();
+    let first = house.all_due(tenant).await;
     assert_eq!(first.len(), 1);
-    assert!(house.service.take_deliveries(tenant, 10).await.unwrap().is_empty(), "it is taken");
+    assert!(house.all_due(tenant).await.is_empty(), "it is taken");
     house.clock.set(START.plus(Millis::MINUTE));
-    let again = house.service.take_deliveries(tenant, 10).await.unwrap();
+    let again = house.all_due(tenant).await;
     assert_eq!((&again[0].headers[0], &again[0].body), (&first[0].headers[0], &first[0].body));
     house.service.end_leases().await.unwrap();
-    assert_eq!(house.service.take_deliveries(tenant, 10).await.unwrap().len(), 1);
+    assert_eq!(house.all_due(tenant).await.len(), 1);
 }
 
 #[tokio::test]
@@ -378,7 +392,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
     let caller = house.subscriber("shop", &receiver.url).await;
     house.create(&caller, "PARCEL-00001").await;
     let mut settings = house.service.settings().clone();
-    settings.webhooks_allow_private = false;
+    settings.webhooks.private = false;
     let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
     let strict = Arc::new(Service::new(store, house.clock.clone(), ids, settings));
     Dispatcher::new(strict, IN_FLIGHT).deliver_due().await.unwrap();

@@ -21,6 +21,9 @@ async fn health_tells_what_the_key_may_do() {
     assert_eq!(body, expected);
     let all = Api::with_key(server.url(), &server.key().issue()).get(HEALTH).await.json();
     assert_eq!(all["allowedCountries"], serde_json::json!(["*"]));
+    let blanks = server.key().countries(["EC, MX", " CO"]).ip_list(["127.0.0.1, ::1"]).issue();
+    let some = Api::with_key(server.url(), &blanks).get(HEALTH).await.json();
+    assert_eq!(some["allowedCountries"], serde_json::json!(["EC", "MX", "CO"]));
 }
 
 #[tokio::test]

@@ -412,3 +412,52 @@ async fn no_secret_stands_in_the_log_of_a_whole_session() {
         assert!(!log.contains(canary), "{canary}: {log}");
     }
 }
+
+#[tokio::test]
+async fn a_key_gets_a_new_secret_and_the_one_before_works_as_long_as_was_asked() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
+    let id = made["keyId"].as_str().unwrap();
+    let api = |made: &Value| running.api(&ApiKey::parse(made["key"].as_str().unwrap()).unwrap());
+    let first = api(&made).create(&order("order-0001")).await;
+    let rotated = admin.data("POST", &format!("keys/{id}/rotate"), None, 200).await;
+    assert_eq!(rotated["keyId"], made["keyId"]);
+    for secret in [&made, &rotated] {
+        let again = api(secret).create(&order("order-0001")).await;
+        assert_eq!((again.status, &again.bytes), (200, &first.bytes));
+    }
+    let listed = admin.get("keys").await;
+    let shown = listed.as_array().unwrap().iter().find(|key| key["keyId"] == made["keyId"]);
+    assert_eq!(shown.unwrap()["oldSecretUntil"], rotated["oldSecretUntil"]);
+    let others = listed.as_array().unwrap().iter().filter(|key| key["keyId"] != made["keyId"]);
+    assert!(others.map(|key| &key["oldSecretUntil"]).all(Value::is_null));
+    assert!(!listed.to_string().contains(rotated["key"].as_str().unwrap()));
+
+    let path = format!("keys/{id}/rotate?overlapSeconds=0&account=default");
+    let last = admin.data("POST", &path, None, 200).await;
+    assert_eq!(last["oldSecretUntil"], Value::Null);
+    for (secret, status) in [(&made, 401), (&rotated, 401), (&last, 200)] {
+        assert_eq!(api(secret).get("/api/v1/health").await.status, status, "at once");
+    }
+    for seconds in ["", "-1", "604801", "1.5", "a day"] {
+        let path = format!("keys/{id}/rotate?overlapSeconds={}", seconds.replace(' ', "+"));
+        let refused = admin.ask("POST", &path, None).await;
+        assert_eq!(refused.faults(), ["overlapSeconds OUT_OF_RANGE"], "{seconds}");
+    }
+    let table = [
+        ("keys/key_1/rotate".to_owned(), "KEY_NOT_FOUND"),
+        (format!("keys/{id}/rotate?account=Nobody"), "ACCOUNT_NOT_FOUND"),
+    ];
+    for (path, code) in table {
+        assert_eq!(admin.ask("POST", &path, None).await.refusal().1, code, "{path}");
+    }
+    admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 201).await;
+    let not_theirs = format!("keys/{id}/rotate?account=Acme");
+    assert_eq!(admin.ask("POST", &not_theirs, None).await.refusal().1, "KEY_NOT_FOUND");
+    admin.data("DELETE", &format!("keys/{id}"), None, 200).await;
+    let revoked = admin.ask("POST", &format!("keys/{id}/rotate"), None).await.refusal();
+    assert_eq!(revoked, (409, "KEY_REVOKED".to_owned()));
+    assert_eq!(api(&last).get("/api/v1/health").await.status, 401);
+}

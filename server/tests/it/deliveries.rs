@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
-    api::{numbered, order},
+    api::{Api, numbered, order},
     running::{BINARY, House},
 };
 
@@ -90,6 +90,30 @@ fn id(headers: &HeaderMap) -> String {
     headers[ID].to_str().unwrap().to_owned()
 }
 
+/// As in `debian:*-slim` and `scratch`: the machine trusts nobody.
+const NO_ROOTS: [(&str, &str); 2] =
+    [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_root_certificates_sends_webhooks() {
+    let (house, receiver) = (House::new(), Receiver::start().await);
+    let mut running = house.start_with(&NO_ROOTS, &[]);
+    house.new_key("sandbox");
+    webhooks(&house, "set", &["--url", &receiver.url]);
+    webhooks(&house, "test", &[]);
+    // However it ends, the first attempt is logged.
+    let attempt = loop {
+        let logged = webhooks(&house, "deliveries", &[]);
+        let attempt = logged[0]["attempts"][0].clone();
+        if attempt.is_object() {
+            break attempt;
+        }
+        assert!(running.is_alive(), "{}", house.output());
+    };
+    assert_eq!(attempt["httpStatus"], 204, "{attempt}");
+    assert!(house.output().contains("no root certificates"), "{}", house.output());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
     let (house, receiver) = (House::new(), Receiver::start().await);
@@ -156,6 +180,7 @@ fn a_command_says_what_is_wrong() {
     let set = |environment, url| run(&["set", "--environment", environment, "--url", url]);
     let table = [
         (set("production", "http://shop.example/hook"), "https"),
+        (set("sandbox", "http://127.0.0.1:9/hook"), "only public ones"),
         (set("production", "https://10.0.0.7/hook"), "only public ones"),
         (set("production", "https://[::ffff:10.0.0.7]/hook"), "only public ones"),
         (set("sandbox", "http://169.254.169.254/latest"), "only public ones"),
@@ -188,6 +213,44 @@ async fn a_kill_between_post_and_mark_sends_the_same_event_again() {
     let came = receiver.came.borrow();
     assert_eq!(id(&came[0].0), id(&came[1].0));
     assert_eq!(came[0].1, came[1].1, "and the same bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_switched_off_is_heard_of() {
+    let house = House::new();
+    let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/their-secret-path", socket.local_addr().unwrap());
+    let routes = Router::new().fallback(|| async { StatusCode::GONE });
+    tokio::spawn(axum_serve(socket, routes));
+    let running = house.start(&[]);
+    let api = running.api(&house.new_key("sandbox").1);
+    webhooks(&house, "set", &["--url", &url]);
+    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    let said = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let said = house.output();
+            if said.contains("a webhook is off") {
+                return said;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let said = said.await.expect("the log says so");
+    let line = said.lines().find(|line| line.contains("a webhook is off")).unwrap();
+    for word in ["WARN", "acc_", "sandbox", "GONE"] {
+        assert!(line.contains(word), "{word}: {line}");
+    }
+    assert!(!said.contains("their-secret-path") && !said.contains("whsec_"), "{said}");
+    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    let text = Api::new(running.url("admin")).get("/metrics").await.text();
+    for sample in [
+        "parcelo_webhook_deliveries_total{environment=\"sandbox\",outcome=\"gone\"} 1",
+        "parcelo_webhooks_switched_off_total{environment=\"sandbox\",reason=\"GONE\"} 1",
+        "parcelo_outbox_events{environment=\"sandbox\",state=\"held\"} 1",
+        "parcelo_outbox_events{environment=\"sandbox\",state=\"pending\"} 0",
+    ] {
+        assert!(text.contains(sample), "{sample}: {text}");
+    }
 }
 
 /// Kills under load; `PARCELO_KILLS` sets another number.
@@ -257,4 +320,20 @@ async fn an_endpoint_that_hangs_is_given_15_s_and_tried_again() {
     server.clock().advance(Duration::from_secs(10)).await;
     let answers: Vec<_> = inbox.deliveries().iter().map(|delivery| delivery.status).collect();
     assert_eq!(answers, [0, 200]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sandboxs_webhooks_reach_this_machine_with_a_flag_only() {
+    let (house, receiver) = (House::new(), Receiver::start().await);
+    let without = ("PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK", "false");
+    webhooks(&house, "set", &["--url", &receiver.url]);
+    let running = house.start_with(&[without], &[]);
+    webhooks(&house, "test", &[]);
+    let attempted = || webhooks(&house, "deliveries", &[])[0]["attempts"].get(0).is_some();
+    assert!((0..1_000).any(|_| attempted()), "it was tried");
+    assert!(receiver.came.borrow().is_empty(), "nobody was called");
+    drop(running);
+    let _running = house.start(&[]);
+    webhooks(&house, "test", &[]);
+    receiver.wait_for(|came| !came.is_empty()).await;
 }

@@ -15,18 +15,18 @@ fn of_docs(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name)
 }
 
-async fn served_by(url: &str) -> Value {
+pub(crate) async fn served_by(url: &str) -> Value {
     let answer = Api::new(url).get("/openapi.json").await;
     assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
     answer.json()
 }
 
-async fn served() -> Value {
+pub(crate) async fn served() -> Value {
     served_by(MockServer::start().await.url()).await
 }
 
 /// As `parcelo-server mock` starts it.
-async fn controlled() -> Arc<MockServer> {
+pub(crate) async fn controlled() -> Arc<MockServer> {
     let server = MockServer::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
     server.unwrap()
 }
@@ -81,13 +81,15 @@ async fn the_mock_servers_document_has_the_service_and_the_controls_of_the_guide
 async fn every_control_takes_its_example_and_answers_as_the_document_says() {
     let server = controlled().await;
     let document = served_by(server.url()).await;
-    let api = Api::new(server.url()).key(server.key().issue().secret());
+    let key = server.key().issue();
+    let api = Api::with_key(server.url(), &key);
     api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
     for (method, path, call) in controls(&document) {
         let example = &call["requestBody"]["content"]["application/json"]["example"];
         let request = api.request(&method, &path.replace("{trackingNumber}", "SB-NORMAL-0001"));
         let request = request.header("content-type", "application/json");
         let body = if example.is_null() { String::new() } else { example.to_string() };
+        let body = body.replace("pk_test_…", key.secret());
         let answer = send(request.body(body)).await;
         assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
         let schema = &call["responses"]["200"]["content"]["application/json"]["schema"]["$ref"];

@@ -2,7 +2,7 @@
 
 use parcelo_server::mock::MockServer;
 
-use crate::api::{Api, order};
+use crate::api::{Api, order, send};
 
 async fn start() -> (MockServer, Api) {
     let server = MockServer::start().await;
@@ -73,5 +73,48 @@ async fn the_link_serves_every_format_without_a_key_and_only_with_its_signature(
         link.split_once('?').unwrap().0.to_owned(),
     ] {
         assert_eq!(anybody.get(&wrong).await.refusal(), (404, "NOT_FOUND".to_owned()), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_label_that_is_there_already_is_not_sent_again_and_another_version_is_refused() {
+    let (_server, api) = start().await;
+    let number = api.created(&order("order-0002")).await;
+    let metadata = api.get(&format!("/api/v1/labels/{number}")).await.json();
+    let link = metadata["data"]["labelUrl"].as_str().unwrap().to_owned();
+    let paths =
+        [format!("/api/v1/labels/{number}/download"), link, format!("/api/labels/{number}.pdf")];
+    for path in &paths {
+        let file = api.get(path).await;
+        let tag = file.header("etag").to_owned();
+        let asked = |name: &'static str, values: &[String]| {
+            let request =
+                values.iter().fold(api.request("GET", path), |one, it| one.header(name, it));
+            send(request)
+        };
+        let known = [
+            vec![tag.clone()],
+            vec![format!("W/{tag}")],
+            vec![format!("\"other\", {tag}")],
+            vec!["\"other\"".to_owned(), tag.clone()],
+            vec!["*".to_owned()],
+        ];
+        for values in known {
+            let answer = asked("if-none-match", &values).await;
+            assert_eq!((answer.status, answer.bytes.len()), (304, 0), "{path} {values:?}");
+            assert_eq!(answer.header("etag"), tag);
+            assert_eq!(answer.header("cache-control"), "private, no-store");
+        }
+        let same = [vec![tag.clone()], vec![format!("\"other\",{tag}")], vec!["*".to_owned()]];
+        for values in same {
+            assert_eq!(asked("if-match", &values).await.bytes, file.bytes, "{path} {values:?}");
+        }
+        for value in ["\"other\"".to_owned(), format!("W/{tag}"), tag.replace('"', "")] {
+            let answer = asked("if-match", std::slice::from_ref(&value)).await;
+            assert_eq!(answer.status, 412, "{path} {value}");
+            assert!(answer.text().contains("PRECONDITION_FAILED"), "{}", answer.text());
+        }
+        let unknown = asked("if-none-match", &["\"other\"".to_owned()]).await;
+        assert_eq!((unknown.status, &unknown.bytes), (200, &file.bytes));
     }
 }

@@ -268,8 +268,14 @@ async fn what_is_not_there_is_told_flat_too() {
 async fn its_end_is_announced_and_comes_and_its_users_are_known() {
     let house = House::new();
     let (id, key) = house.new_key("sandbox");
-    let announced =
-        house.start(&["--legacy-sunset", "2099-06-30", "--legacy-deprecated", "2026-02-01"]);
+    let announced = house.start(&[
+        "--legacy-sunset",
+        "2099-06-30",
+        "--legacy-deprecated",
+        "2026-02-01",
+        "--drain",
+        "0",
+    ]);
     for _ in 0..3 {
         let answer = announced.api(&key).get("/api/tracking?number=SB-NOBODY-0001").await;
         assert_eq!((answer.status, answer.header("deprecation")), (200, "@1769904000"));
@@ -278,7 +284,7 @@ async fn its_end_is_announced_and_comes_and_its_users_are_known() {
     announced.signal("-TERM");
     let mut announced = announced;
     assert_eq!(announced.wait(), Some(0));
-    let ended = house.start(&["--legacy-sunset", "2026-01-01"]);
+    let ended = house.start(&["--legacy-sunset", "2026-01-01", "--drain", "0"]);
     let api = ended.api(&key);
     let gone = create(&api, &legacy_order()).await;
     assert_eq!((gone.status, &gone.json()["error"]), (410, &json!("LEGACY_SUNSET")));

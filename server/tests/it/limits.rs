@@ -35,6 +35,23 @@ async fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
 }
 
 #[tokio::test]
+async fn a_flood_of_wrong_keys_is_limited_and_keeps_no_valid_key_of_its_address_out() {
+    let server = MockServer::builder().rate_limits(true).start().await;
+    let known = Api::with_key(server.url(), &server.key().issue());
+    assert_eq!(known.get(HEALTH).await.status, 200);
+    let elsewhere = MockServer::builder().seed(7).start().await;
+    let wrong = Api::with_key(server.url(), &elsewhere.key().issue());
+    let mut statuses = Vec::new();
+    for _ in 0..60 {
+        statuses.push(wrong.get(HEALTH).await.status);
+    }
+    assert!(statuses[..50].iter().all(|status| *status == 401), "{statuses:?}");
+    assert!(statuses[50..].iter().all(|status| *status == 429), "{statuses:?}");
+    let fresh = Api::with_key(server.url(), &server.key().issue());
+    assert_eq!((known.get(HEALTH).await.status, fresh.get(HEALTH).await.status), (200, 200));
+}
+
+#[tokio::test]
 async fn each_key_has_its_own_window() {
     let server = MockServer::start().await;
     let one = Api::with_key(server.url(), &server.key().rate_limit(1).issue());

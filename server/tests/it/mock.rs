@@ -277,3 +277,35 @@ async fn a_server_for_real_has_no_controls() {
         assert!(!api.get("/openapi.json").await.text().contains("__mock"), "{listener}");
     }
 }
+
+/// The address in an answer's link, its parcel's number, and the bytes of the answer.
+async fn created(api: &Api, host: &str, key: &str) -> (String, String, Vec<u8>) {
+    let request = api.request("POST", "/api/v1/orders/create").header("host", host);
+    let request = request.header("content-type", "application/json");
+    let answer = send(request.body(order(key).to_string())).await;
+    let parcel = answer.json()["parcel"].clone();
+    let text = |name: &str| parcel[name].as_str().unwrap().to_owned();
+    (text("labelUrl"), text("trackingNumber"), answer.bytes)
+}
+
+#[tokio::test]
+async fn links_of_a_mock_that_listens_everywhere_lead_to_the_host_that_was_called() {
+    let mock = Mock::start(&["--listen", "0.0.0.0:0"]);
+    assert!(mock.text("sandbox").starts_with("http://127.0.0.1:"), "{}", mock.text("sandbox"));
+    let api = mock.api();
+    let (link, number, bytes) = created(&api, "mock:8080", "order-0001").await;
+    assert!(link.starts_with("http://mock:8080/files/"), "{link}");
+    let metadata = api.request("GET", &format!("/api/v1/labels/{number}")).header("host", "other");
+    let metadata = send(metadata).await.json();
+    let tracking = metadata["data"]["qrCode"]["content"].as_str().unwrap();
+    assert_eq!(tracking, format!("http://other/track/{number}"));
+    let (_, _, again) = created(&api, "other", "order-0001").await;
+    assert_eq!(again, bytes, "a replay keeps its first bytes");
+}
+
+#[tokio::test]
+async fn a_mocks_links_lead_where_it_is_told() {
+    let mock = Mock::start(&["--base-url", "https://mock.example/parcelo/"]);
+    let (link, ..) = created(&mock.api(), "other", "order-0001").await;
+    assert!(link.starts_with("https://mock.example/parcelo/files/"), "{link}");
+}

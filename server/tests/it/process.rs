@@ -167,7 +167,7 @@ async fn two_servers_never_share_a_database() {
 async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
     for signal in ["-TERM", "-INT"] {
         let house = House::new();
-        let mut running = house.start(&[]);
+        let mut running = house.start(&["--drain", "0"]);
         let key = house.new_key("sandbox").1;
         let number = running.api(&key).created(&order("order-0001")).await;
         running.signal(signal);
@@ -179,7 +179,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 16] = [
+    let table: [(&[&str], &str); 21] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
@@ -195,6 +195,17 @@ async fn wrong_arguments_say_what_would_be_right() {
             &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "ec"],
             "ISO 3166",
         ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "EC,*"],
+            "give it alone",
+        ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "*, EC"],
+            "give it alone",
+        ),
+        (&["keys", "rotate", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
+        (&["keys", "rotate", "key_1", "--overlap", "8d"], "7 days at most"),
+        (&["keys", "rotate", "key_1", "--overlap", "24"], "24h, 90m or 7d"),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "No such file"),
         (&["keys", "list", "--database", "sqlite::memory:"], "database file"),
@@ -211,6 +222,25 @@ async fn wrong_arguments_say_what_would_be_right() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && words.contains(hint), "{arguments:?}: {words}");
     }
+}
+
+#[test]
+fn a_list_may_have_blanks_behind_its_commas() {
+    let house = House::new();
+    let made = house.keys(&[
+        "create",
+        "--environment",
+        "sandbox",
+        "--name",
+        "x",
+        "--countries",
+        "EC, MX",
+        "--ip",
+        "203.0.113.7, 2001:db8::/32",
+    ]);
+    assert_eq!(made["allowedCountries"], serde_json::json!(["EC", "MX"]));
+    assert_eq!(made["ipWhitelist"], serde_json::json!(["203.0.113.7/32", "2001:db8::/32"]));
+    house.start(&["--countries", "EC, MX", "--environments", "production, sandbox"]);
 }
 
 #[test]
@@ -333,4 +363,23 @@ async fn a_path_that_is_no_text_is_answered_like_any_other() {
         assert_eq!(answer.status, 404, "{path}: {}", answer.text());
         assert_eq!(answer.header("content-type"), "text/html; charset=utf-8", "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_server_whose_live_labels_lead_nowhere_says_so_at_start_and_at_the_first_of_them() {
+    let house = House::new();
+    let (start, label) = ("labels will lead to this machine only", "live label's QR code leads");
+    let count = |words: &str| house.output().matches(words).count();
+    let server = house.start(&[]);
+    assert_eq!((count(start), count(label)), (1, 0), "{}", house.output());
+    let api = crate::api::Api::with_key(server.url("production"), &house.new_key("production").1);
+    let number = api.created(&order("order-0001")).await;
+    for _ in 0..2 {
+        assert_eq!(api.get(&format!("/api/v1/labels/{number}/download")).await.status, 200);
+    }
+    assert_eq!((count(start), count(label)), (1, 1), "{}", house.output());
+    drop(server);
+    drop(house.start(&["--base-url", "https://parcelo.example"]));
+    drop(house.start(&["--environments", "sandbox"]));
+    assert_eq!(count(start), 1, "{}", house.output());
 }

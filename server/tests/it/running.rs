@@ -3,7 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
 };
 
 use parcelo::ApiKey;
@@ -12,6 +13,11 @@ use serde_json::Value;
 use crate::api::Api;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
+
+/// Lets the sandbox's webhooks go to this machine.
+const LOOPBACK: &str = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK";
+/// Longer than anything takes that a server does by itself.
+const LONG: Duration = Duration::from_secs(40);
 
 /// A folder with a database, on which servers are started one after the other.
 pub(crate) struct House {
@@ -53,6 +59,8 @@ impl House {
             command.args([listener, "127.0.0.1:0"]);
         }
         command.env_clear().env("PARCELO_LOG", "warn").stdin(Stdio::null());
+        // Receivers of tests are on this machine.
+        command.env(LOOPBACK, "true");
         command
     }
 
@@ -73,6 +81,16 @@ impl House {
         let mut child = command.args(arguments).stdout(stdout).stderr(stderr).spawn().unwrap();
         let ready = wait_for(&ready_file, &mut child);
         Running { child, ready }
+    }
+
+    /// Why no server starts.
+    pub(crate) fn refused_start(&self) -> String {
+        let errors = self.path("refused.txt");
+        let mut command = self.command();
+        command.stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
+        let status = ended(&mut command.spawn().unwrap());
+        assert!(!status.success());
+        fs::read_to_string(errors).unwrap()
     }
 
     /// What all its servers have printed and logged.
@@ -135,7 +153,8 @@ impl House {
 
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
         let mut process = Command::new(BINARY);
-        process.env_clear().envs(variables.iter().copied()).arg(command).args(arguments);
+        process.env_clear().env(LOOPBACK, "true").envs(variables.iter().copied());
+        process.arg(command).args(arguments);
         let output = process.args(["--database", &self.database(), "--json"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
@@ -181,8 +200,12 @@ impl Running {
         assert!(status.success());
     }
 
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        ended(&mut self.child).code()
     }
 }
 
@@ -190,6 +213,21 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// How a process ended; one that goes on and on is killed, and fails the test.
+fn ended(child: &mut Child) -> ExitStatus {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if began.elapsed() > LONG {
+            child.kill().unwrap();
+            panic!("the server goes on: {}", child.wait().unwrap());
+        }
+        std::thread::yield_now();
     }
 }
 

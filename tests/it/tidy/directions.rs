@@ -171,6 +171,34 @@ fn sql_stands_under_the_store_only() {
     assert_none("only server/src/store may name rusqlite", &offences);
 }
 
+/// A reset hides rows before it deletes them: who reads from the tables shows what is gone.
+#[test]
+fn reads_of_the_store_see_nothing_that_a_reset_hides() {
+    let mut offences = Vec::new();
+    for source in rust_under(&["server/src/store"]) {
+        let erases =
+            ["erase.rs", "resets.rs", "connection.rs"].map(|file| source.path.ends_with(file));
+        if source.is_test() || erases.contains(&true) {
+            continue;
+        }
+        for table in ["parcels", "manifests", "idempotency", "outbox"] {
+            for (word, may_follow) in [("FROM ", ["DELETE ", "max(id) "]), ("JOIN ", ["-", "-"])] {
+                let read = format!("{word}{table} ");
+                for (at, _) in source.without_tests().match_indices(&read) {
+                    let before = source.text.get(..at).unwrap_or_default();
+                    if !may_follow.iter().any(|word| before.ends_with(word)) {
+                        offences.push(format!("{}: {read}", source.at(at)));
+                    }
+                }
+            }
+        }
+    }
+    assert_none(
+        "reads name living_parcels, living_manifests, living_idempotency, living_outbox",
+        &offences,
+    );
+}
+
 #[test]
 fn the_cli_and_the_sdk_never_name_the_server() {
     let mut offences = Vec::new();

@@ -32,7 +32,7 @@ const STATUSES: &[&str] = &[
 ];
 
 /// Statuses that tell no error of the table; the last one stands in for a number that is none.
-const PLAIN: &[&str] = &["OK", "CREATED", "INTERNAL_SERVER_ERROR"];
+const PLAIN: &[&str] = &["OK", "CREATED", "NOT_MODIFIED", "INTERNAL_SERVER_ERROR"];
 
 /// Said nowhere in the repository. In two halves each, so that this list is not its own offence.
 const NOWHERE: &[(&str, &str)] = &[

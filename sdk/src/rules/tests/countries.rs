@@ -271,7 +271,16 @@ fn colombia_city_and_department() {
             "receiver.address.province CITY_DEPARTMENT_MISMATCH",
         ),
     ]);
-    assert_eq!(suggestion(&changed("CO", CITY, &json!("Bogta"))).as_deref(), Some("Bogotá, D.C."));
+    for (city, province, meant) in [
+        ("Bogta", json!(null), Some("Bogotá, D.C.")),
+        ("Bogta", json!("D.C."), Some("Bogotá, D.C.")),
+        ("Bogta", json!("Antioquia"), None),
+        ("Medelin", json!("Antioquia"), Some("Medellín")),
+        ("Medelin", json!("Valle"), None),
+    ] {
+        let body = changed("CO", CITY_AND_PROVINCE, &json!([city, province]));
+        assert_eq!(suggestion(&body).as_deref(), meant, "{city} in {province}");
+    }
 }
 
 #[test]

@@ -326,11 +326,50 @@ fn control_characters_have_no_place_but_lines_do() {
         assert_eq!(verdict(&body).0, [says]);
     }
     let mut body = order("PE");
-    set(&mut body, "sender.fullName", json!("\u{202B}Ana\u{200F} Ru\u{200B}iz\n"));
+    set(&mut body, "sender.address.line1", json!("\u{202B}1 Main\u{200F} St\u{200B}\n"));
     assert_eq!(
         verdict(&body),
         (vec![], vec![]),
         "format characters are accepted, ends are trimmed"
+    );
+}
+
+#[test]
+fn a_name_is_seen_as_it_is_unless_its_alphabet_needs_what_is_not_seen() {
+    let hidden = json!([
+        "Ana\u{202E}ziuR",
+        "Ana\u{200B} Ruiz",
+        "\u{FEFF}Ana Ruiz",
+        "Ana Ru\u{AD}iz",
+        "Ana\u{3164}",
+        "Ana\u{200D}Ruiz",
+        "Ana\u{200F}",
+        "Ana\u{2066}Ruiz",
+        "Ana\u{2800}Ruiz",
+        "Ana\u{2028}Ruiz",
+    ]);
+    for (at, says) in [
+        ("sender.fullName", "sender.fullName INVALID_FORMAT"),
+        ("sender.companyName", "sender.companyName INVALID_FORMAT"),
+        ("receiver.fullName", "receiver.fullName INVALID_FORMAT"),
+    ] {
+        refuses(vec![Rule("PE", at, json!(["Ana Ruiz", "José Muñoz"]), hidden.clone(), says)]);
+    }
+    for name in ["علی\u{200C}رضا", "क्\u{200D}ष", "שלום\u{200F}!", "葛\u{E0100}西", "ᠠ\u{180B}"]
+    {
+        let mut body = order("PE");
+        set(&mut body, "receiver.fullName", json!(name));
+        let (faults, warnings) = verdict(&body);
+        assert_eq!(faults, Vec::<String>::new(), "{name:?}");
+        let says = "receiver.fullName TEXT_HIDDEN_CHARACTER".to_owned();
+        assert!(warnings.contains(&says), "{name:?} {warnings:?}");
+    }
+    let mut body = order("PE");
+    set(&mut body, "receiver.fullName", json!("علی\u{202E}رضا"));
+    assert_eq!(
+        verdict(&body).0,
+        ["receiver.fullName INVALID_FORMAT"],
+        "an override is never needed"
     );
 }
 

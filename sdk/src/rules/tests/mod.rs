@@ -2,6 +2,7 @@
 
 mod countries;
 mod everywhere;
+mod places;
 mod promises;
 
 use serde_json::{Value, json};

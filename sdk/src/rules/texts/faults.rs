@@ -174,8 +174,8 @@ pub(crate) fn key_characters() -> Wrong {
 
 pub(crate) fn key_mismatch() -> Wrong {
     Wrong::mismatch(
-        "The body and the header X-Idempotency-Key name different keys: send one of them, or the same twice.",
-        "El cuerpo y el encabezado X-Idempotency-Key indican claves distintas: envíe una sola, o la misma en ambos.",
+        "Different idempotency keys are given, here or in the headers X-Idempotency-Key and Idempotency-Key: send one key only.",
+        "Se indican claves de idempotencia distintas, aquí o en los encabezados X-Idempotency-Key e Idempotency-Key: envíe una sola clave.",
     )
 }
 

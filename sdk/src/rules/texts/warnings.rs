@@ -35,6 +35,14 @@ pub(crate) fn not_printable() -> Odd {
     )
 }
 
+pub(crate) fn hidden_character() -> Odd {
+    Odd::new(
+        WarningCode::TextHiddenCharacter,
+        "The name contains a character that cannot be seen, as its alphabet may need: check that it belongs there.",
+        "El nombre contiene un carácter que no se ve, como puede necesitar su alfabeto: compruebe que corresponde.",
+    )
+}
+
 pub(crate) fn phone_country(country: CountryCode) -> Odd {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
     let code = country.calling_code();

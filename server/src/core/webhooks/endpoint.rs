@@ -37,6 +37,8 @@ pub enum DisabledBy {
     Gone,
     /// A delivery used up its attempts, and none had succeeded since its first.
     Failures,
+    /// Its settings cannot be read.
+    Unreadable,
 }
 
 impl DisabledBy {
@@ -46,12 +48,16 @@ impl DisabledBy {
             Self::Operator => "OPERATOR",
             Self::Gone => "GONE",
             Self::Failures => "FAILURES",
+            Self::Unreadable => "UNREADABLE",
         }
     }
 
+    /// Every reason.
+    pub const ALL: [Self; 4] = [Self::Operator, Self::Gone, Self::Failures, Self::Unreadable];
+
     /// The reason stored under a word.
     pub fn of_code(code: &str) -> Option<Self> {
-        [Self::Operator, Self::Gone, Self::Failures].into_iter().find(|by| by.code() == code)
+        Self::ALL.into_iter().find(|by| by.code() == code)
     }
 }
 
@@ -99,8 +105,6 @@ impl Standing {
 /// An event that was taken from the outbox to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// Its number inside the database.
-    pub row: i64,
     /// Whose it is.
     pub tenant: Tenant,
     /// The attempt that is to be made.
@@ -117,7 +121,7 @@ pub struct Taken {
     pub sequence: Option<u32>,
     /// The state before.
     pub previous: Option<State>,
-    /// What tells this taking from others.
+    /// The lease under which it was taken: no two commits have the same.
     pub lease: i64,
 }
 

@@ -4,6 +4,7 @@
 mod body;
 mod endpoint;
 mod kinds;
+mod places;
 mod schedule;
 mod target;
 mod told;
@@ -11,9 +12,10 @@ mod told;
 pub use body::{About, Telling, body};
 pub use endpoint::{DisabledBy, Endpoint, Logged, LoggedAttempt, Standing, Taken};
 pub use kinds::{Kind, Kinds};
+pub use places::Places;
 pub use schedule::{Attempt, Outcome, RELEASED_AFTER, Said, Undelivered, Verdict, attempts, judge};
-pub use target::{BadTarget, Reach, check_url};
-pub use told::{Told, of_creation, of_manifest, of_move};
+pub use target::{Allowance, BadTarget, MAX_URL, Reach, check_url};
+pub use told::{Told, is_of_manifest, of_creation, of_manifest, of_move};
 
 use crate::clock::Millis;
 
@@ -28,6 +30,12 @@ pub const KEPT: i64 = 30 * Millis::DAY;
 
 /// At most so many deliveries are on their way to one endpoint.
 pub const IN_FLIGHT: usize = 10;
+
+/// At most so many are on their way to all endpoints together: each holds a socket and its message.
+pub const IN_FLIGHT_IN_ALL: usize = 1_024;
+
+/// At most so many events are leased in one commit, which others wait for.
+pub const LEASED_AT_ONCE: usize = 256;
 
 /// How long a delivery that is being made is nobody else's; longer than any attempt may take.
 pub const LEASE: i64 = Millis::MINUTE;

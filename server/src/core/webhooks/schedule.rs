@@ -81,6 +81,9 @@ pub enum Undelivered {
     /// The connection broke.
     #[error("the connection broke before the answer")]
     Broken,
+    /// It was not sent: what it tells cannot be read.
+    #[error("the event cannot be read from the database, and was not sent")]
+    Unreadable,
 }
 
 /// What becomes of a delivery.
@@ -97,6 +100,8 @@ pub enum Verdict {
     GivenUp,
     /// The endpoint says that it is gone for good.
     Gone,
+    /// It cannot be sent, which is not the endpoint's fault.
+    Unreadable,
 }
 
 /// How often a delivery is tried.
@@ -106,12 +111,12 @@ pub const fn attempts(environment: Environment) -> usize {
 
 /// What becomes of a delivery after an attempt.
 pub fn judge(attempt: Attempt, outcome: &Outcome) -> Verdict {
-    if let Ok(said) = &outcome.said {
-        match said.status {
-            200..300 => return Verdict::Delivered,
-            GONE => return Verdict::Gone,
-            _ => {}
-        }
+    match &outcome.said {
+        Ok(said) if (200..300).contains(&said.status) => return Verdict::Delivered,
+        Ok(said) if said.status == GONE => return Verdict::Gone,
+        // Another attempt would find the same row.
+        Err(Undelivered::Unreadable) => return Verdict::Unreadable,
+        Ok(_) | Err(_) => {}
     }
     let made = usize::try_from(attempt.number).unwrap_or(usize::MAX);
     match pauses(attempt.environment).get(made) {
@@ -178,7 +183,7 @@ mod tests {
     fn pause(verdict: Verdict) -> Option<i64> {
         match verdict {
             Verdict::Again { at } => Some(at.0 - AT.0),
-            Verdict::Delivered | Verdict::GivenUp | Verdict::Gone => None,
+            Verdict::Delivered | Verdict::GivenUp | Verdict::Gone | Verdict::Unreadable => None,
         }
     }
 
@@ -243,6 +248,8 @@ mod tests {
             assert!(pause(judge(attempt(Environment::Sandbox, 1), &outcome)).is_some());
             assert_eq!(judge(attempt(Environment::Sandbox, 3), &outcome), Verdict::GivenUp);
         }
+        let unreadable = Outcome { at: AT, millis: 0, said: Err(Undelivered::Unreadable) };
+        assert_eq!(judge(attempt(Environment::Sandbox, 1), &unreadable), Verdict::Unreadable);
     }
 
     #[test]

@@ -7,17 +7,28 @@ use parcelo::{Environment, FaultCode, FieldFault, Language, rules::is_invisible}
 use url::{Host, Url};
 
 /// The most characters of an endpoint's address.
-const LONGEST: usize = 500;
+pub const MAX_URL: usize = 500;
 
 /// Which addresses may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Public ones, by https.
     Public,
+    /// Public ones, also by http.
+    PublicByHttp,
     /// Public ones and this machine, also by http.
     Here,
     /// All: the operator says so.
     Everywhere,
+}
+
+/// What an operator lets webhooks reach besides public addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allowance {
+    /// Private addresses, and http in production too.
+    pub private: bool,
+    /// From the sandbox, this machine.
+    pub sandbox_loopback: bool,
 }
 
 /// Why an address cannot be an endpoint's.
@@ -83,18 +94,19 @@ impl BadTarget {
 
 impl Reach {
     /// What an environment's webhooks may reach.
-    pub const fn of(environment: Environment, allow_private: bool) -> Self {
-        match (allow_private, environment) {
-            (true, _) => Self::Everywhere,
-            (false, Environment::Production) => Self::Public,
-            (false, Environment::Sandbox) => Self::Here,
+    pub const fn of(environment: Environment, allowed: Allowance) -> Self {
+        match (environment, allowed) {
+            (_, Allowance { private: true, .. }) => Self::Everywhere,
+            (Environment::Production, _) => Self::Public,
+            (Environment::Sandbox, Allowance { sandbox_loopback: true, .. }) => Self::Here,
+            (Environment::Sandbox, _) => Self::PublicByHttp,
         }
     }
 
     /// Whether an address may be reached.
     pub fn allows(self, address: IpAddr) -> bool {
         match self {
-            Self::Public => is_public(address),
+            Self::Public | Self::PublicByHttp => is_public(address),
             Self::Here => is_public(address) || address.to_canonical().is_loopback(),
             Self::Everywhere => true,
         }
@@ -103,7 +115,7 @@ impl Reach {
 
 /// Reads an endpoint's address. A name is looked up when something is sent.
 pub fn check_url(text: &str, reach: Reach) -> Result<Url, BadTarget> {
-    if text.chars().count() > LONGEST {
+    if text.chars().count() > MAX_URL {
         return Err(BadTarget::TooLong);
     }
     if text.chars().any(|c| c.is_control() || is_invisible(c)) {
@@ -111,7 +123,7 @@ pub fn check_url(text: &str, reach: Reach) -> Result<Url, BadTarget> {
     }
     let url = Url::parse(text).map_err(|_| BadTarget::Malformed)?;
     match (url.scheme(), reach) {
-        ("https", _) | ("http", Reach::Here | Reach::Everywhere) => {}
+        ("https", _) | ("http", Reach::PublicByHttp | Reach::Here | Reach::Everywhere) => {}
         ("http", Reach::Public) => return Err(BadTarget::Plain),
         _ => return Err(BadTarget::Malformed),
     }
@@ -268,12 +280,31 @@ mod tests {
         for text in REFUSED {
             let address: IpAddr = text.parse().unwrap();
             assert!(!Reach::Public.allows(address), "{text}");
+            assert!(!Reach::PublicByHttp.allows(address), "{text}");
             assert_eq!(Reach::Here.allows(address), address.to_canonical().is_loopback(), "{text}");
             assert!(Reach::Everywhere.allows(address), "{text}");
         }
         for text in PUBLIC {
             let address: IpAddr = text.parse().unwrap();
             assert!(Reach::Public.allows(address) && Reach::Here.allows(address), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_machine_itself_is_reached_from_the_sandbox_and_only_where_an_operator_says_so() {
+        let (none, loopback) =
+            (Allowance::default(), Allowance { sandbox_loopback: true, ..Allowance::default() });
+        let private = Allowance { private: true, ..Allowance::default() };
+        let table = [
+            (Environment::Production, none, Reach::Public),
+            (Environment::Production, loopback, Reach::Public),
+            (Environment::Production, private, Reach::Everywhere),
+            (Environment::Sandbox, none, Reach::PublicByHttp),
+            (Environment::Sandbox, loopback, Reach::Here),
+            (Environment::Sandbox, private, Reach::Everywhere),
+        ];
+        for (environment, allowed, reach) in table {
+            assert_eq!(Reach::of(environment, allowed), reach, "{environment} {allowed:?}");
         }
     }
 
@@ -309,6 +340,8 @@ mod tests {
         let table = [
             ("http://shop.example", Reach::Public, Some(BadTarget::Plain)),
             ("http://shop.example", Reach::Here, None),
+            ("http://shop.example", Reach::PublicByHttp, None),
+            ("http://127.0.0.1:9000/hook", Reach::PublicByHttp, Some(BadTarget::NotPublic)),
             ("http://127.0.0.1:9000/hook", Reach::Here, None),
             ("http://localhost:9000/hook", Reach::Here, None),
             ("http://10.0.0.7/hook", Reach::Here, Some(BadTarget::NotPublic)),

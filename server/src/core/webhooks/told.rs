@@ -61,6 +61,12 @@ pub fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<Told> {
     kinds.wants(kind).then_some(Told { event, kind, sequence: None, previous: None, at })
 }
 
+/// Whether an event tells of the manifest with this public id: its row's number may have been given
+/// to another since.
+pub fn is_of_manifest(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
+    event == event_id(manifest, Kind::ManifestSubmitted, 0, submitted_at)
+}
+
 /// An event's id follows from what it tells of: the writer needs no randomness, and the same
 /// event has the same id wherever it is told.
 fn event_id(subject: Ulid, kind: Kind, sequence: u32, at: Millis) -> Ulid {

@@ -57,6 +57,6 @@ pub(super) async fn exceptions(
     let word = body::query(query.as_deref(), "environment");
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
     let tenant = tenant(&api, &account_named(query.as_deref())?, environment)?;
-    let exceptions = api.service.store().carrier_exceptions(tenant, MOST)?;
+    let exceptions = api.service.carrier_exceptions_of(tenant, MOST).await?;
     Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
 }

@@ -1,36 +1,45 @@
 //! The OpenAPI document of the admin API: what each call does, takes and answers.
 
-use axum::response::Response;
+use axum::{
+    http::HeaderMap,
+    routing::{MethodRouter, get},
+};
 use parcelo::{
     AccountRequest, CarrierKeyRequest, Environment,
     ErrorCode::{
         self, AccountNotFound, AdminAuthFailed, EventNotFound, InternalError, KeyNotFound,
-        MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, ServiceUnavailable,
-        UnsupportedMediaType, ValidationFailed, WebhookDisabled, WebhookNotFound,
+        KeyRevoked, MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, RequestTimeout,
+        ServiceUnavailable, UnsupportedMediaType, ValidationFailed, WebhookDisabled,
+        WebhookNotFound,
     },
-    ErrorEnvelope, KeyRequest, Meta, ReplayRequest, WebhookRequest,
+    ErrorEnvelope, KeyRequest, Meta, ReplayRequest, WebhookRequest, rules,
 };
 use serde_json::{Value, json};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
-        PathsBuilder, RefOr, Required,
-        schema::{ArrayBuilder, Ref, Schema},
+        ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder, RefOr,
+        Required,
+        schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
 
 use super::FOLDER;
 use crate::{
-    core::admin::{
-        AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
-        NewCarrierKeyView, NewSecret, ReplayedView, TestedView, WebhookView,
+    core::webhooks::MAX_URL,
+    core::{
+        admin::{
+            AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
+            NewCarrierKeyView, NewSecret, ReplayedView, RotatedApiKey, TestedView, WebhookView,
+        },
+        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
     },
     http::{
-        answer,
-        described::{self, Answer, Described, Query, add, name},
-        pages::enveloped,
+        Api,
+        described::{self, Answer, Described, Query, add, name, reference},
+        document::Document,
+        pages::{data_as, enveloped},
     },
 };
 
@@ -57,23 +66,35 @@ const ACCOUNT: Query = Query {
     schema: || <String as PartialSchema>::schema(),
 };
 
+/// What calls are grouped by.
+const TAGS: &[(&str, &str)] = &[
+    ("keys", "API keys."),
+    ("carriers", "Carriers and their keys."),
+    ("carrier-exceptions", "What carriers reported that could not be true."),
+    ("accounts", "Accounts."),
+    ("webhooks", "Where accounts are sent events, and what was sent."),
+];
+
 /// GET /openapi.json on the operators' listener.
-pub(super) async fn get() -> Response {
-    answer::ok(&document())
+pub(super) fn route() -> MethodRouter<Api> {
+    let written = Document::default();
+    get(|headers: HeaderMap| async move { written.answer(&headers, document) })
 }
 
 fn document() -> OpenApi {
-    let mut paths = PathsBuilder::new();
+    let (mut paths, mut schemas) = (PathsBuilder::new(), schemas());
     for call in [keys(), carriers(), accounts(), webhooks(), of_webhook()].into_iter().flatten() {
         let (method, path) = (call.method.clone(), call.path);
         let path = format!("{FOLDER}{path}");
+        schemas.extend(call.answers.iter().filter_map(|answer| answer.component.clone()));
         paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
     }
     let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-    let components = ComponentsBuilder::new().schemas_from_iter(schemas());
-    let info = InfoBuilder::new().title("Parcelo admin").version("1").description(Some(ABOUT));
+    let components = ComponentsBuilder::new().schemas_from_iter(schemas);
     OpenApiBuilder::new()
-        .info(info.build())
+        .info(described::info("Parcelo admin", ABOUT))
+        .servers(Some([described::server("/")]))
+        .tags(Some(described::tags(TAGS)))
         .paths(paths)
         .components(Some(components.security_scheme(TOKEN, token).build()))
         .build()
@@ -94,7 +115,27 @@ fn keys() -> Vec<Call> {
             .asks(&[Query { about: "Only a key of this account.", ..ACCOUNT }])
             .answers("200", "The key as it is now.", one::<ApiKeyView>())
             .refuses(&[KeyNotFound, AccountNotFound]),
+        call(HttpMethod::Post, "/keys/{keyId}/rotate", "RotateKey", "Give an API key a new secret")
+            .asks(&[
+                Query { about: "Only a key of this account.", ..ACCOUNT },
+                Query {
+                    name: "overlapSeconds",
+                    about: "How long the old secret keeps working: 24 hours when absent; 0 ends it at once.",
+                    schema: overlap,
+                },
+            ])
+            .answers("200", "The key with its new secret, shown this once.", one::<RotatedApiKey>())
+            .refuses(&[KeyNotFound, AccountNotFound, KeyRevoked]),
     ]
+}
+
+fn overlap() -> RefOr<Schema> {
+    let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
+    seconds
+        .minimum(Some(0))
+        .maximum(Some(LONGEST_OVERLAP))
+        .default(Some(USUAL_OVERLAP.into()))
+        .into()
 }
 
 fn carriers() -> Vec<Call> {
@@ -118,7 +159,7 @@ fn carriers() -> Vec<Call> {
                 Query {
                     name: "environment",
                     about: "Whose reports: production when absent.",
-                    schema: || <Environment as PartialSchema>::schema(),
+                    schema: reference::<Environment>,
                 },
             ])
             .answers("200", "The latest 1,000, newest first.", many::<ExceptionView>())
@@ -222,9 +263,8 @@ impl Call {
         Self { request: Some((name::<T>(), example)), ..self }
     }
 
-    fn answers(mut self, status: &'static str, about: &'static str, data: RefOr<Schema>) -> Self {
-        let meta = Ref::from_schema_name(name::<Meta>());
-        self.answers.push(enveloped(status, about, (data, meta.into())));
+    fn answers(mut self, status: &'static str, about: &'static str, data: Data) -> Self {
+        self.answers.push(data(status, about));
         self
     }
 
@@ -233,12 +273,19 @@ impl Call {
     }
 }
 
-fn one<T: ToSchema>() -> RefOr<Schema> {
-    Ref::from_schema_name(name::<T>()).into()
+/// An answer by its status and what it says.
+type Data = fn(&'static str, &'static str) -> Answer;
+
+fn one<T: ToSchema>() -> Data {
+    data_as::<T>
 }
 
-fn many<T: ToSchema>() -> RefOr<Schema> {
-    ArrayBuilder::new().items(Ref::from_schema_name(name::<T>())).into()
+fn many<T: ToSchema>() -> Data {
+    |status, about| {
+        let all = ArrayBuilder::new().items(reference::<T>());
+        let named = format!("{}List", name::<T>());
+        enveloped(status, about, (named, all.into(), reference::<Meta>()))
+    }
 }
 
 fn describe(call: Call) -> Described {
@@ -250,7 +297,7 @@ fn describe(call: Call) -> Described {
         ServiceUnavailable,
     ];
     if call.request.is_some() {
-        refusals.extend([PayloadTooLarge, UnsupportedMediaType]);
+        refusals.extend([PayloadTooLarge, RequestTimeout, UnsupportedMediaType]);
     }
     if call.request.is_some() || !call.query.is_empty() {
         refusals.push(ValidationFailed);
@@ -264,7 +311,7 @@ fn describe(call: Call) -> Described {
         id: call.id,
         tag,
         summary: call.summary,
-        about: None,
+        about: "Needs an admin token.".to_owned(),
         deprecated: false,
         parameters: described::parameters(call.path, call.query),
         request: call.request.map(|(body, example)| (body, example, Required::True)),
@@ -280,6 +327,7 @@ fn schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut schemas = Vec::new();
     add::<KeyRequest>(&mut schemas);
     add::<NewApiKey>(&mut schemas);
+    add::<RotatedApiKey>(&mut schemas);
     add::<ApiKeyView>(&mut schemas);
     add::<CarrierKeyRequest>(&mut schemas);
     add::<NewCarrierKeyView>(&mut schemas);
@@ -288,6 +336,9 @@ fn schemas() -> Vec<(String, RefOr<Schema>)> {
     add::<AccountRequest>(&mut schemas);
     add::<AccountView>(&mut schemas);
     add::<WebhookRequest>(&mut schemas);
+    if let Some((_, schema)) = schemas.last_mut() {
+        rules::limit_length(schema, "url", MAX_URL);
+    }
     add::<WebhookView>(&mut schemas);
     add::<NewSecret>(&mut schemas);
     add::<TestedView>(&mut schemas);

@@ -1,4 +1,4 @@
-//! API keys: made, listed, revoked.
+//! API keys: made, listed, given a new secret, revoked.
 
 use axum::{
     Extension,
@@ -12,10 +12,11 @@ use super::invalid;
 use crate::{
     core::{
         AccountKey, Countries, KeyRecord, Refusal, access,
-        admin::{ApiKeyView, NewApiKey},
+        admin::{ApiKeyView, NewApiKey, RotatedApiKey},
+        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
     },
     http::{Api, Refused, answer, body, gate::RequestId},
-    service::NewKeyRequest,
+    service::{NewKeyRequest, Rotation},
 };
 
 pub(super) async fn create(
@@ -36,9 +37,28 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let account = asked_account(&api, query.as_deref())?;
-    let mut keys = api.service.store().keys()?;
+    let (mut keys, now) = (api.service.store().keys()?, api.service.now());
     keys.retain(|key| is_of(key, account));
-    Ok(answer::data(keys.iter().map(ApiKeyView::from).collect::<Vec<_>>(), id))
+    Ok(answer::data(keys.iter().map(|key| ApiKeyView::of(key, now)).collect::<Vec<_>>(), id))
+}
+
+/// `?overlapSeconds=` says how long the old secret keeps working, `?account=` whose key is meant.
+pub(super) async fn rotate(
+    State(api): State<Api>,
+    Extension(id): Extension<RequestId>,
+    path: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refused> {
+    let query = query.as_deref();
+    let overlap = body::number(query, "overlapSeconds", 0..=LONGEST_OVERLAP)?;
+    let key = known(&api, query, path)?;
+    match api.service.rotate_key(&key, overlap.unwrap_or(USUAL_OVERLAP)).await? {
+        Rotation::Done(key, record) => {
+            Ok(answer::data(RotatedApiKey::of(&key, &record, api.service.now()), id))
+        }
+        Rotation::Revoked => Err(ErrorCode::KeyRevoked.into()),
+        Rotation::Unknown => Err(ErrorCode::KeyNotFound.into()),
+    }
 }
 
 pub(super) async fn revoke(
@@ -47,13 +67,21 @@ pub(super) async fn revoke(
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let (account, key) = (asked_account(&api, query.as_deref())?, body::parameter(path));
-    let keys = api.service.store().keys()?;
-    if !keys.iter().any(|record| record.id == key && is_of(record, account)) {
-        return Err(ErrorCode::KeyNotFound.into());
-    }
+    let key = known(&api, query.as_deref(), path)?;
     let record = api.service.revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::data(ApiKeyView::from(&record), id))
+    Ok(answer::data(ApiKeyView::of(&record, api.service.now()), id))
+}
+
+/// The id of a key that is there, and that of the account that is named.
+fn known(
+    api: &Api,
+    query: Option<&str>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<String, Refusal> {
+    let account = asked_account(api, query)?;
+    let found = api.service.store().key(&body::parameter(path))?;
+    let found = found.filter(|key| is_of(key, account)).ok_or(ErrorCode::KeyNotFound)?;
+    Ok(found.id)
 }
 
 /// The account that is named, when one is: without it the operator means all.

@@ -31,6 +31,7 @@ pub(super) fn routes(api: &Api) -> Router<Api> {
     let calls = Router::new()
         .route("/keys", get(keys::list).post(keys::create))
         .route("/keys/{keyId}", delete(keys::revoke))
+        .route("/keys/{keyId}/rotate", post(keys::rotate))
         .route("/carriers", get(carriers::list).post(carriers::create))
         .route("/carriers/{keyId}", delete(carriers::revoke))
         .route("/carrier-exceptions", get(carriers::exceptions))
@@ -46,7 +47,7 @@ pub(super) fn routes(api: &Api) -> Router<Api> {
         .route("/webhooks/{environment}/deliveries", get(webhooks::deliveries))
         .route("/webhooks/{environment}/replay", post(webhooks::replay))
         .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
-    Router::new().nest(FOLDER, calls).route(DOCUMENT, get(document::get))
+    Router::new().nest(FOLDER, calls).route(DOCUMENT, document::route())
 }
 
 async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {

@@ -15,7 +15,7 @@ use crate::{
     core::{
         Refusal, Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Endpoint, Kinds, OLD_SECRET, Reach},
+        webhooks::{Endpoint, Kinds, OLD_SECRET},
     },
     http::{Api, Refused, answer, body, gate::RequestId},
     service::EndpointRequest,
@@ -77,7 +77,7 @@ pub(super) async fn set(
         url: asked.url,
         // The rules let no kind pass that is none.
         kinds: kinds.unwrap_or_default(),
-        reach: Reach::of(which.environment, service.settings().webhooks_allow_private),
+        reach: service.settings().reach(which.environment),
     };
     let (endpoint, is_new) = service.endpoints().set_up(request, now).await?;
     if is_new {
@@ -122,8 +122,9 @@ pub(super) async fn deliveries(
     which: Which,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let most = body::count(query.as_deref(), "limit", MOST)?.unwrap_or(USUAL);
-    let logged = api.service.store().deliveries(which.tenant(&api)?, most.into())?;
+    let most = body::number(query.as_deref(), "limit", 1..=MOST)?.unwrap_or(USUAL);
+    let tenant = which.tenant(&api)?;
+    let logged = api.service.deliveries_of(tenant, 0, most.into()).await?;
     Ok(answer::data(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))
 }
 

@@ -46,7 +46,7 @@ pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Respo
     let mut all = Vec::new();
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
-        all.extend(api.service.store().carrier_exceptions(tenant, SHOWN)?);
+        all.extend(api.service.carrier_exceptions_of(tenant, SHOWN).await?);
     }
     all.sort_by_key(|logged| std::cmp::Reverse(logged.exception.refused_at));
     let language = member.language();

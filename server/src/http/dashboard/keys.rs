@@ -1,4 +1,4 @@
-//! Keys: which there are, making one, revoking one.
+//! Keys: which there are, making one, giving one a new secret, revoking one.
 
 use askama::Template;
 use axum::{
@@ -15,9 +15,13 @@ use super::{
     pages::{self, Pages},
 };
 use crate::{
-    core::KeyRecord,
+    clock::Millis,
+    core::{
+        KeyRecord,
+        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
+    },
     http::{Api, Refused},
-    service::NewKeyRequest,
+    service::{NewKeyRequest, Rotation},
 };
 
 const PAGE: &str = "/dashboard/keys";
@@ -42,6 +46,7 @@ struct Key {
     countries: String,
     addresses: Vec<String>,
     created: Moment,
+    old_until: Option<Moment>,
     revoked: Option<Moment>,
 }
 
@@ -54,6 +59,34 @@ struct NewKey {
 }
 
 #[derive(Template)]
+#[template(path = "dashboard/rotate.html")]
+struct Rotate {
+    frame: Frame,
+    key: Key,
+    overlaps: [Overlap; 4],
+}
+
+/// How long the old secret may keep working, to choose from.
+#[derive(Clone, Copy)]
+struct Overlap {
+    seconds: u32,
+    english: &'static str,
+    spanish: &'static str,
+}
+
+/// The usual one first.
+const OVERLAPS: [Overlap; 4] = [
+    Overlap { seconds: USUAL_OVERLAP, english: "for 24 hours", spanish: "durante 24 horas" },
+    Overlap { seconds: LONGEST_OVERLAP, english: "for 7 days", spanish: "durante 7 días" },
+    Overlap { seconds: 60 * 60, english: "for 1 hour", spanish: "durante 1 hora" },
+    Overlap {
+        seconds: 0,
+        english: "no, it ends now: others may know it",
+        spanish: "no, termina ya: otros podrían conocerlo",
+    },
+];
+
+#[derive(Template)]
 #[template(path = "dashboard/revoke.html")]
 struct Revoke {
     frame: Frame,
@@ -61,7 +94,7 @@ struct Revoke {
 }
 
 impl Key {
-    fn of(record: &KeyRecord) -> Self {
+    fn of(record: &KeyRecord, now: Millis) -> Self {
         let environment = record.tenant.environment;
         Self {
             id: record.id.clone(),
@@ -71,6 +104,7 @@ impl Key {
             countries: record.countries.to_wire().join(", "),
             addresses: record.ip_list.iter().map(ToString::to_string).collect(),
             created: Moment::of(record.created_at),
+            old_until: record.old_secret_until(now).map(Moment::of),
             revoked: record.revoked_at.map(Moment::of),
         }
     }
@@ -87,12 +121,13 @@ pub(super) async fn list(
     let last = u32::try_from(records.len().div_ceil(SHOWN)).unwrap_or(u32::MAX).max(1);
     let number = asked.min(last);
     let shown = records.iter().skip(pages::skipped(number, SHOWN)).take(SHOWN);
-    let notes = member.take(Place::Keys, api.service.now());
+    let now = api.service.now();
+    let notes = member.take(Place::Keys, now);
     let frame = member.frame(Section::Keys).saying(notes.said);
     page(&Keys {
         frame,
         fresh: notes.secrets,
-        all: shown.map(Key::of).collect(),
+        all: shown.map(|record| Key::of(record, now)).collect(),
         pages: Pages::beside(number, number < last, |number| pages::address(PAGE, number)),
     })
 }
@@ -130,13 +165,46 @@ pub(super) async fn create(
     Ok(Redirect::to(PAGE).into_response())
 }
 
+/// Asks whether a key is to get a new secret, and how long the old one is to keep working.
+pub(super) async fn ask_rotation(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    member: Member,
+) -> Result<Response, Refused> {
+    let key = Key::of(&find(&api, &member, &id)?, api.service.now());
+    page(&Rotate { frame: member.frame(Section::Keys), key, overlaps: OVERLAPS })
+}
+
+/// Gives a key a new secret, which the next page shows.
+pub(super) async fn rotate(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    Posted { member, fields }: Posted,
+) -> Result<Response, Refused> {
+    let found = find(&api, &member, &id)?;
+    let given = fields.text("overlap");
+    let offered = |overlap: &&Overlap| overlap.seconds.to_string() == given;
+    let overlap = OVERLAPS.iter().find(offered).ok_or(ErrorCode::NotFound)?;
+    let now = api.service.now();
+    match api.service.rotate_key(&found.id, overlap.seconds).await? {
+        Rotation::Done(key, record) => {
+            let once = Once { of: record.name, secret: key.secret().to_owned() };
+            member.leave(Place::Keys, once, now);
+            member.leave(Place::Keys, Said::KeyRotated, now);
+        }
+        Rotation::Revoked => member.leave(Place::Keys, Said::KeyWasRevoked, now),
+        Rotation::Unknown => return Err(ErrorCode::NotFound.into()),
+    }
+    Ok(Redirect::to(PAGE).into_response())
+}
+
 /// Asks whether a key is to be revoked.
 pub(super) async fn ask(
     State(api): State<Api>,
     Path(id): Path<String>,
     member: Member,
 ) -> Result<Response, Refused> {
-    let key = Key::of(&find(&api, &member, &id)?);
+    let key = Key::of(&find(&api, &member, &id)?, api.service.now());
     page(&Revoke { frame: member.frame(Section::Keys), key })
 }
 

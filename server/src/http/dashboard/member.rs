@@ -6,7 +6,6 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
     response::{IntoResponse, Redirect, Response},
 };
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parcelo::{Environment, ErrorCode, Language};
 use url::{Url, form_urlencoded};
 
@@ -17,8 +16,8 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{Tenant, session::Session},
-    http::{Api, Refused},
+    core::{Refusal, Tenant, session::Session},
+    http::{Api, Refused, read_body},
 };
 
 /// Where one signs in.
@@ -130,11 +129,7 @@ impl Fields {
         if !is_own(headers) || !is_form(headers) {
             return Err(FORGED.into());
         }
-        match Limited::new(body, MOST).collect().await {
-            Ok(body) => Ok(Self::of(&body.to_bytes())),
-            Err(error) if error.is::<LengthLimitError>() => Err(ErrorCode::PayloadTooLarge.into()),
-            Err(_) => Err(FORGED.into()),
-        }
+        Ok(Self::of(&read_body(body, MOST).await.map_err(Refusal::from)?))
     }
 
     pub(super) fn of(text: &[u8]) -> Self {

@@ -57,6 +57,7 @@ pub(super) fn routes() -> Router<Api> {
         .route("/dashboard/sign-out", post(sign_in::leave))
         .route("/dashboard/keys", get(keys::list).post(keys::create))
         .route("/dashboard/keys/new", get(keys::blank))
+        .route("/dashboard/keys/{id}/rotate", get(keys::ask_rotation).post(keys::rotate))
         .route("/dashboard/keys/{id}/revoke", get(keys::ask).post(keys::revoke))
         .route("/dashboard/webhooks", get(|| async { Redirect::to(webhooks::FIRST) }))
         .route("/dashboard/webhooks/{environment}", get(webhooks::show).post(webhooks::set))

@@ -26,6 +26,9 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     KeyRevoked,
+    KeyRotated,
+    /// Nothing, since the key is revoked.
+    KeyWasRevoked,
     WebhookSet,
     TestSent,
     Enabled,
@@ -44,6 +47,14 @@ impl Said {
             Self::KeyRevoked => language.pick(
                 "The key is revoked. Calls with it are refused from now on.",
                 "La clave está revocada. Desde ahora se rechazan las llamadas con ella.",
+            ),
+            Self::KeyRotated => language.pick(
+                "The key has a new secret. Put it into your shop before the old one ends.",
+                "La clave tiene un secreto nuevo. Póngalo en su tienda antes de que termine el anterior.",
+            ),
+            Self::KeyWasRevoked => language.pick(
+                "Nothing was done: the key is revoked. Make a new one.",
+                "No se hizo nada: la clave está revocada. Cree otra.",
             ),
             Self::WebhookSet => language.pick(
                 "The webhook is saved and turned on.",

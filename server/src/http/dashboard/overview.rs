@@ -8,9 +8,13 @@ use super::{
     chart::Chart,
     frame::{Frame, Section, page, tone},
     member::Member,
+    webhooks,
 };
 use crate::{
-    core::activity::{Counted, begin_of, day_of},
+    core::{
+        activity::{Counted, begin_of, day_of},
+        webhooks::DisabledBy,
+    },
     http::{Api, Refused},
 };
 
@@ -21,8 +25,17 @@ const DAYS: i64 = 30;
 #[template(path = "dashboard/overview.html")]
 struct Overview {
     frame: Frame,
+    off: Vec<Off>,
     environments: Vec<Activity>,
     days: i64,
+}
+
+/// A webhook that the server turned off, which nobody may have noticed.
+struct Off {
+    environment: Environment,
+    why: &'static str,
+    held: i64,
+    page: String,
 }
 
 /// What has become of an environment's parcels.
@@ -47,7 +60,7 @@ pub(super) async fn show(State(api): State<Api>, member: Member) -> Result<Respo
     let first = last - DAYS + 1;
     let mut environments = Vec::new();
     for environment in Environment::ALL {
-        let counted = api.service.activity_of(member.tenant(environment), begin_of(first)).await?;
+        let counted = api.service.activity_of(member.tenant(environment), first).await?;
         environments.push(Activity {
             environment,
             total: counted.iter().map(|one| one.parcels).sum(),
@@ -55,7 +68,25 @@ pub(super) async fn show(State(api): State<Api>, member: Member) -> Result<Respo
             chart: Chart::of(&counted, first..=last, member.language()),
         });
     }
-    page(&Overview { frame: member.frame(Section::Overview), environments, days: DAYS })
+    let frame = member.frame(Section::Overview);
+    page(&Overview { frame, off: off(&api, &member)?, environments, days: DAYS })
+}
+
+/// The webhooks that are off, but for those that somebody turned off.
+fn off(api: &Api, member: &Member) -> Result<Vec<Off>, Refused> {
+    let mut all = Vec::new();
+    for environment in Environment::ALL {
+        match api.service.store().switched_off(member.tenant(environment))? {
+            None | Some((DisabledBy::Operator, _)) => {}
+            Some((by, held)) => all.push(Off {
+                environment,
+                why: webhooks::why(by, environment, member.language()),
+                held,
+                page: webhooks::address(environment),
+            }),
+        }
+    }
+    Ok(all)
 }
 
 /// The statuses that any parcel has, in the order of a journey.

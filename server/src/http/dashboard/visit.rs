@@ -12,30 +12,28 @@ use parcelo::{ErrorCode, Language};
 use url::form_urlencoded;
 
 use super::{
-    Desk, FOLDER, Here,
+    Desk, Here,
     frame::{self, Frame, Notice},
 };
 use crate::http::{Refused, answer, body, public};
 
-/// What a form is refused with that was not shown by this dashboard to this visitor: the
-/// catalogue's 403. Nothing else on this listener is refused with it.
-pub(super) const FORGED: ErrorCode = ErrorCode::AuthIpNotAllowed;
+/// What a form is refused with that was not shown by this dashboard to this visitor.
+pub(super) const FORGED: ErrorCode = ErrorCode::FormNotAccepted;
 
 /// Who is signed in.
-const SESSION: &str = "parcelo_session";
+const SESSION: &str = "__Host-parcelo_session";
 /// To whom the form to sign in was shown; a session never has its value.
-const GUEST: &str = "parcelo_guest";
+const GUEST: &str = "__Host-parcelo_guest";
 /// The language that was chosen.
-const LANGUAGE: &str = "parcelo_language";
+const LANGUAGE: &str = "__Host-parcelo_language";
 /// A language is remembered for a year.
 const YEAR: i64 = 31_536_000;
 
 /// What every answer says to browsers and caches.
-const SAFETY: [(&str, &str); 6] = [
+const SAFETY: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
     ("referrer-policy", "no-referrer"),
-    ("x-content-type-options", "nosniff"),
     ("cross-origin-opener-policy", "same-origin"),
     (
         "content-security-policy",
@@ -150,12 +148,12 @@ pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
     response
 }
 
-/// A cookie that no script, no other site and no plain connection sees. Browsers take a connection
-/// to the machine itself for a safe one.
+/// A cookie that no script, no other site and no plain connection sees, and that nobody else sets:
+/// `__Host-` keeps a neighbour's domain, or a plain page, from planting one of this name. It needs
+/// `Path=/`. Browsers take a connection to the machine itself for a safe one.
 fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
-    let cookie = format!(
-        "{name}={value}; Path={FOLDER}; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
-    );
+    let cookie =
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         headers.append(header::SET_COOKIE, cookie);
     }
@@ -182,8 +180,9 @@ mod tests {
     #[test]
     fn cookies_are_read_by_name_and_empty_ones_are_none() {
         let mut headers = HeaderMap::new();
-        headers.append(header::COOKIE, HeaderValue::from_static("a=1; parcelo_session=tok-en"));
-        headers.append(header::COOKIE, HeaderValue::from_static("parcelo_guest="));
+        headers
+            .append(header::COOKIE, HeaderValue::from_static("a=1; __Host-parcelo_session=tok-en"));
+        headers.append(header::COOKIE, HeaderValue::from_static("__Host-parcelo_guest="));
         assert_eq!(cookie(&headers, SESSION).as_deref(), Some("tok-en"));
         assert_eq!(cookie(&headers, GUEST), None);
         assert_eq!(cookie(&headers, "session"), None);

@@ -18,12 +18,12 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{DisabledBy, Endpoint, Kind, Kinds, Logged, Reach, Standing, Undelivered},
+        webhooks::{DisabledBy, Endpoint, Kind, Kinds, Logged, Standing, Undelivered},
     },
     http::{Api, Refused},
     ids::named,
     service::{EndpointError, EndpointRequest},
-    store::Replay,
+    store::{Replay, StoreError},
 };
 
 /// The environment that is shown first.
@@ -104,7 +104,7 @@ pub(super) async fn show(
     let hook = find(&api, member.tenant(environment))?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
     let draft = Draft { environment, url, kinds, fault: None, page: number };
-    page(&webhook(&api, &member, draft)?)
+    page(&webhook(&api, &member, draft).await?)
 }
 
 /// Sets a webhook up, or changes it.
@@ -117,7 +117,7 @@ pub(super) async fn set(
     let (tenant, place) = (member.tenant(environment), Place::Webhook(environment));
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
-    let reach = Reach::of(environment, api.service.settings().webhooks_allow_private);
+    let reach = api.service.settings().reach(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
     match api.service.endpoints().set_up(request.clone(), now).await {
         Ok((endpoint, true)) => member.leave(place, once(&endpoint.secret), now),
@@ -125,7 +125,7 @@ pub(super) async fn set(
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
             let draft = Draft { environment, url: request.url, kinds, fault, page: 1 };
-            return again(&webhook(&api, &member, draft)?);
+            return again(&webhook(&api, &member, draft).await?);
         }
         Err(error) => return Err(refused(error)),
     }
@@ -158,14 +158,14 @@ pub(super) async fn act(
     Ok(back(environment))
 }
 
-fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused> {
+async fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused> {
     let Draft { environment, url, kinds, fault, page } = draft;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
     let hook = find(api, tenant)?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
-    let store = api.service.store();
-    let mut logged = store.older_deliveries(tenant, pages::skipped(page, SHOWN), SHOWN + 1)?;
+    let skipped = pages::skipped(page, SHOWN);
+    let mut logged = api.service.deliveries_of(tenant, skipped, SHOWN + 1).await?;
     let has_older = logged.len() > SHOWN;
     logged.truncate(SHOWN);
     let mut notes = member.take(Place::Webhook(environment), now);
@@ -179,7 +179,7 @@ fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused>
         kinds: choices(kinds, language),
         fault,
         pages: Pages::beside(page, has_older, |page| pages::address(&address(environment), page)),
-        missed: is_on && store.has_missed(tenant)?,
+        missed: is_on && api.service.has_missed(tenant).await?,
         log: logged.iter().map(|event| Delivery::of(event, is_on, language)).collect(),
     })
 }
@@ -275,17 +275,23 @@ fn undelivered(error: &str, language: Language) -> String {
         ),
         (Undelivered::TimedOut, "el receptor no respondió en 15 s"),
         (Undelivered::Broken, "la conexión se cortó antes de la respuesta"),
+        (Undelivered::Unreadable, "el evento no se puede leer de la base de datos y no se envió"),
     ];
     let known = table.into_iter().find(|(reason, _)| reason.to_string() == error);
     known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
 }
 
-fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
+/// Why nothing is sent, and what to do about it.
+pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
     match by {
         DisabledBy::Operator => language.pick("Somebody turned it off.", "Alguien lo desactivó."),
         DisabledBy::Gone => language.pick(
             "The receiver answered that it is gone (410). Check the address, then turn it on.",
             "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
+        ),
+        DisabledBy::Unreadable => language.pick(
+            "Its settings cannot be read from the database. Set it up again.",
+            "Su configuración no se puede leer de la base de datos. Configúrelo de nuevo.",
         ),
         DisabledBy::Failures => match environment {
             Environment::Production => language.pick(
@@ -300,8 +306,16 @@ fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static
     }
 }
 
+/// The tenant's webhook; one that cannot be read is set up again, as if there were none.
 fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
-    Ok(api.service.store().endpoint(tenant)?)
+    match api.service.store().endpoint(tenant) {
+        Err(StoreError::Damaged { .. }) => Ok(None),
+        found => Ok(found?),
+    }
+}
+
+pub(super) fn address(environment: Environment) -> String {
+    format!("/dashboard/webhooks/{}", environment.code())
 }
 
 /// What is said of a button that was pressed on a page that has grown old.
@@ -330,8 +344,4 @@ pub(super) fn environment_of(word: &str) -> Result<Environment, Refused> {
 
 fn back(environment: Environment) -> Response {
     Redirect::to(&address(environment)).into_response()
-}
-
-fn address(environment: Environment) -> String {
-    format!("/dashboard/webhooks/{}", environment.code())
 }

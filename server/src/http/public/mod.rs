@@ -21,15 +21,10 @@ use view::{Frame, Notice, ParcelPage};
 pub(super) const FOLDER: &str = "/track";
 
 /// What every answer says to browsers, caches and search engines.
-const PRIVACY: [(&str, &str); 5] = [
+const PRIVACY: [(&str, &str); 3] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
     ("referrer-policy", "no-referrer"),
-    ("x-content-type-options", "nosniff"),
-    (
-        "content-security-policy",
-        "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:",
-    ),
 ];
 
 /// Somebody who looks at the page: in which form and language, and for which number.
@@ -90,6 +85,7 @@ impl Visit {
             let name = HeaderName::from_static(name);
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, view::POLICY.clone());
         response
     }
 

@@ -1,13 +1,32 @@
 //! The pages as their templates see them: everything that is shown, already in words.
 
+use std::sync::LazyLock;
+
 use askama::Template;
+use axum::http::HeaderValue;
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use chrono::{DateTime, FixedOffset, NaiveDate};
 use parcelo::{Environment, HistoryEntry, Language, ParcelStatus, TrackingNumber, TrackingRecord};
+use sha2::{Digest, Sha256};
 
 use super::{
     dates,
     words::{Words, meaning, words},
 };
+
+/// What a page may do: show its own style sheet, known by its hash, and its icon. No script, no
+/// form, no frame around it, and nothing from elsewhere.
+pub(super) static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let style = STANDARD.encode(Sha256::digest(STYLE));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'"
+    );
+    HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+});
+
+/// The style sheet as it stands in each page.
+const STYLE: &str = include_str!("../../../templates/track.css");
 
 /// What both pages have around them.
 pub(super) struct Frame {
@@ -16,6 +35,7 @@ pub(super) struct Frame {
     other_name: &'static str,
     words: &'static Words,
     sandbox: bool,
+    style: &'static str,
 }
 
 /// A parcel's page.
@@ -95,7 +115,7 @@ impl Frame {
             Language::Es => (Language::En, "English"),
         };
         let sandbox = matches!(environment, Environment::Sandbox);
-        Self { language, other, other_name, words: words(language), sandbox }
+        Self { language, other, other_name, words: words(language), sandbox, style: STYLE }
     }
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
-use parcelo::{CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus, rules};
+use parcelo::{
+    ApiKey, CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus, rules,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use url::form_urlencoded;
@@ -18,7 +20,10 @@ use utoipa::{
 };
 
 use crate::{
-    core::Refusal,
+    core::{
+        Refusal,
+        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
+    },
     http::any_json_object,
     mock::{
         clock::{later, read_time},
@@ -103,6 +108,16 @@ pub(super) struct WantedKey {
     pub(super) rate_limit: Option<u32>,
 }
 
+/// A key that is to get a new secret.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeyToRotate {
+    /// The whole key, as it is now.
+    key: String,
+    #[schema(schema_with = seconds_or_duration_of_overlap)]
+    overlap: Option<Value>,
+}
+
 /// The status that a parcel is to be in.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -163,9 +178,26 @@ impl ClockMove {
     /// By how much the clock, which then shows `from`, is to be moved.
     pub(super) fn by(&self, from: DateTime<Utc>) -> Result<Option<Duration>, Refusal> {
         let Some(given) = &self.advance else { return Ok(None) };
-        let by = duration(given)?;
+        let by = duration("advance", given)?;
         let end = later(from, by);
         end.map(|_| Some(by)).ok_or_else(|| wrong("advance leads beyond the year 9999"))
+    }
+}
+
+impl KeyToRotate {
+    pub(super) fn key(&self) -> Result<ApiKey, Refusal> {
+        ApiKey::parse(&self.key).map_err(|_| wrong_at("key", "key is an API key, whole"))
+    }
+
+    /// How long the old secret is to keep working.
+    pub(super) fn overlap(&self) -> Result<Duration, Refusal> {
+        let usual = Duration::from_secs(USUAL_OVERLAP.into());
+        let given = self.overlap.as_ref().map(|given| duration("overlap", given)).transpose()?;
+        let overlap = given.unwrap_or(usual);
+        if overlap.as_secs_f64() > f64::from(LONGEST_OVERLAP) {
+            return Err(wrong_at("overlap", "overlap is at most 7 days"));
+        }
+        Ok(overlap)
     }
 }
 
@@ -214,20 +246,20 @@ pub(super) fn operation(name: &str) -> Result<Operation, Refusal> {
 }
 
 /// What [`duration`] reads.
-const FORMS: &str = "advance is a number of seconds, not below 0, or a duration of weeks, days, hours, \
+const FORMS: &str = "a number of seconds, not below 0, or a duration of weeks, days, hours, \
                      minutes and seconds such as \"P1W\", \"P1DT2H\", \"PT5M\" or \"PT1.5S\"; months \
                      and years have no one length";
 
 /// Seconds as a number, or an ISO 8601 duration of weeks and less, whose last part may be broken:
 /// `P1DT2H30M5.5S`.
-fn duration(given: &Value) -> Result<Duration, Refusal> {
+fn duration(field: &str, given: &Value) -> Result<Duration, Refusal> {
     let read = match given {
         Value::Number(seconds) => seconds.as_f64(),
         Value::String(text) => iso_seconds(text),
         _ => None,
     };
     let read = read.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    read.ok_or_else(|| wrong_at("advance", FORMS))
+    read.ok_or_else(|| wrong_at(field, &format!("{field} is {FORMS}")))
 }
 
 fn iso_seconds(text: &str) -> Option<f64> {
@@ -282,10 +314,19 @@ fn error_codes() -> RefOr<Schema> {
 }
 
 fn seconds_or_duration() -> RefOr<Schema> {
+    time("Ahead by seconds, or by a duration of weeks and less, whose last part may have decimals.")
+}
+
+fn seconds_or_duration_of_overlap() -> RefOr<Schema> {
+    time(
+        "How long the old secret keeps working, at most 7 days: seconds, or a duration such as PT1H. \
+         24 hours unless given.",
+    )
+}
+
+fn time(about: &str) -> RefOr<Schema> {
     let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Number));
     let duration = text().pattern(Some(DURATION)).examples(["PT5M", "P30D", "PT1.5S"]);
-    let about =
-        "Ahead by seconds, or by a duration of weeks and less, whose last part may have decimals.";
     or_null(about, [seconds.minimum(Some(0)), duration])
 }
 
@@ -350,9 +391,13 @@ mod tests {
             (json!(null), None),
             (json!(1e300), None),
         ];
-        assert_eq!(duration(&json!("PT1.5S")).ok(), Some(Duration::from_millis(1_500)));
+        assert_eq!(duration("advance", &json!("PT1.5S")).ok(), Some(Duration::from_millis(1_500)));
         for (given, seconds) in table {
-            assert_eq!(duration(&given).ok().map(|one| one.as_secs()), seconds, "{given}");
+            assert_eq!(
+                duration("advance", &given).ok().map(|one| one.as_secs()),
+                seconds,
+                "{given}"
+            );
         }
     }
 

@@ -5,20 +5,24 @@ use serde_json::{Value, json};
 use utoipa::{
     ToSchema,
     openapi::{
-        ComponentsBuilder, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, PathItem,
-        PathsBuilder, RefOr, Required,
+        ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder, RefOr,
+        Required,
         schema::{Ref, Schema},
     },
 };
 
 use super::{
-    asked::{ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation_names},
+    asked::{
+        ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation_names,
+    },
     told::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone, StatusPut,
         UnusedFaults,
     },
 };
 use crate::http::described::{self, Answer, Described, JSON, Query};
+
+const TAG: &str = "mock";
 
 /// A type in the document: its name, its schema, and those that it refers to.
 type Schemas = Vec<(String, RefOr<Schema>)>;
@@ -52,8 +56,8 @@ pub(super) fn document() -> OpenApi {
         paths = paths.path(format!("{}{path}", super::FOLDER), PathItem::new(method, operation));
     }
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
-    let info = InfoBuilder::new().build();
-    OpenApiBuilder::new().info(info).paths(paths).components(Some(components)).build()
+    let tags = described::tags(&[(TAG, "Controls of the mock server.")]);
+    OpenApiBuilder::new().tags(Some(tags)).paths(paths).components(Some(components)).build()
 }
 
 fn controls() -> Vec<Control> {
@@ -100,6 +104,8 @@ fn data() -> Vec<Control> {
     let put =
         takes("/parcels/{trackingNumber}/status", "MockPutStatus", "Bring a parcel into a status")
             .with::<WantedStatus>(json!({ "status": "DELIVERED" }), of::<StatusPut>());
+    let rotate = takes("/keys/rotate", "MockRotateKey", "Give an API key a new secret")
+        .with::<KeyToRotate>(json!({ "key": "pk_test_…", "overlap": "PT1H" }), of::<IssuedKey>());
     let reset = reads(
         "/reset",
         "MockReset",
@@ -110,6 +116,14 @@ fn data() -> Vec<Control> {
         takes("/keys", "MockMakeKey", "Make an API key")
             .with::<WantedKey>(json!({ "allowedCountries": ["EC", "CO"] }), of::<IssuedKey>())
             .or_nothing(),
+        Control {
+            refusals: &[
+                ErrorCode::ValidationFailed,
+                ErrorCode::KeyNotFound,
+                ErrorCode::PayloadTooLarge,
+            ],
+            ..rotate
+        },
         Control {
             refusals: &[
                 ErrorCode::ValidationFailed,
@@ -171,9 +185,9 @@ fn describe(control: Control) -> Described {
     let answer = control.answers.first().map(|(name, _)| Ref::from_schema_name(name).into());
     Described {
         id: control.id,
-        tag: "mock",
+        tag: TAG,
         summary: control.summary,
-        about: None,
+        about: "A control of the mock server; it needs no key.".to_owned(),
         deprecated: false,
         parameters: described::parameters(path, control.query),
         request: control.takes.and_then(|(schemas, example, required)| {
@@ -183,6 +197,7 @@ fn describe(control: Control) -> Described {
             status: "200",
             about: "Done.",
             contents: answer.map(|schema| (JSON, schema)).into_iter().collect(),
+            ..Answer::default()
         }],
         refusals: control.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
         envelope: described::envelope(),

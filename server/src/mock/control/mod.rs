@@ -18,8 +18,8 @@ use parcelo::{ErrorCode, TrackingNumber};
 
 use self::{
     asked::{
-        ClockMode, ClockMove, PlannedFault, WantedInbox, WantedKey, WantedStatus, asked_operation,
-        read, wrong,
+        ClockMode, ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus,
+        asked_operation, read, wrong,
     },
     told::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone,
@@ -29,7 +29,7 @@ use self::{
 use super::{Inbox, MockServer, NotPut};
 use crate::{
     clock::Clock,
-    http::{Beside, Refused, answer_ok, parameter, written},
+    http::{Beside, Refused, answer_ok, parameter, settle, written},
     ids::Ids,
 };
 
@@ -62,6 +62,7 @@ fn routes(server: Arc<MockServer>) -> Router {
         .route("/faults", get(unused).post(plan).delete(forget))
         .route("/requests", get(requests))
         .route("/keys", post(make_key))
+        .route("/keys/rotate", post(rotate_key))
         .route("/reset", post(reset))
         .route("/parcels/{number}/status", post(put_status))
         .route("/webhooks", get(received).post(receive))
@@ -70,7 +71,7 @@ fn routes(server: Arc<MockServer>) -> Router {
         .fallback(|| async { Refused::from(ErrorCode::NotFound) })
         .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) });
     let named = axum::middleware::map_response_with_state(controlled, named);
-    Router::new().nest(FOLDER, routes).layer(named)
+    Router::new().nest(FOLDER, routes).layer(named).layer(axum::middleware::from_fn(settle))
 }
 
 /// An answer with the id of its request.
@@ -154,6 +155,15 @@ async fn make_key(State(controlled): Controls, request: Request) -> Told {
         key = key.rate_limit(limit);
     }
     Ok(answer_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
+}
+
+/// POST keys/rotate: a new secret for a key; the old one keeps working for 24 hours unless `overlap`
+/// says otherwise.
+async fn rotate_key(State(controlled): Controls, request: Request) -> Told {
+    let asked: KeyToRotate = read(request, "key and overlap").await?;
+    let (key, overlap) = (asked.key()?, asked.overlap()?);
+    let rotated = controlled.server.rotated(&key, overlap).ok_or(ErrorCode::KeyNotFound)?;
+    Ok(answer_ok(&IssuedKey { key: rotated.secret().to_owned() }))
 }
 
 /// POST reset: deletes all data, whatever the account, and forgets the faults; keys and clock stay.

@@ -1,15 +1,20 @@
 //! What a database file promises beyond the store in memory: it outlives the process, serves one
 //! server and any admin command, and never says that it kept what it did not.
 
-use std::{path::PathBuf, pin::pin, thread, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    pin::pin,
+    thread,
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::join_all};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use super::conformance::{NOW, SECRET, commit_as_group, create, nothing, row, sandbox};
-use crate::store::{Commit, Store, StoreError, connection};
+use super::conformance::{NOW, SECRET, commit_as_group, create, moved, nothing, on, row, sandbox};
+use crate::store::{Commit, Lost, Store, StoreError, connection, identity::IfEmpty};
 
 struct Place {
     _dir: TempDir,
@@ -218,8 +223,7 @@ async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
 #[test]
 fn a_group_that_cannot_be_kept_fails_as_a_whole() {
     let place = Place::new();
-    let mut db = connection::writer(&place.file).unwrap();
-    connection::prepare(&mut db, &place.file, SECRET).unwrap();
+    let (db, _) = connection::writer(&place.file, IfEmpty::Create, SECRET).unwrap();
     let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     let few = format!("PRAGMA max_page_count = {}", pages + 4);
     db.query_row(&few, [], |_| Ok(())).unwrap();
@@ -234,6 +238,7 @@ fn a_group_that_cannot_be_kept_fails_as_a_whole() {
 #[test]
 fn a_newer_database_is_refused() {
     let place = Place::new();
+    drop(Store::open_for_admin(&place.file, SECRET).unwrap());
     let db = Connection::open(&place.file).unwrap();
     db.pragma_update(None, "user_version", 99).unwrap();
     drop(db);
@@ -248,7 +253,7 @@ fn what_is_no_database_is_refused() {
     let place = Place::new();
     std::fs::write(&place.file, "not a database, but long enough to be taken for one".repeat(99))
         .unwrap();
-    assert!(matches!(Store::open(&place.file, SECRET), Err(StoreError::Sql { .. })));
+    assert!(matches!(Store::open(&place.file, SECRET), Err(StoreError::Foreign { .. })));
     let nowhere = place.file.join("nowhere.db");
     assert!(matches!(Store::open(&nowhere, SECRET), Err(StoreError::Open { .. })));
 }
@@ -268,4 +273,84 @@ fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
     assert!(matches!(found, Err(StoreError::Damaged { .. })), "{found:?}");
     let text = found.unwrap_err().to_string();
     assert!(!text.contains("SB-NUMBER"), "{text}");
+}
+
+/// Spoils the page that holds these bytes, as a bad sector does.
+fn spoil_page_with(file: &Path, text: &[u8]) {
+    const PAGE: usize = 4_096;
+    let mut bytes = std::fs::read(file).unwrap();
+    // A page that was split keeps what it had in its free space: the last one has the row.
+    let at = bytes.windows(text.len()).rposition(|window| window == text).unwrap();
+    let page = at / PAGE * PAGE;
+    assert!(page > 0, "the first page is everybody's");
+    bytes[page..page + PAGE].fill(0xA5);
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_bad_page_hurts_its_own_rows_only() {
+    let place = Place::new();
+    let store = place.open();
+    for n in 0..60 {
+        assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, Commit::Committed);
+    }
+    let hurt = row(&store, &number(3)).unwrap();
+    store.close().await;
+    // The number and, behind it, the id: so they stand in the row, and in no index.
+    spoil_page_with(&place.file, &[number(3).as_bytes(), &hurt.id.to_bytes()].concat());
+    let store = place.open();
+    let number_of = |n| parcelo::TrackingNumber::parse(&number(n)).unwrap();
+    assert!(store.parcel(parcelo::Environment::Sandbox, &number_of(3)).is_err());
+    assert!(row(&store, &number(59)).is_some());
+    let ops = vec![moved(&hurt, crate::core::State::CustomsClearance, 1)];
+    let move_hurt = on(&hurt, ops);
+    assert_eq!(store.commit(move_hurt).await, Commit::Broken);
+    assert_eq!(store.lost(), None, "one bad page does not end the process");
+    assert_eq!(store.commit(create(sandbox(1), &number(60), 60)).await, Commit::Committed);
+    store.check(crate::clock::stopwatch());
+    assert!(store.is_readable() && store.is_writable());
+}
+
+#[tokio::test]
+async fn what_is_committed_into_a_deleted_file_is_not_acknowledged() {
+    for end in ["", "-wal", "-shm"] {
+        let place = Place::new();
+        let store = place.open();
+        assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
+        let mut file = place.file.clone().into_os_string();
+        file.push(end);
+        std::fs::remove_file(file).unwrap();
+        assert_eq!(store.commit(create(sandbox(1), &number(2), 2)).await, Commit::Broken, "{end}");
+        assert_eq!(store.lost(), Some(Lost::Place), "{end}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_in_the_same_process_is_refused_by_every_name_of_the_file() {
+    let place = Place::new();
+    let store = place.open();
+    let alias = place.file.with_file_name("alias.db");
+    std::fs::hard_link(&place.file, &alias).unwrap();
+    std::fs::remove_file(place.file.with_file_name("parcelo.db.lock")).unwrap();
+    for name in [&place.file, &alias] {
+        let second = Store::open(name, SECRET);
+        assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+    }
+    store.close().await;
+    place.open();
+}
+
+#[test]
+fn nothing_that_a_process_does_beside_its_server_gives_the_servers_locks_away() {
+    let place = Place::new();
+    let _store = place.open();
+    drop(Store::open_for_admin(&place.file, SECRET).unwrap());
+    let _refused = Store::open(&place.file, SECRET);
+    let copy = place.file.with_file_name("copy.db");
+    Store::open_for_admin(&place.file, SECRET).unwrap().backup(&copy).unwrap();
+    // Another process asks for SQLite's own lock of a writer: byte ranges behind the first gigabyte.
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&place.file).unwrap());
+    let ours = |line: &&str| line.contains("POSIX") && line.contains(&format!(":{inode} "));
+    assert!(locks.is_empty() || locks.lines().any(|line| ours(&line)), "{locks}");
 }

@@ -7,7 +7,7 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
     core::{Changes, Event, Op, ParcelKey, State, Tenant, manifest::NewManifest},
-    store::{Commit, Store, connection},
+    store::{Commit, Store, connection, erase},
 };
 
 fn moved(parcel: ParcelKey) -> Op {
@@ -53,6 +53,21 @@ async fn a_decision_on_a_deleted_parcel_never_meets_another_one() {
     let stale = Changes { expect, ops: vec![moved(old.key)], ..nothing() };
     assert_eq!(store.commit(stale).await, Commit::VersionConflict);
     assert_eq!(row(&store, "SB-SECOND-0001"), Some(new));
+}
+
+/// A page of a purge may end between a manifest and its parcels.
+#[tokio::test]
+async fn a_parcel_that_outlives_its_manifest_never_names_anothers_air_waybill() {
+    let store = Store::memory(SECRET).unwrap();
+    commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
+    let parcel = row(&store, "SB-FIRST-0001").unwrap().key;
+    let ops = vec![manifest(sandbox(1), vec![parcel], 1)];
+    commit(&store, Changes { ops, ..nothing() }).await;
+    assert!(store.awb_on(parcel, 2).unwrap().is_some());
+    store.call(|db| db.execute("DELETE FROM manifests", [])).await.unwrap();
+    let ops = vec![manifest(sandbox(2), Vec::new(), 2)];
+    commit(&store, Changes { ops, ..nothing() }).await;
+    assert_eq!(store.awb_on(parcel, 2).unwrap(), None);
 }
 
 #[tokio::test]
@@ -101,40 +116,50 @@ async fn a_tenant_has_one_manifest_under_an_air_waybill() {
 fn lists_and_deletions_have_their_indexes() {
     let mut db = connection::memory().unwrap();
     connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
-    let list = "SELECT id FROM parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
+    let list =
+        "SELECT id FROM living_parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
     let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
     let order_id = "json_extract(order_json, '$.externalOrderId') = 'x'";
-    let sandboxes = "tenant IN (SELECT tenant FROM parcel_counts WHERE tenant % 2 = 1)";
+    let with_nines = |sql: &str| sql.replace("?1", "9").replace("?2", "9");
+    let due = "SELECT id FROM living_outbox WHERE tenant = 3 AND";
+    let counts =
+        "SELECT day, sum(total) FROM parcel_counts WHERE tenant = 2 AND day >= 1 AND day < 9";
     let reads = [
+        (format!("{counts} GROUP BY day ORDER BY day DESC"), "PRIMARY KEY (tenant=? AND day>?"),
+        ("DELETE FROM parcel_counts WHERE total = 0".to_owned(), "parcel_counts_empty"),
         (format!("{list} AND (3 IS NULL OR state = 3) {newest}"), "COVERING INDEX parcels_list"),
         (format!("{list} AND (NULL IS NULL OR country = NULL)"), "COVERING INDEX parcels_list"),
         (format!("{list} AND {order_id} {newest}"), "parcels_external"),
+        (with_nines(erase::OLD), "COVERING INDEX parcels_list"),
+        (with_nines(erase::OLD_RECORDS), "COVERING INDEX idempotency_sandbox"),
+        (format!("{due} due <= 9 ORDER BY due, id LIMIT 9"), "outbox_due"),
+        (format!("{due} state < 2 ORDER BY created_at LIMIT 9"), "outbox_pending"),
+        (format!("{due} id > 9 AND state > 2 ORDER BY id LIMIT 9"), "outbox_missed"),
+        ("SELECT id FROM living_outbox WHERE leased = 1 LIMIT 9".to_owned(), "outbox_leased"),
         (
-            format!(
-                "SELECT id FROM parcels WHERE {sandboxes} AND created_at <= 9 ORDER BY tenant, created_at, id"
-            ),
-            "COVERING INDEX parcels_list",
+            "SELECT id FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1 AND id <= 9".to_owned(),
+            "COVERING INDEX idempotency_sandbox",
         ),
         (
-            format!(
-                "DELETE FROM idempotency WHERE {sandboxes} AND tenant % 2 = 1 AND first_seen <= 9"
-            ),
-            "idempotency_sandbox",
-        ),
-        (
-            "DELETE FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1".to_owned(),
-            "idempotency_sandbox",
-        ),
-        (
-            "DELETE FROM manifests WHERE tenant % 2 = 1 AND submitted_at <= 9".to_owned(),
+            "SELECT id FROM living_manifests WHERE tenant % 2 = 1 AND submitted_at <= 9".to_owned(),
             "manifests_sandbox",
         ),
         (
-            "SELECT document FROM manifests WHERE tenant = 3 AND awb = 'x'".to_owned(),
+            "SELECT id FROM parcels WHERE tenant = 3 AND id <= 9 ORDER BY created_at, id LIMIT 9"
+                .to_owned(),
+            "COVERING INDEX parcels_list",
+        ),
+        (
+            "SELECT id FROM outbox WHERE tenant = 3 AND id <= 9 ORDER BY id LIMIT 9".to_owned(),
+            "outbox_tenant",
+        ),
+        (
+            "SELECT document FROM living_manifests WHERE tenant = 3 AND awb = 'x'".to_owned(),
             "manifests_awb",
         ),
         (
-            "SELECT document FROM manifests WHERE public_id = x'00' AND tenant = 3".to_owned(),
+            "SELECT document FROM living_manifests WHERE public_id = x'00' AND tenant = 3"
+                .to_owned(),
             "public_id",
         ),
     ];

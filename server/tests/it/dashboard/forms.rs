@@ -16,6 +16,7 @@ async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)
             "/dashboard/keys".to_owned(),
             vec![("name", "Shop"), ("environment", "sandbox"), ("countries", "all")],
         ),
+        (format!("/dashboard/keys/{}/rotate", key.key.id), vec![("overlap", "0")]),
         (format!("/dashboard/keys/{}/revoke", key.key.id), vec![]),
         ("/dashboard/webhooks/sandbox".to_owned(), vec![("url", HOOK)]),
         ("/dashboard/parcels".to_owned(), vec![("number", "")]),
@@ -32,8 +33,9 @@ fn state(house: &House) -> String {
     let store = house.service.store();
     let key = &store.keys().unwrap();
     let tenant = key[0].tenant;
+    let secrets: Vec<_> = key.iter().map(|key| &key.last4).collect();
     format!(
-        "{key:?} {:?} {:?}",
+        "{key:?} {secrets:?} {:?} {:?}",
         store.endpoint(tenant).unwrap(),
         store.deliveries(tenant, 9).unwrap()
     )
@@ -181,6 +183,67 @@ async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
     assert!(!member.page("/dashboard/keys").await.contains("The key is revoked."), "said once");
     assert!(member.page(&path).await.contains("It is revoked already."));
     assert!(matches!(caller.key.countries, Countries::All));
+}
+
+#[tokio::test]
+async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
+    member.post("/dashboard/keys", &fields).await;
+    let old = ApiKey::parse(shown(&member.page("/dashboard/keys").await).unwrap()).unwrap();
+    let who = |key: &ApiKey| {
+        let visit = Caller { environment: Environment::Sandbox, key: Some(key.secret()) };
+        house.service.authenticate(visit).ok()
+    };
+    let caller = who(&old).unwrap();
+    let path = format!("/dashboard/keys/{}/rotate", caller.key.id);
+    assert!(member.page("/dashboard/keys").await.contains(&format!("href=\"{path}\"")));
+    for (language, question, usual) in [
+        ("en", "Give this key a new secret?", "for 24 hours"),
+        ("es", "¿Dar un secreto nuevo a esta clave?", "durante 24 horas"),
+    ] {
+        member.language = language;
+        let html = member.page(&path).await;
+        assert!(
+            html.contains(question)
+                && html.contains(usual)
+                && html.contains("value=\"86400\" checked"),
+            "{html}"
+        );
+    }
+    member.language = "en";
+    assert_eq!(house.keys_of(&caller)[0].hash, caller.key.hash, "a question changes nothing");
+    let answer = member.post(&path, &[("overlap", "3600")]).await;
+    assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
+    let html = member.page("/dashboard/keys").await;
+    let new = ApiKey::parse(shown(&html).unwrap()).unwrap();
+    assert!(
+        html.contains("The key has a new secret.") && html.contains("Old secret works until"),
+        "{html}"
+    );
+    let again = member.page("/dashboard/keys").await;
+    assert!(shown(&again).is_none() && !again.contains(new.secret()), "shown once");
+    assert_eq!(who(&new).unwrap().key.row, who(&old).unwrap().key.row);
+    house.pass(Millis::HOUR);
+    assert!(who(&old).is_none() && who(&new).is_some());
+    assert!(!member.page("/dashboard/keys").await.contains("Old secret works until"));
+
+    for wrong in ["", "7200", "a day", "604801"] {
+        assert_eq!(member.post(&path, &[("overlap", wrong)]).await.status, 404, "{wrong:?}");
+    }
+    member.post(&format!("/dashboard/keys/{}/revoke", caller.key.id), &[]).await;
+    assert!(member.page(&path).await.contains("It is revoked, and gets no new secret."));
+    assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
+    let html = member.page("/dashboard/keys").await;
+    assert!(
+        shown(&html).is_none() && html.contains("Nothing was done: the key is revoked."),
+        "{html}"
+    );
+    let stranger = house.key("other", Environment::Sandbox).await;
+    let theirs = format!("/dashboard/keys/{}/rotate", stranger.key.id);
+    assert_eq!(member.get(&theirs).await.status, 404);
+    assert_eq!(member.post(&theirs, &[("overlap", "0")]).await.status, 404);
 }
 
 async fn set(member: &Visitor, environment: &str, url: &str) -> Answer {

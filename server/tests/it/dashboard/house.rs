@@ -5,10 +5,14 @@ use std::sync::{Arc, atomic::AtomicBool};
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::{
     clock::{ManualClock, Millis},
-    core::{Countries, KeyRecord, Secrets, Site, legacy::Era},
+    core::{
+        Countries, KeyRecord, Secrets, Site, Tenant,
+        legacy::Era,
+        webhooks::{Allowance, IN_FLIGHT, Kinds, Outcome, Places, Reach, Said},
+    },
     http::{Api, Listener, Stop, admin_router},
     ids::Ids,
-    service::{Caller, Limits, NewKeyRequest, Service, Settings, hash_password},
+    service::{Caller, EndpointRequest, Limits, NewKeyRequest, Service, Settings, hash_password},
     store::Store,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
@@ -47,7 +51,7 @@ impl House {
             limits: Limits { enforced: false, ..Limits::default() },
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
-            webhooks_allow_private: false,
+            webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
             legacy: Era::default(),
         };
         change(&mut settings);
@@ -153,7 +157,8 @@ impl Visitor {
     pub(super) fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
         let request = self.http.request(method, format!("{}{path}", self.url));
-        let cookies = [("parcelo_session", &self.session), ("parcelo_guest", &self.guest)];
+        let cookies =
+            [("__Host-parcelo_session", &self.session), ("__Host-parcelo_guest", &self.guest)];
         let cookies = cookies.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
         let cookies: Vec<_> = cookies.map(|(name, value)| format!("{name}={value}")).collect();
         let request = request.header("accept-language", self.language);
@@ -197,13 +202,26 @@ impl Visitor {
     /// Signs in as a browser does: the form first.
     pub(super) async fn sign_in(&mut self, account: &str, password: &str) -> Answer {
         let form = self.get("/dashboard/sign-in").await;
-        self.guest = cookie(&form, "parcelo_guest").or(self.guest.take());
+        self.guest = cookie(&form, "__Host-parcelo_guest").or(self.guest.take());
         let token = token_in(&form.text());
         let fields = [("form", token.as_str()), ("account", account), ("password", password)];
         let answer = self.post_raw("/dashboard/sign-in", &fields).await;
-        self.session = cookie(&answer, "parcelo_session").or(self.session.take());
+        self.session = cookie(&answer, "__Host-parcelo_session").or(self.session.take());
         answer
     }
+}
+
+/// A webhook that answers its first event with 410.
+pub(super) async fn gone(house: &House, tenant: Tenant) {
+    let url = "https://shop.example/hooks/parcelo".to_owned();
+    let (kinds, reach) = (Kinds::default(), Reach::of(tenant.environment, Allowance::default()));
+    let (endpoints, now) = (house.service.endpoints(), house.service.now());
+    endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
+    endpoints.test(tenant, now).await.unwrap();
+    let event = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap().remove(0);
+    let delivery = house.service.delivery(event).await.unwrap().unwrap();
+    let said = Ok(Said { status: 410, retry_after: None, beginning: Vec::new() });
+    house.service.settle_delivery(delivery, Outcome { at: now, millis: 84, said }).await.unwrap();
 }
 
 /// The token of the first form on a page.

@@ -45,7 +45,7 @@ async fn a_shops_first_day_in_a_browser() {
     browser.press("main button").await;
     assert_eq!(browser.text("h1").await, "Overview");
     let cookies = browser.cookies().await;
-    let session = cookies.iter().find(|cookie| cookie["name"] == "parcelo_session").unwrap();
+    let session = cookies.iter().find(|cookie| cookie["name"] == "__Host-parcelo_session").unwrap();
     assert!(session["httpOnly"] == true && session["secure"] == true, "{session}");
     assert_eq!(session["sameSite"], "Strict");
     assert_eq!(browser.look("return document.cookie").await, "", "no script sees it");

@@ -3,7 +3,7 @@
 use parcelo::Environment;
 use parcelo_server::clock::Millis;
 
-use super::house::{House, NOW, Visitor, marked};
+use super::house::{House, NOW, Visitor, gone, marked};
 use crate::{
     api::{Answer, send},
     public::contrast,
@@ -91,9 +91,11 @@ async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
     let answer = member.get("/dashboard?lang=es").await;
     assert_eq!(answer.header("content-language"), "es");
     let cookie = answer.header("set-cookie").to_owned();
-    assert!(cookie.starts_with("parcelo_language=es; Path=/dashboard;"), "{cookie}");
-    let cookies =
-        format!("parcelo_language=es; parcelo_session={}", member.session.clone().unwrap());
+    assert!(cookie.starts_with("__Host-parcelo_language=es; Path=/;"), "{cookie}");
+    let cookies = format!(
+        "__Host-parcelo_language=es; __Host-parcelo_session={}",
+        member.session.clone().unwrap()
+    );
     let later = Visitor { session: None, ..member }.request("GET", "/dashboard/keys");
     assert_eq!(send(later.header("cookie", cookies)).await.header("content-language"), "es");
 }
@@ -178,6 +180,28 @@ async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
         sandbox.contains("<title>2026-01-30: 1</title>") && sandbox.contains("most in a day: 3")
     );
     assert_eq!(sandbox.matches("<rect").count(), 4);
+}
+
+#[tokio::test]
+async fn the_overview_says_that_a_webhook_was_switched_off() {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    let tenant = caller.key.tenant;
+    let member = house.member("default").await;
+    let (en, es) = ("the webhook is off", "el webhook está desactivado");
+    gone(&house, tenant).await;
+    house.order(&caller, "SB-NORMAL-0001").await;
+    let html = member.page("/dashboard").await;
+    assert!(html.contains(&format!("Sandbox: {en}")), "{html}");
+    assert!(html.contains("it is gone (410)") && html.contains("days: <b>1</b>"), "{html}");
+    assert!(html.contains("<a class=\"button\" href=\"/dashboard/webhooks/sandbox\">"), "{html}");
+    let html = member.page("/dashboard?lang=es").await;
+    assert!(html.contains(&format!("Pruebas: {es}")), "{html}");
+    assert!(html.contains("ya no existe (410)"), "{html}");
+    house.service.endpoints().enable(tenant).await.unwrap();
+    assert!(!member.page("/dashboard?lang=en").await.contains(en));
+    house.service.endpoints().disable(tenant).await.unwrap();
+    assert!(!member.page("/dashboard").await.contains(en), "who turned it off knows");
 }
 
 #[tokio::test]

@@ -8,13 +8,13 @@ use parcelo_server::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{Outcome, Reach, Said, Undelivered},
+        webhooks::{IN_FLIGHT, Outcome, Places, Reach, Said, Undelivered},
     },
     service::EndpointRequest,
 };
 use serde_json::json;
 
-use super::house::{House, NOW, PASSWORD};
+use super::house::{House, NOW, PASSWORD, gone};
 use crate::{
     browser::{Browser, Window},
     pictures::{DOCS, Picture},
@@ -26,13 +26,14 @@ const DESK: Window = Window { width: 1200, height: 860, dark: false };
 const TALL: Window = Window { height: 1040, ..DESK };
 
 /// Every page of somebody who is signed in.
-const PAGES: [(&str, &str); 11] = [
+const PAGES: [(&str, &str); 12] = [
     ("overview", "/dashboard"),
     ("parcels", "/dashboard/parcels?environment=sandbox"),
     ("parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001"),
     ("keys", "/dashboard/keys"),
     ("new-key", "/dashboard/keys/new"),
-    ("revoke", "KEY"),
+    ("rotate", "KEY/rotate"),
+    ("revoke", "KEY/revoke"),
     ("webhook", "/dashboard/webhooks/sandbox"),
     ("webhook-none", "/dashboard/webhooks/production"),
     ("exceptions", "/dashboard/exceptions"),
@@ -88,7 +89,7 @@ async fn furnished() -> House {
     deliveries(&house, sandbox.key.tenant).await;
     house.clock.set(NOW);
     house.service.take_due_steps().await.unwrap();
-    deliver(&house, sandbox.key.tenant).await;
+    deliver(&house).await;
     house
 }
 
@@ -121,7 +122,7 @@ async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: 
 
 /// A webhook with a few deliveries: taken, refused once, and one that waits.
 async fn deliveries(house: &House, tenant: Tenant) {
-    let reach = Reach::of(Environment::Sandbox, false);
+    let reach = Reach::Here;
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let kinds = parcelo_server::core::webhooks::Kinds::named(["parcel.created"]).unwrap();
     let request = EndpointRequest { tenant, url, kinds, reach };
@@ -131,17 +132,18 @@ async fn deliveries(house: &House, tenant: Tenant) {
     for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
         house.order(&caller, number).await;
     }
-    deliver(house, tenant).await;
+    deliver(house).await;
 }
 
 /// Each event that is taken lets the next one of its parcel go.
-async fn deliver(house: &House, tenant: Tenant) {
+async fn deliver(house: &House) {
     for round in 0.. {
-        let due = house.service.take_deliveries(tenant, 100).await.unwrap();
+        let due = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap();
         if due.is_empty() {
             return;
         }
-        for (place, delivery) in (0..).zip(due) {
+        for (place, event) in (0..).zip(due) {
+            let delivery = house.service.delivery(event).await.unwrap().unwrap();
             let said = match (round, place) {
                 (0, 1) => Err(Undelivered::TimedOut),
                 _ => Ok(Said { status: 204, retry_after: None, beginning: b"taken".to_vec() }),
@@ -188,8 +190,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
     sign_in(&browser, &house).await;
     let key = house.service.store().keys().unwrap()[0].id.clone();
     for (name, path) in PAGES {
-        let path =
-            if path == "KEY" { format!("/dashboard/keys/{key}/revoke") } else { path.to_owned() };
+        let path = path.replace("KEY", &format!("/dashboard/keys/{key}"));
         let join = if path.contains('?') { '&' } else { '?' };
         for language in ["en", "es"] {
             for window in
@@ -218,6 +219,22 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
             picture.keep(&format!("{DOCS}/{name}.png"));
         }
     }
+    gone(&house, Tenant { environment: Environment::Production, ..tenant_of(&house) }).await;
+    for language in ["en", "es"] {
+        for window in [PHONE, DESK, Window { dark: true, ..DESK }] {
+            browser.shape(window).await;
+            browser.go(&format!("{}/dashboard?lang={language}", house.url)).await;
+            let dark = if window.dark { "-dark" } else { "" };
+            let what = format!("overview-off-{language}-{}{dark}", window.width);
+            browser.assert_fits(&what).await;
+            assert_named(&browser, &what).await;
+            keep(folder.as_ref(), &what, &browser).await;
+        }
+    }
+}
+
+fn tenant_of(house: &House) -> Tenant {
+    house.service.store().keys().unwrap()[0].tenant
 }
 
 async fn keep(folder: Option<&PathBuf>, name: &str, browser: &Browser) {

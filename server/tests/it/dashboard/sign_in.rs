@@ -62,8 +62,8 @@ async fn its_cookie_is_kept_from_scripts_other_sites_and_plain_connections() {
     let house = House::new().await;
     let answer = house.visitor().sign_in("default", PASSWORD).await;
     let mut lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
-    let line = lines.rfind(|line| line.starts_with("parcelo_session=")).unwrap();
-    for flag in ["Path=/dashboard", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
+    let line = lines.rfind(|line| line.starts_with("__Host-parcelo_session=")).unwrap();
+    for flag in ["Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
         assert!(line.split("; ").any(|part| part == flag), "{line}: {flag}");
     }
 }
@@ -74,7 +74,7 @@ async fn a_session_that_somebody_else_chose_is_never_the_one_that_begins() {
     // The attacker's own cookies, which the victim's browser is made to send.
     let mut attacker = house.visitor();
     let form = attacker.get("/dashboard/sign-in").await;
-    attacker.guest = cookie(&form, "parcelo_guest");
+    attacker.guest = cookie(&form, "__Host-parcelo_guest");
     attacker.session = Some("a-session-that-the-attacker-knows".to_owned());
     let mut victim = attacker.clone();
     assert_eq!(victim.sign_in("default", PASSWORD).await.status, 303);
@@ -94,11 +94,11 @@ async fn signing_in_again_ends_the_session_before() {
     let mut again = house.visitor();
     let form = again.get("/dashboard/sign-in").await;
     let token = token_in(&form.text());
-    again.guest = cookie(&form, "parcelo_guest");
+    again.guest = cookie(&form, "__Host-parcelo_guest");
     again.session.clone_from(&first.session);
     let fields = [("form", token.as_str()), ("account", "default"), ("password", PASSWORD)];
     let answer = again.post_raw("/dashboard/sign-in", &fields).await;
-    let second = cookie(&answer, "parcelo_session");
+    let second = cookie(&answer, "__Host-parcelo_session");
     assert!(second.is_some() && second != first.session);
     assert_eq!(first.get("/dashboard").await.status, 303);
 }
@@ -125,9 +125,9 @@ async fn whoever_signs_out_is_out_everywhere() {
     let copy = member.clone();
     let answer = member.post("/dashboard/sign-out", &[]).await;
     assert_eq!(location(&answer), (303, "/dashboard/sign-in"));
-    assert_eq!(cookie(&answer, "parcelo_session"), None);
+    assert_eq!(cookie(&answer, "__Host-parcelo_session"), None);
     assert!(answer.headers.get_all("set-cookie").iter().any(|line| {
-        line.to_str().unwrap().starts_with("parcelo_session=; ")
+        line.to_str().unwrap().starts_with("__Host-parcelo_session=; ")
             && line.to_str().unwrap().contains("Max-Age=0")
     }));
     assert_eq!(copy.get("/dashboard").await.status, 303);
@@ -147,37 +147,96 @@ async fn a_new_password_ends_every_session_of_its_account_and_of_no_other() {
     assert_eq!(other.get("/dashboard").await.status, 200);
 }
 
+/// Somebody who tries to sign in from many addresses.
+struct Guesser {
+    form: Visitor,
+    token: String,
+}
+
+impl Guesser {
+    async fn at(house: &House) -> Self {
+        let mut form = house.visitor();
+        let page = form.get("/dashboard/sign-in").await;
+        form.guest = cookie(&page, "__Host-parcelo_guest");
+        Self { form, token: token_in(&page.text()) }
+    }
+
+    async fn tries(&self, account: &str, client: &str, password: &str) -> Answer {
+        let fields = [("form", self.token.as_str()), ("account", account), ("password", password)];
+        let request = self.form.form("/dashboard/sign-in", &fields);
+        crate::api::send(request.header("x-forwarded-for", client)).await
+    }
+}
+
+/// A house that believes what a proxy says of its visitors' addresses.
+async fn behind_a_proxy() -> House {
+    House::with(|settings| settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()]).await
+}
+
 #[tokio::test]
-async fn the_sixth_try_of_an_address_within_a_minute_is_refused_right_or_wrong() {
-    let house = House::with(|settings| {
-        settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
-    })
-    .await;
-    let guest = house.visitor();
-    let form = guest.get("/dashboard/sign-in").await;
-    let (token, mut guest) = (token_in(&form.text()), guest);
-    guest.guest = cookie(&form, "parcelo_guest");
-    let try_from = async |client: &str, password: &str| {
-        let fields = [("form", token.as_str()), ("account", "default"), ("password", password)];
-        let request = guest.form("/dashboard/sign-in", &fields).header("x-forwarded-for", client);
-        crate::api::send(request).await
-    };
+async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
+    let house = behind_a_proxy().await;
+    let guesser = Guesser::at(&house).await;
+    let default =
+        async |client: &str, password: &str| guesser.tries("default", client, password).await;
     for _ in 0..5 {
-        assert_eq!(try_from("203.0.113.7", "wrong").await.status, 401);
+        assert_eq!(default("203.0.113.7", "wrong").await.status, 401);
     }
     for password in ["wrong", PASSWORD] {
-        let refused = try_from("203.0.113.7", password).await;
+        let refused = default("203.0.113.7", password).await;
         assert_eq!((refused.status, refused.header("retry-after")), (429, "60"));
         assert!(refused.text().contains("Too many tries") && refused.text().contains("60 s"));
     }
-    assert_eq!(try_from("203.0.113.8", PASSWORD).await.status, 303, "another address may");
+    assert_eq!(default("203.0.113.8", PASSWORD).await.status, 303, "another address may");
     house.pass(Millis::MINUTE);
-    assert_eq!(try_from("203.0.113.7", PASSWORD).await.status, 303);
+    assert_eq!(default("203.0.113.7", "wrong").await.status, 401);
+    assert_eq!(default("203.0.113.7", "wrong").await.header("retry-after"), "120");
+    house.pass(2 * Millis::MINUTE);
+    assert_eq!(default("203.0.113.7", PASSWORD).await.status, 303);
     // An IPv6 network of one household counts as one address.
     for last in 0..5 {
-        assert_eq!(try_from(&format!("2001:db8::{last}"), "wrong").await.status, 401);
+        let answer = guesser.tries("other", &format!("2001:db8::{last}"), "wrong").await;
+        assert_eq!(answer.status, 401);
     }
-    assert_eq!(try_from("2001:db8::ffff", PASSWORD).await.status, 429);
+    assert_eq!(guesser.tries("other", "2001:db8::ffff", PASSWORD).await.status, 429);
+}
+
+#[tokio::test]
+async fn whoever_signs_in_rightly_may_do_so_as_often_as_wanted() {
+    let house = behind_a_proxy().await;
+    let guesser = Guesser::at(&house).await;
+    for _ in 0..20 {
+        assert_eq!(guesser.tries("default", "203.0.113.7", PASSWORD).await.status, 303);
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_is_guessed_at_from_everywhere_pauses_and_its_owner_does_not() {
+    let house = behind_a_proxy().await;
+    let guesser = Guesser::at(&house).await;
+    assert_eq!(guesser.tries("default", "2001:db8:7::1", PASSWORD).await.status, 303);
+    let member = house.member("default").await;
+    for client in 1..=10 {
+        let answer = guesser.tries("default", &format!("198.51.100.{client}"), "wrong").await;
+        assert_eq!(answer.status, 401);
+    }
+    for account in ["default", "nobody"] {
+        // Whether there is such an account cannot be seen by that.
+        for client in 1..=10 {
+            guesser.tries(account, &format!("203.0.113.{client}"), "wrong").await;
+        }
+        let refused = guesser.tries(account, "192.0.2.1", PASSWORD).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (429, "60"), "{account}");
+    }
+    assert_eq!(member.get("/dashboard").await.status, 200, "who is signed in notices nothing");
+    let again = guesser.tries("default", "2001:db8:7::2", PASSWORD).await;
+    assert_eq!(again.status, 303, "from a network that signed in before");
+    let mut elsewhere = Guesser::at(&house).await;
+    elsewhere.form.session.clone_from(&member.session);
+    let again = elsewhere.tries("default", "192.0.2.77", PASSWORD).await;
+    assert_eq!(again.status, 303, "with a session, from anywhere");
+    house.pass(Millis::MINUTE);
+    assert_eq!(guesser.tries("default", "192.0.2.1", PASSWORD).await.status, 303, "it is a pause");
 }
 
 #[tokio::test]
@@ -186,8 +245,8 @@ async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
     let (mut one, mut other) = (house.visitor(), house.visitor());
     let (first, second) =
         (one.get("/dashboard/sign-in").await, other.get("/dashboard/sign-in").await);
-    one.guest = cookie(&first, "parcelo_guest");
-    other.guest = cookie(&second, "parcelo_guest");
+    one.guest = cookie(&first, "__Host-parcelo_guest");
+    other.guest = cookie(&second, "__Host-parcelo_guest");
     let (own, foreign) = (token_in(&first.text()), token_in(&second.text()));
     assert_ne!(own, foreign);
     let fields = |token| [("form", token), ("account", "default"), ("password", PASSWORD)];

@@ -1,0 +1,343 @@
+//! What is known about an idempotency key besides its text: when it was first sent, and whether its
+//! write may have been executed. A key and its clones share it; [`KeyState`] is the same, written down.
+
+#[cfg(feature = "client")]
+use chrono::TimeDelta;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::time;
+
+/// What a process knows about an idempotency key, for the next one: write it down beside the request.
+///
+/// The text of a key is all that goes over the wire, so the key's own serde has nothing of this. From
+/// [`IdempotencyKey::state`](crate::IdempotencyKey::state), and back by
+/// [`IdempotencyKey::with_state`](crate::IdempotencyKey::with_state).
+///
+/// ```
+/// # use parcelo::{IdempotencyKey, KeyState};
+/// let key = IdempotencyKey::parse("order-2026-01-10-0001")?;
+/// let written = serde_json::to_string(&key.state()).unwrap();
+/// let state: KeyState = serde_json::from_str(&written).unwrap();
+/// assert_eq!(state, KeyState::default());
+/// assert!(!key.with_state(&state).may_have_executed());
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyState {
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
+    first_sent: Option<DateTime<Utc>>,
+    /// What the service's clock showed then, as far as its answers tell.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
+    service_time: Option<DateTime<Utc>>,
+    #[serde(default)]
+    execution: Execution,
+    /// The digest of the one request that is in doubt; none when there are several, or when nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+}
+
+/// Whether the write of a key was executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Execution {
+    /// It was not, as far as this process has to do with it.
+    #[default]
+    No,
+    /// Nobody knows.
+    Unknown,
+    /// An answer says so.
+    Yes,
+}
+
+impl KeyState {
+    /// The state of a key that an earlier process sent for the first time at `at`, nobody knows with
+    /// which end.
+    pub fn sent_at(at: DateTime<Utc>) -> Self {
+        Self { first_sent: Some(at), execution: Execution::Unknown, ..Self::default() }
+    }
+
+    /// When the key was first sent, by this machine's wall clock.
+    pub fn first_sent(&self) -> Option<DateTime<Utc>> {
+        self.first_sent
+    }
+
+    /// False only if no request with the key can have been executed.
+    pub fn may_have_executed(&self) -> bool {
+        self.execution != Execution::No
+    }
+}
+
+/// What a key and its clones remember.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    state: KeyState,
+    /// The moment of the first attempt, by a clock that nobody sets; none in a process that resumes.
+    #[cfg(feature = "client")]
+    steady: Option<TimeDelta>,
+    /// Attempts that have not ended.
+    #[cfg(feature = "client")]
+    under_way: u32,
+    /// An attempt has reached the service, or may have.
+    #[cfg(feature = "client")]
+    was_sent: bool,
+}
+
+impl Memory {
+    pub(super) fn of(state: KeyState) -> Self {
+        Self {
+            #[cfg(feature = "client")]
+            was_sent: state.first_sent.is_some(),
+            #[cfg(feature = "client")]
+            steady: None,
+            #[cfg(feature = "client")]
+            under_way: 0,
+            state,
+        }
+    }
+
+    pub(super) fn first_sent(&self) -> Option<DateTime<Utc>> {
+        self.state.first_sent
+    }
+
+    /// The state, in which what has not ended is in doubt.
+    pub(super) fn state(&self) -> KeyState {
+        #[cfg(feature = "client")]
+        if self.under_way > 0 && self.state.execution != Execution::Yes {
+            return KeyState { execution: Execution::Unknown, request: None, ..self.state.clone() };
+        }
+        self.state.clone()
+    }
+}
+
+/// A moment, by all clocks there are.
+#[cfg(feature = "client")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// By the machine's wall clock, which may be set.
+    pub(crate) wall: DateTime<Utc>,
+    /// By one that nobody sets, but that stands still while the machine is suspended: since some moment
+    /// of this process.
+    pub(crate) steady: TimeDelta,
+    /// By the service's clock, as far as its answers tell.
+    pub(crate) service: Option<DateTime<Utc>>,
+}
+
+/// How an attempt to send a key ended.
+#[cfg(feature = "client")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Nothing was sent.
+    NotSent,
+    /// It was not executed. Of earlier attempts that says nothing.
+    Refused,
+    /// The service looked the key up, had nothing, and refused this request (its digest).
+    Settled(String),
+    /// The key belongs to another request than this one (its digest).
+    Conflict(String),
+    /// Nobody knows about this request (its digest).
+    InDoubt(String),
+    /// It was executed.
+    Executed,
+}
+
+#[cfg(feature = "client")]
+impl Memory {
+    pub(super) fn begin(&mut self, now: impl FnOnce() -> Moment) {
+        // Only the first attempt's moment is kept, so for the others no clock needs to be read.
+        if self.state.first_sent.is_none() {
+            let now = now();
+            self.state.first_sent = Some(now.wall);
+            self.state.service_time = now.service;
+            self.steady = Some(now.steady);
+        }
+        self.under_way = self.under_way.saturating_add(1);
+    }
+
+    pub(super) fn end(&mut self, ended: Ended) {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.was_sent |= ended != Ended::NotSent;
+        match ended {
+            Ended::NotSent => self.forget_unsent(),
+            Ended::Refused => {}
+            // What was executed stays so, whatever becomes of a later attempt.
+            _ if self.state.execution == Execution::Yes => {}
+            Ended::Executed => self.decide(Execution::Yes, None),
+            Ended::Settled(request) if self.doubts_only(&request) => {
+                self.decide(Execution::No, None);
+            }
+            Ended::Settled(_) => {}
+            // Another request has the key: the one in doubt, if that is another.
+            Ended::Conflict(request) => {
+                let doubtful = self.state.execution == Execution::Unknown;
+                let other = doubtful && !self.doubts_only(&request);
+                self.decide(if other { Execution::Yes } else { Execution::No }, None);
+            }
+            Ended::InDoubt(request) => {
+                let first = self.state.execution == Execution::No || self.doubts_only(&request);
+                self.decide(Execution::Unknown, first.then_some(request));
+            }
+        }
+    }
+
+    /// An answer to an attempt with the key showed the service's clock.
+    pub(super) fn note_service_time(&mut self, date: DateTime<Utc>) {
+        self.state.service_time.get_or_insert(date);
+    }
+
+    /// How long ago it was first sent, by the clock that says most.
+    pub(super) fn age(&self, now: &Moment) -> Option<TimeDelta> {
+        let wall = now.wall - self.state.first_sent?;
+        let steady = self.steady.map(|first| now.steady - first);
+        let service = now.service.zip(self.state.service_time).map(|(now, first)| now - first);
+        [Some(wall), steady, service].into_iter().flatten().max()
+    }
+
+    /// While nothing has been sent, the key's life has not begun.
+    fn forget_unsent(&mut self) {
+        if !self.was_sent && self.under_way == 0 {
+            (self.state.first_sent, self.state.service_time, self.steady) = (None, None, None);
+        }
+    }
+
+    fn doubts_only(&self, request: &str) -> bool {
+        self.state.execution == Execution::Unknown && self.state.request.as_deref() == Some(request)
+    }
+
+    fn decide(&mut self, execution: Execution, request: Option<String>) {
+        self.state.execution = execution;
+        self.state.request = request;
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "client")]
+mod tests {
+    use super::*;
+
+    fn at(hours: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(hours * 3600, 0).unwrap()
+    }
+
+    fn moment(hours: i64) -> Moment {
+        Moment { wall: at(hours), steady: TimeDelta::zero(), service: None }
+    }
+
+    fn in_doubt(request: &str) -> Ended {
+        Ended::InDoubt(request.to_owned())
+    }
+
+    fn settled(request: &str) -> Ended {
+        Ended::Settled(request.to_owned())
+    }
+
+    fn conflict(request: &str) -> Ended {
+        Ended::Conflict(request.to_owned())
+    }
+
+    /// What is left of doubt after attempts that ended one after the other.
+    fn after(ends: &[Ended]) -> bool {
+        let mut memory = Memory::default();
+        for ended in ends {
+            memory.begin(|| moment(0));
+            assert!(memory.state().may_have_executed(), "what is under way may be executed");
+            memory.end(ended.clone());
+            memory = Memory::of(memory.state()); // in another process it is the same
+        }
+        memory.state().may_have_executed()
+    }
+
+    #[test]
+    fn what_is_doubtful_stays_so_until_an_answer_settles_it() {
+        use Ended::{Executed, NotSent, Refused};
+        let table: [(&[Ended], bool); 15] = [
+            (&[NotSent], false),
+            (&[Refused], false),
+            (&[settled("a")], false),
+            (&[conflict("a")], false),
+            (&[in_doubt("a")], true),
+            (&[in_doubt("a"), NotSent], true),
+            (&[in_doubt("a"), Refused], true),
+            (&[in_doubt("a"), settled("a")], false),
+            (&[in_doubt("a"), settled("b")], true),
+            (&[in_doubt("a"), in_doubt("b"), settled("a"), settled("b")], true),
+            (&[in_doubt("a"), in_doubt("a"), settled("a")], false),
+            (&[in_doubt("a"), conflict("a")], false),
+            // The other request, which is in doubt, has the key.
+            (&[in_doubt("a"), conflict("b")], true),
+            // It was executed, and stays so.
+            (&[Executed, NotSent, Refused, settled("a"), conflict("a"), in_doubt("a")], true),
+            (&[in_doubt("a"), settled("a"), in_doubt("a")], true),
+        ];
+        for (ends, expected) in table {
+            assert_eq!(after(ends), expected, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_wins_over_a_later_doubt_of_a_clone() {
+        let mut memory = Memory::default();
+        memory.begin(|| moment(0));
+        memory.begin(|| moment(0));
+        memory.end(Ended::Executed);
+        memory.end(in_doubt("a"));
+        assert_eq!(memory.state().execution, Execution::Yes);
+    }
+
+    #[test]
+    fn a_key_that_was_not_sent_has_no_age() {
+        let mut memory = Memory::default();
+        memory.begin(|| moment(1));
+        memory.end(Ended::NotSent);
+        assert_eq!((memory.first_sent(), memory.age(&moment(9))), (None, None));
+        memory.begin(|| moment(2));
+        memory.begin(|| moment(3));
+        memory.end(Ended::NotSent);
+        assert_eq!(memory.first_sent(), Some(at(2)), "another attempt is under way");
+        memory.end(Ended::Refused);
+        memory.begin(|| moment(4));
+        memory.end(Ended::NotSent);
+        assert_eq!(memory.first_sent(), Some(at(2)));
+    }
+
+    #[test]
+    fn the_clock_that_says_most_counts() {
+        // The first attempt's clocks stand at 100 h; wall, steady, service; age
+        let table = [
+            (101, 1, None, 1),
+            (125, 1, None, 25),
+            (75, 25, None, 25),
+            (75, 0, Some(125), 25),
+            (125, 0, Some(99), 25),
+        ];
+        for (wall, hours, service, expected) in table {
+            let mut memory = Memory::default();
+            memory.begin(|| Moment { service: Some(at(100)), ..moment(100) });
+            let now = Moment {
+                wall: at(wall),
+                steady: TimeDelta::hours(hours),
+                service: service.map(at),
+            };
+            let age = memory.age(&now).unwrap();
+            assert_eq!(age.num_minutes() / 60, expected, "{wall} {hours} {service:?}");
+            let resumed = Memory::of(memory.state()).age(&now).unwrap();
+            let known = expected == 25 && hours != 25;
+            assert_eq!(resumed.num_hours() == 25, known, "wall time and the service's, no other");
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_as_it_was_written() {
+        let mut memory = Memory::default();
+        memory.begin(|| Moment { service: Some(at(2)), ..moment(1) });
+        memory.end(in_doubt("ab"));
+        let written = serde_json::to_value(memory.state()).unwrap();
+        let expected = serde_json::json!({"firstSent": "1970-01-01T01:00:00.000Z",
+            "serviceTime": "1970-01-01T02:00:00.000Z", "execution": "unknown", "request": "ab"});
+        assert_eq!(written, expected);
+        assert_eq!(serde_json::from_value::<KeyState>(written).unwrap(), memory.state());
+        let empty: KeyState = serde_json::from_str("{}").unwrap();
+        assert_eq!(empty, KeyState::default());
+    }
+}

@@ -1,0 +1,210 @@
+//! The bounds of the rules in the schemas of an OpenAPI document: each from the constant by which the
+//! validator judges.
+
+use rust_decimal::{Decimal, prelude::ToPrimitive};
+use utoipa::{
+    Number,
+    openapi::{
+        RefOr,
+        schema::{Array, ArrayItems, Object, Schema},
+    },
+};
+
+use super::{
+    admin::{MOST_ADDRESSES, MOST_WORDS},
+    carrier, goods,
+    kinds::{Bounds, Text},
+    phone, places, receiver, requests,
+};
+
+/// What bounds a field.
+enum Limit {
+    /// A text.
+    Characters(Text),
+    /// A telephone number.
+    Phone,
+    /// A number.
+    Within(Bounds),
+    /// A list that may be empty, with the most of its elements.
+    AtMost(usize),
+    /// A list with one element at least.
+    OneTo(usize),
+}
+
+use Limit::{AtMost, Characters, OneTo, Phone, Within};
+
+const COUNT: Bounds =
+    Bounds::Between(Decimal::ONE, Decimal::from_parts(goods::QUANTITY, 0, 0, false, 0));
+
+/// The fields of requests, type by type; a field of a form of its own has that as its pattern.
+#[rustfmt::skip]
+const LIMITS: &[(&str, &[(&str, Limit)])] = &[
+    ("OrderRequest", &[
+        ("externalOrderId", Characters(Text::REFERENCE)),
+        ("customerReference", Characters(Text::REFERENCE)),
+        ("products", AtMost(goods::PRODUCTS)),
+    ]),
+    ("Sender", &[
+        ("fullName", Characters(Text::LINE)),
+        ("companyName", Characters(Text::LINE)),
+        ("phone", Phone),
+        ("email", Characters(places::EMAIL)),
+    ]),
+    ("SenderAddress", &[
+        ("line1", Characters(Text::LINE)),
+        ("line2", Characters(Text::LINE)),
+        ("city", Characters(Text::LINE)),
+        ("state", Characters(Text::LINE)),
+        ("zipCode", Characters(Text::LINE)),
+    ]),
+    ("Receiver", &[
+        ("fullName", Characters(Text::LINE)),
+        ("phone", Phone),
+        ("email", Characters(places::EMAIL)),
+        ("nationalId", Characters(Text::DATA)),
+    ]),
+    ("ReceiverAddress", &[
+        ("line1", Characters(Text::LINE)),
+        ("city", Characters(Text::LINE)),
+        ("province", Characters(Text::LINE)),
+        ("zipCode", Characters(Text::LINE)),
+        ("deliveryInstructions", Characters(receiver::INSTRUCTIONS)),
+    ]),
+    ("ParcelDetails", &[
+        ("weightLbs", Within(goods::POUNDS)),
+        ("weightKg", Within(goods::KILOGRAMS)),
+        ("lengthCm", Within(goods::CENTIMETRES)),
+        ("widthCm", Within(goods::CENTIMETRES)),
+        ("heightCm", Within(goods::CENTIMETRES)),
+        ("declaredValue", Within(goods::MONEY)),
+    ]),
+    ("CustomsInfo", &[
+        ("description", Characters(Text::NOTE)),
+        ("hsCode", Characters(Text::DATA)),
+    ]),
+    ("Product", &[
+        ("description", Characters(Text::NOTE)),
+        ("quantity", Within(COUNT)),
+        ("unitFobValue", Within(goods::MONEY)),
+        ("hsCode", Characters(Text::DATA)),
+        ("sku", Characters(Text::DATA)),
+    ]),
+    ("VoidRequest", &[
+        ("trackingNumbers", OneTo(requests::MAX_NUMBERS)),
+        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("reason", Characters(Text::NOTE)),
+    ]),
+    ("ReprintRequest", &[("reason", Characters(Text::NOTE))]),
+    ("BatchTrackingRequest", &[
+        ("trackingNumbers", OneTo(requests::MAX_NUMBERS)),
+        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+    ]),
+    ("ManifestRequest", &[
+        ("trackingNumbers", OneTo(requests::MAX_PARCELS)),
+        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("flightNumber", Characters(Text::DATA)),
+        ("originAirport", Characters(Text::DATA)),
+        ("destinationAirport", Characters(Text::DATA)),
+        ("reference", Characters(Text::REFERENCE)),
+    ]),
+    ("CarrierEvents", &[("events", OneTo(carrier::MOST))]),
+    ("CarrierEvent", &[
+        ("eventId", Characters(carrier::EVENT_ID)),
+        ("trackingNumber", Characters(Text::SOUGHT_NUMBER)),
+        ("location", Characters(Text::DATA)),
+        ("description", Characters(Text::NOTE)),
+        ("carrierCode", Characters(carrier::CARRIER_CODE)),
+    ]),
+    ("KeyRequest", &[
+        ("name", Characters(Text::NAME)),
+        ("allowedCountries", OneTo(MOST_WORDS)),
+        ("allowedCountries", Characters(Text::DATA)),
+        ("ipWhitelist", AtMost(MOST_ADDRESSES)),
+        ("ipWhitelist", Characters(Text::DATA)),
+        ("account", Characters(Text::NAME)),
+    ]),
+    ("WebhookRequest", &[("events", AtMost(MOST_WORDS))]),
+    ("CarrierKeyRequest", &[("name", Characters(Text::NAME))]),
+    ("AccountRequest", &[("name", Characters(Text::NAME))]),
+    ("ReplayRequest", &[("eventId", Characters(Text::DATA))]),
+];
+
+/// Writes the rules' bounds into the schema of a request's type; every other schema stays.
+///
+/// ```
+/// use parcelo::{Sender, rules::write_limits};
+/// use utoipa::PartialSchema;
+/// let mut schema = Sender::schema();
+/// write_limits("Sender", &mut schema);
+/// let schema = serde_json::to_value(schema)?;
+/// assert_eq!(schema["properties"]["fullName"]["maxLength"], 255);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn write_limits(name: &str, schema: &mut RefOr<Schema>) {
+    let RefOr::T(Schema::Object(object)) = schema else { return };
+    for (field, limit) in LIMITS.iter().filter(|(of, _)| *of == name).flat_map(|(_, all)| *all) {
+        let least = usize::from(object.required.iter().any(|required| required == field));
+        if let Some(RefOr::T(property)) = object.properties.get_mut(*field) {
+            limit.write(property, least);
+        }
+    }
+}
+
+/// Writes how long a text may be that is bounded outside the rules.
+pub fn limit_length(schema: &mut RefOr<Schema>, field: &str, most: usize) {
+    let RefOr::T(Schema::Object(object)) = schema else { return };
+    if let Some(RefOr::T(Schema::Object(text))) = object.properties.get_mut(field) {
+        text.max_length = Some(most);
+    }
+}
+
+impl Limit {
+    /// Onto a property; of a list of texts, the texts' onto its elements. A text that must be there
+    /// has `least` one character.
+    fn write(&self, property: &mut Schema, least: usize) {
+        match (property, self) {
+            (Schema::Object(text), Characters(bound)) => write_characters(text, *bound, least),
+            (Schema::Object(text), Phone) => {
+                write_characters(text, Text::DATA, least);
+                text.pattern = Some(phone::pattern());
+            }
+            (Schema::Object(number), Within(bounds)) => write_bounds(number, *bounds),
+            (Schema::Array(list), AtMost(most)) => list.max_items = Some(*most),
+            (Schema::Array(list), OneTo(most)) => {
+                (list.min_items, list.max_items) = (Some(1), Some(*most));
+            }
+            (Schema::Array(list), Characters(bound)) => write_each(list, *bound),
+            _ => {}
+        }
+    }
+}
+
+fn write_characters(text: &mut Object, bound: Text, least: usize) {
+    text.min_length = Some(least).filter(|least| *least > 0);
+    text.max_length = Some(bound.max_characters());
+}
+
+fn write_each(list: &mut Array, bound: Text) {
+    if let ArrayItems::RefOrSchema(each) = &mut list.items
+        && let RefOr::T(Schema::Object(text)) = each.as_mut()
+    {
+        write_characters(text, bound, 0);
+    }
+}
+
+fn write_bounds(number: &mut Object, bounds: Bounds) {
+    match bounds {
+        Bounds::AboveZero(most) => {
+            number.exclusive_minimum = Some(Number::Int(0));
+            number.maximum = written(most);
+        }
+        Bounds::Between(least, most) => {
+            (number.minimum, number.maximum) = (written(least), written(most));
+        }
+    }
+}
+
+fn written(bound: Decimal) -> Option<Number> {
+    let whole = bound.to_isize().filter(|_| bound.is_integer()).map(Number::Int);
+    whole.or_else(|| bound.to_f64().map(Number::Float))
+}

@@ -1,0 +1,159 @@
+//! How old a key is, whatever becomes of the clocks: set back, set forward, standing still.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use parcelo::{Client, ErrorKind, IdempotencyKey, KeyState, Phase, Retry, StopReason, Timeouts};
+
+use crate::script::{Script, Step, answer, key, order};
+
+const NOON: &str = "2026-01-10T12:00:00Z";
+
+/// The machine's wall clock, to be set.
+#[derive(Debug, Clone)]
+struct Wall(Arc<Mutex<DateTime<Utc>>>);
+
+impl Wall {
+    fn set(&self, by: TimeDelta) {
+        *self.0.lock().unwrap() += by;
+    }
+}
+
+/// A client on such a machine, which tries once.
+fn machine(steps: impl IntoIterator<Item = Step>) -> (Client, Wall, Script) {
+    let script = Script::client(steps).1;
+    let wall = Wall(Arc::new(Mutex::new(NOON.parse().unwrap())));
+    let read = wall.clone();
+    let client = Client::builder(key()).transport(script.clone()).retry(Retry::none());
+    let client = client.wall_clock(move || *read.0.lock().unwrap()).build().unwrap();
+    (client, wall, script)
+}
+
+fn expired(client: &Client, order: &parcelo::OrderRequest) -> impl Future<Output = bool> {
+    let (client, order) = (client.clone(), order.clone());
+    async move { client.orders().create(&order).await.unwrap_err().kind() == ErrorKind::KeyExpired }
+}
+
+fn lost() -> Step {
+    Step::Fail(Phase::MaybeSent)
+}
+
+fn dated(date: &str) -> Step {
+    answer(503, "").with("date", date).with("x-request-id", "req_1")
+}
+
+const TODAY: &str = "Sat, 10 Jan 2026 12:00:00 GMT";
+const TOMORROW: &str = "Sun, 11 Jan 2026 13:00:00 GMT";
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_slept_for_a_day_sends_no_expired_key() {
+    // In suspend the runtime's clock stands still.
+    let (client, wall, script) = machine([lost()]);
+    let order = order();
+    assert!(!expired(&client, &order).await);
+    wall.set(TimeDelta::hours(23));
+    assert!(!expired(&client, &order).await);
+    wall.set(TimeDelta::hours(1));
+    assert!(expired(&client, &order).await);
+    assert_eq!(script.sent().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wall_clock_that_is_set_back_makes_no_key_younger() {
+    let (client, wall, _) = machine([lost()]);
+    let order = order();
+    assert!(!expired(&client, &order).await);
+    tokio::time::advance(Duration::from_secs(25 * 3600)).await;
+    wall.set(TimeDelta::days(-365));
+    assert!(expired(&client, &order).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_service_s_own_dates_tell_what_both_clocks_missed() {
+    // The first answer before the key was sent, or to itself.
+    for steps in [vec![dated(TODAY), lost(), dated(TOMORROW)], vec![dated(TODAY), dated(TOMORROW)]]
+    {
+        let (client, _, script) = machine(steps.clone());
+        let (order, before) = (order(), steps.len() == 3);
+        if before {
+            client.health().await.unwrap_err();
+        }
+        assert!(!expired(&client, &order).await);
+        client.health().await.unwrap_err();
+        assert!(expired(&client, &order).await, "{steps:?}");
+        assert_eq!(script.sent().len(), steps.len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dates_of_others_and_dates_that_go_back_say_nothing() {
+    let anonymous = answer(503, "").with("date", TOMORROW);
+    for odd in [anonymous, dated("garbage"), dated("Sat, 10 Jan 1976 12:00:00 GMT")] {
+        let (client, wall, _) = machine([dated(TODAY), odd.clone()]);
+        let order = order();
+        assert!(!expired(&client, &order).await);
+        client.health().await.unwrap_err();
+        assert!(!expired(&client, &order).await, "{odd:?}");
+        wall.set(TimeDelta::hours(24));
+        assert!(expired(&client, &order).await, "they take nothing away: {odd:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_sleeps_between_two_attempts_does_not_make_the_second() {
+    let (client, wall, script) = machine([answer(503, "").with("retry-after", "20")]);
+    let client = client.with_retry(Retry::standard());
+    let order = order();
+    let sleeps = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        wall.set(TimeDelta::hours(25));
+    };
+    let (error, ()) = tokio::join!(client.orders().create(&order), sleeps);
+    let error = error.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Server, 1));
+    assert_eq!(error.stop_reason(), Some(StopReason::KeyExpired));
+    assert_eq!(script.sent().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_sleeps_while_a_call_waits_for_its_turn_does_not_send_it() {
+    let full = answer(503, "")
+        .with("x-ratelimit-limit", "100")
+        .with("x-ratelimit-remaining", "0")
+        .with("x-ratelimit-reset", "1768057501");
+    let (client, wall, script) = machine([full]);
+    let order = order();
+    assert!(!expired(&client, &order).await);
+    let sleeps = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        wall.set(TimeDelta::hours(25));
+    };
+    let patient = client.with_timeouts(Timeouts::default());
+    let (expired, ()) = tokio::join!(expired(&patient, &order), sleeps);
+    assert!(expired && script.sent().len() == 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_resumes_has_wall_time_and_the_service_s_dates() {
+    let (client, _, _) = machine([dated(TODAY)]);
+    let first = order();
+    assert!(!expired(&client, &first).await);
+    let state = serde_json::to_string(&first.idempotency_key.state()).unwrap();
+    let resumed = || {
+        let state: KeyState = serde_json::from_str(&state).unwrap();
+        let mut order = order();
+        order.idempotency_key =
+            IdempotencyKey::parse(first.idempotency_key.as_str()).unwrap().with_state(&state);
+        order
+    };
+    let (client, _, script) = machine([dated(TOMORROW)]);
+    client.health().await.unwrap_err();
+    assert!(expired(&client, &resumed()).await, "by the service's dates");
+    let (client, late, _) = machine([lost()]);
+    late.set(TimeDelta::hours(24));
+    assert!(expired(&client, &resumed()).await, "by the wall clock");
+    assert_eq!(script.sent().len(), 1);
+}

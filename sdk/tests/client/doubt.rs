@@ -1,0 +1,331 @@
+//! Whether a write may have been executed, judged by a server of raw sockets that knows what arrived whole.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use parcelo::{
+    Client, Error, IdempotencyKey, KeyState, Language, OrderRequest, Phase, RateLimit, Retry,
+    Timeouts,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::script::{CREATED, Script, Step, answer, key, order, refusal};
+
+/// What becomes of one request.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// The connection is closed at once.
+    Closed,
+    /// A piece of the request is read, and the connection closed.
+    Cut,
+    /// The whole request is read, and the connection closed.
+    Unanswered,
+    /// The whole request is read, and nothing follows.
+    Silence,
+    /// The whole request is read, and these bytes are sent.
+    Bytes(&'static str),
+    /// The whole request is read, and answered.
+    Answer(u16, Said),
+}
+
+/// What an answer's body says.
+#[derive(Debug, Clone, Copy)]
+enum Said {
+    Code(&'static str),
+    Fault(&'static str),
+    Body(&'static str),
+}
+
+/// What an end proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// Nothing.
+    None,
+    /// This request was not executed.
+    Refused,
+    /// It was not, and neither was one before it.
+    Settled,
+}
+
+fn ends() -> Vec<(End, Proof)> {
+    use End::{Answer, Bytes, Closed, Cut, Silence, Unanswered};
+    use Proof::{None, Refused, Settled};
+    use Said::{Body, Code, Fault};
+    let mut ends = vec![
+        (Closed, None),
+        (Cut, None),
+        (Unanswered, None),
+        (Silence, None),
+        (Bytes("220 smtp.example ESMTP\r\n"), None),
+        (Bytes("HTTP/1.1 201 Created\r\ncontent-le"), None),
+        (Bytes("HTTP/1.1 201 Created\r\ncontent-length: 99\r\n\r\n{"), None),
+        (
+            Bytes("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h\r\n\r\n"),
+            None,
+        ),
+        (
+            Answer(
+                201,
+                Body(r#"{"success":false,"error":{"code":"INTERNAL_ERROR","message":"no"}}"#),
+            ),
+            None,
+        ),
+        (Answer(201, Body("")), None),
+        (Answer(200, Body("<html>")), None),
+        (Answer(400, Fault("receiver.phone")), Settled),
+        (Answer(400, Fault("body")), Refused),
+        (Answer(409, Code("PARCEL_DUPLICATE_TRACKING")), Settled),
+        (Answer(409, Code("IDEMPOTENCY_CONFLICT")), Settled),
+        (Answer(409, Code("IDEMPOTENCY_IN_PROGRESS")), None),
+        (Answer(401, Code("AUTH_INVALID_API_KEY")), Refused),
+        (Answer(403, Code("AUTH_IP_NOT_ALLOWED")), Refused),
+        (Answer(404, Code("NOT_FOUND")), Refused),
+        (Answer(429, Code("RATE_LIMIT_EXCEEDED")), Refused),
+    ];
+    ends.extend([302, 307, 400, 404, 409, 422].map(|status| (Answer(status, Body("")), Refused)));
+    ends.extend(
+        [303, 399, 408, 419, 499, 500, 501, 503, 599, 799]
+            .map(|status| (Answer(status, Body("")), None)),
+    );
+    ends
+}
+
+/// A server for one request after the other.
+#[derive(Debug)]
+struct Judge {
+    client: Client,
+    next: Arc<Mutex<End>>,
+    arrived: Arc<AtomicBool>,
+    _tasks: tokio::task::JoinSet<()>,
+}
+
+impl Judge {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let (next, arrived) = (Arc::new(Mutex::new(End::Closed)), Arc::default());
+        let mut tasks = tokio::task::JoinSet::new();
+        let (ends, whole) = (Arc::clone(&next), Arc::clone(&arrived));
+        tasks.spawn(async move {
+            let mut silent = Vec::new();
+            loop {
+                let mut socket = listener.accept().await.unwrap().0;
+                let end = *ends.lock().unwrap();
+                meet(&mut socket, end, &whole).await;
+                if matches!(end, End::Silence) {
+                    silent.push(socket);
+                }
+            }
+        });
+        let client = Client::builder(key()).base_url(&address).unwrap().retry(Retry::none());
+        let client = client.rate_limit(RateLimit::off()).build().unwrap();
+        Self { client, next, arrived, _tasks: tasks }
+    }
+
+    /// A call that meets an end, and whether it arrived whole.
+    async fn call(&self, order: &OrderRequest, end: End) -> (Error, bool) {
+        *self.next.lock().unwrap() = end;
+        self.arrived.store(false, Ordering::SeqCst);
+        let client = match end {
+            End::Silence => {
+                self.client.with_timeouts(Timeouts::default().attempt(Duration::from_millis(20)))
+            }
+            _ => self.client.clone(),
+        };
+        let error = client.orders().create(order).await.unwrap_err();
+        (error, self.arrived.load(Ordering::SeqCst))
+    }
+}
+
+async fn meet(socket: &mut TcpStream, end: End, whole: &AtomicBool) {
+    let length = match end {
+        End::Closed => return,
+        End::Cut => 20,
+        _ => usize::MAX,
+    };
+    if !read(socket, length).await {
+        return;
+    }
+    whole.store(true, Ordering::SeqCst);
+    let text = match end {
+        End::Closed | End::Cut | End::Unanswered | End::Silence => return,
+        End::Bytes(text) => text.to_owned(),
+        End::Answer(status, said) => {
+            let body = match said {
+                Said::Code(code) => refusal(code),
+                Said::Body(body) => body.to_owned(),
+                Said::Fault(field) => format!(
+                    r#"{{"success":false,"error":{{"code":"VALIDATION_FAILED","message":"No.",
+                    "details":{{"errors":[{{"field":"{field}","message":"No."}}]}}}}}}"#
+                ),
+            };
+            let length = body.len();
+            format!(
+                "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            )
+        }
+    };
+    // Whoever has gone meanwhile reads no answer.
+    let _ = socket.write_all(text.as_bytes()).await;
+    let _ = socket.shutdown().await;
+}
+
+/// True when the request is there whole, within so many bytes.
+async fn read(socket: &mut TcpStream, most: usize) -> bool {
+    let mut request = Vec::new();
+    loop {
+        let mut buffer = [0; 4096];
+        let room = buffer.len().min(most - request.len().min(most));
+        let Ok(length @ 1..) = socket.read(&mut buffer[..room]).await else { return false };
+        request.extend_from_slice(&buffer[..length]);
+        let text = String::from_utf8_lossy(&request);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let head = head.to_lowercase();
+            let length = head.split_once("content-length: ").unwrap().1;
+            let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
+            if body.len() >= length {
+                return true;
+            }
+        }
+    }
+}
+
+/// Whether the text of an error says what `may_have_executed` does.
+fn assert_says_so(error: &Error) {
+    let said = [error.to_string(), error.message(Language::En), error.message(Language::Es)];
+    let may = error.may_have_executed();
+    assert_eq!(said[0].contains("may have been executed"), may, "{said:?}");
+    let own = error.body().is_none_or(|body| body.message.is_empty());
+    if own {
+        assert_eq!(said[1].contains("may have been executed"), may, "{said:?}");
+        assert_eq!(said[2].contains("Es posible que"), may, "{said:?}");
+    }
+    assert!(!may || !said.concat().contains("nothing was sent"), "{said:?}");
+}
+
+#[tokio::test]
+async fn it_was_surely_not_executed_only_where_it_cannot_have_been() {
+    let judge = Judge::start().await;
+    for (first, proof) in ends() {
+        for (later, later_proof) in ends() {
+            for resumed in [false, true] {
+                let mut order = order();
+                // What the judge knows, and what the client can know.
+                let (mut possible, mut doubtful) = (false, false);
+                for (end, proof) in [(first, proof), (later, later_proof)] {
+                    let (error, arrived) = judge.call(&order, end).await;
+                    possible |= arrived && proof == Proof::None;
+                    possible &= proof != Proof::Settled;
+                    doubtful = (doubtful || proof == Proof::None) && proof != Proof::Settled;
+                    let may = error.may_have_executed();
+                    let told = format!("{first:?}, {later:?}, resumed {resumed}: {error:?}");
+                    assert!(may || !possible, "it can have been executed: {told}");
+                    assert_eq!(may, doubtful, "{told}");
+                    assert_eq!(order.idempotency_key.may_have_executed(), may, "{told}");
+                    assert_says_so(&error);
+                    if resumed {
+                        order.idempotency_key = resume(&order.idempotency_key);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The key as the next process has it.
+fn resume(key: &IdempotencyKey) -> IdempotencyKey {
+    let (text, state) = (key.to_string(), serde_json::to_string(&key.state()).unwrap());
+    let state: KeyState = serde_json::from_str(&state).unwrap();
+    IdempotencyKey::parse(&text).unwrap().with_state(&state)
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_call_in_the_dark_one_that_was_not_sent_settles_nothing() {
+    for phase in [Phase::NotSent, Phase::Untrusted] {
+        let steps = [Step::Fail(phase), Step::Fail(Phase::MaybeSent), Step::Fail(phase)];
+        let (client, _) = Script::client(steps);
+        let (order, client) = (order(), client.with_retry(Retry::none()));
+        let error = client.orders().create(&order).await.unwrap_err();
+        assert!(!error.may_have_executed() && error.to_string().contains("nothing was sent"));
+        assert_eq!(order.idempotency_key.first_sent(), None, "its 24 hours have not begun");
+        for _ in 0..2 {
+            let error = client.orders().create(&order.clone()).await.unwrap_err();
+            assert!(error.may_have_executed() && error.idempotency_key().is_some());
+            assert_says_so(&error);
+        }
+        assert!(order.idempotency_key.first_sent().is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_attempt_of_the_same_call_is_not_forgotten_either() {
+    let validation = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"No.",
+        "details":{"errors":[{"field":"receiver.phone","message":"No."}]}}}"#;
+    let table = [
+        (answer(401, refusal("AUTH_INVALID_API_KEY")), true),
+        (answer(429, "").with("retry-after", "100"), true),
+        (Step::Fail(Phase::Untrusted), true),
+        (answer(400, ""), true),
+        (answer(400, validation), false),
+        (answer(409, refusal("PARCEL_DUPLICATE_TRACKING")), false),
+        (answer(409, refusal("IDEMPOTENCY_CONFLICT")), false),
+    ];
+    for (last, expected) in table {
+        let (client, script) = Script::client([Step::Fail(Phase::Timeout), last.clone()]);
+        let error = client.orders().create(&order()).await.unwrap_err();
+        assert_eq!((error.may_have_executed(), script.sent().len()), (expected, 2), "{last:?}");
+        assert_says_so(&error);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_executed_stays_so_whatever_a_clone_meets_later() {
+    let (client, _) = Script::client([answer(201, CREATED), Step::Hang]);
+    let (order, client) = (order(), client.with_retry(Retry::none()));
+    client.orders().create(&order).await.unwrap();
+    let settled = order.idempotency_key.state();
+    let error = client.orders().create(&order.clone()).await.unwrap_err();
+    assert!(error.may_have_executed());
+    assert_eq!(order.idempotency_key.state(), settled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_request_under_the_key_settles_nothing_about_the_first() {
+    let refused = answer(409, refusal("PARCEL_DUPLICATE_TRACKING"));
+    let (client, _) = Script::client([Step::Fail(Phase::MaybeSent), refused]);
+    let (first, client) = (order(), client.with_retry(Retry::none()));
+    client.orders().create(&first).await.unwrap_err();
+    let changed = OrderRequest { external_order_id: Some("1001".into()), ..first.clone() };
+    assert!(client.orders().create(&changed).await.unwrap_err().may_have_executed());
+    assert!(!client.orders().create(&first).await.unwrap_err().may_have_executed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_dropped_on_its_way_leaves_its_key_in_doubt() {
+    let (client, script) = Script::client([Step::Hang, Step::Fail(Phase::NotSent)]);
+    let order = order();
+    let moment = Duration::from_secs(1);
+    tokio::time::timeout(moment, client.orders().create(&order)).await.unwrap_err();
+    assert!(order.idempotency_key.may_have_executed() && script.sent().len() == 1);
+    let error = client.orders().create(&order).await.unwrap_err();
+    assert!(error.may_have_executed());
+
+    let (client, _) = Script::client([Step::Hang]);
+    let keys: Vec<_> =
+        (0..3).map(|row| IdempotencyKey::derive("dropped", &row.to_string())).collect();
+    let orders = keys.clone().into_iter();
+    let orders = orders.map(|idempotency_key| OrderRequest { idempotency_key, ..order.clone() });
+    let mut creations = client.orders().create_many(orders).concurrency(2);
+    tokio::time::timeout(moment, creations.next()).await.unwrap_err();
+    drop(creations);
+    let may = keys.iter().map(IdempotencyKey::may_have_executed).collect::<Vec<_>>();
+    assert_eq!(may, [true, true, false]);
+}

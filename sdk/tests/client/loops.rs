@@ -1,0 +1,237 @@
+//! Loops as integrators write them: calls within the loop of other calls, futures that nobody polls, and
+//! answers that arrive meanwhile. Paced, and under the default time-outs.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use parcelo::{
+    BodyStream, Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, StopReason, Timeouts,
+    Transport, TransportError,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::sleep,
+};
+
+use crate::script::{CREATED, RECORD, key, number, order};
+
+/// The service, far enough away that calls overlap. As on a connection, answers come in by themselves.
+#[derive(Debug, Clone, Default)]
+struct Shop {
+    created: Arc<AtomicUsize>,
+}
+
+impl Shop {
+    fn client() -> (Client, Self) {
+        let shop = Self::default();
+        (Client::builder(key()).transport(shop.clone()).build().unwrap(), shop)
+    }
+
+    fn created(&self) -> usize {
+        self.created.load(Ordering::Relaxed)
+    }
+}
+
+const LATENCY: Duration = Duration::from_millis(40);
+
+impl Transport for Shop {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        let (status, body) = match request.uri().path() {
+            path if path.ends_with("/create") => {
+                self.created.fetch_add(1, Ordering::Relaxed);
+                (201, CREATED)
+            }
+            path if path.ends_with("/download") => (200, "%PDF-1.7 and what follows it"),
+            _ => (200, RECORD),
+        };
+        let (answer, arrived) = oneshot::channel();
+        tokio::spawn(async move {
+            sleep(LATENCY).await;
+            // A connection has room for one piece that nobody has taken.
+            let (pieces, body_in) = mpsc::channel(1);
+            let body_out = stream::unfold(body_in, async |mut pieces| {
+                Some((Ok(pieces.recv().await?), pieces))
+            });
+            let response = http::Response::builder().status(status);
+            let _ = answer.send(response.body(body_out.boxed()).unwrap());
+            for piece in body.as_bytes().chunks(body.len() / 3) {
+                let _ = pieces.send(Bytes::from_static(piece)).await;
+            }
+        });
+        async move { Ok(arrived.await.unwrap()) }.boxed()
+    }
+}
+
+fn orders(shop: &'static str, count: usize) -> impl Iterator<Item = OrderRequest> + Send {
+    (0..count).map(move |number| OrderRequest {
+        idempotency_key: IdempotencyKey::derive(shop, &number.to_string()),
+        ..order()
+    })
+}
+
+/// Polls a future once, and leaves it.
+async fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) {
+    poll_fn(|context| {
+        assert!(future.poll_unpin(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_order_s_label_is_saved_where_its_order_is_created() {
+    let (client, shop) = Shop::client();
+    // As a worker that is in a hurry: what hangs is over after five seconds.
+    for client in [client.with_timeouts(Timeouts::default().total(5 * LATENCY * 25)), client] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut creations = client.orders().create_many(orders("labels", 20));
+        let mut saved = 0;
+        while let Some((place, created)) = creations.next().await {
+            let number = created.unwrap().into_inner().parcel.tracking_number;
+            let download = client.labels().download(&number, LabelFormat::Pdf);
+            download.save_to(folder.path().join(format!("{place}.pdf"))).await.unwrap();
+            saved += 1;
+        }
+        assert_eq!(saved, 20);
+    }
+    assert_eq!(shop.created(), 40, "each was sent once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_other_call_may_stand_in_the_loop() {
+    let (client, shop) = Shop::client();
+    let mut creations = client.orders().create_many(orders("outer", 30)).concurrency(16);
+    let mut done = 0;
+    while let Some((_, created)) = creations.next().await {
+        created.unwrap();
+        client.tracking().get(&number()).await.unwrap();
+        let mut parts = client.clone().orders().create_many(orders("inner", 3)).concurrency(2);
+        while let Some((_, created)) = parts.next().await {
+            created.unwrap();
+            done += 1;
+        }
+    }
+    assert_eq!((done, shop.created()), (90, 120));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_listens_to_other_things_too_creates_everything() {
+    let (client, shop) = Shop::client();
+    let mut creations = client.orders().create_many(orders("select", 50)).concurrency(4);
+    let mut ticks = tokio::time::interval(LATENCY / 4);
+    let mut done = 0;
+    loop {
+        tokio::select! {
+            created = creations.next() => match created {
+                Some((_, created)) => { created.unwrap(); done += 1; }
+                None => break,
+            },
+            _ = ticks.tick() => { client.tracking().get(&number()).await.unwrap(); }
+        }
+    }
+    assert_eq!((done, shop.created()), (50, 50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_lost_a_race_again_and_again_holds_nobody_up() {
+    let (client, _) = Shop::client();
+    let number = number();
+    for _ in 0..200 {
+        tokio::select! {
+            biased;
+            _ = client.tracking().get(&number).into_future() => {}
+            () = sleep(LATENCY / 8) => {}
+        }
+    }
+    let began = crate::retries::now();
+    client.tracking().get(&number).await.unwrap();
+    assert!(began.elapsed() < 2 * LATENCY, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn futures_that_were_polled_once_and_left_hold_nobody_up() {
+    let (client, shop) = Shop::client();
+    let (first, second, third) = (order(), order(), order());
+    let mut left = [&first, &second, &third].map(|order| client.orders().create(order).boxed());
+    for call in &mut left {
+        poll_once(call).await;
+    }
+    let began = crate::retries::now();
+    for created in client.orders().create_many(orders("next", 20)).collect::<Vec<_>>().await {
+        created.1.unwrap();
+    }
+    client.health().await.unwrap_err(); // it is no health answer
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    // And they can be taken up again: the first had been sent, the others stood in line.
+    for call in left {
+        call.await.unwrap();
+    }
+    assert_eq!(shop.created(), 23);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_arrived_wins_over_a_time_out_that_nobody_was_there_to_see() {
+    let (client, shop) = Shop::client();
+    let order = order();
+    let mut call = pin!(client.orders().create(&order));
+    poll_once(&mut call).await;
+    sleep(Duration::from_secs(3600)).await;
+    let created = call.await.unwrap();
+    assert_eq!((created.meta().attempts, shop.created()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_left_in_the_line_past_its_time_is_not_sent() {
+    let (client, shop) = Shop::client();
+    let (number, order) = (number(), order());
+    client.tracking().get(&number).await.unwrap();
+    let mut call = pin!(client.orders().create(&order));
+    let mut before = client.tracking().get(&number).into_future();
+    poll_once(&mut before).await;
+    poll_once(&mut call).await;
+    sleep(Duration::from_secs(3600)).await;
+    let error = call.await.unwrap_err();
+    assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
+    assert!(!error.may_have_executed() && shop.created() == 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn orders_go_on_their_way_while_their_results_are_not_read() {
+    let (client, shop) = Shop::client();
+    let mut creations = client.orders().create_many(orders("alone", 20)).concurrency(5);
+    creations.next().await.unwrap().1.unwrap();
+    sleep(Duration::from_secs(3600)).await;
+    assert!((5..=6).contains(&shop.created()), "no more than may be unread: {}", shop.created());
+    let rest: Vec<_> = creations.collect().await;
+    assert!(rest.len() == 19 && rest.iter().all(|(_, created)| created.is_ok()));
+    assert_eq!(shop.created(), 20);
+}
+
+#[test]
+fn outside_a_runtime_each_order_says_so() {
+    let (client, shop) = Shop::client();
+    let mut creations = client.orders().create_many(orders("nowhere", 2));
+    for place in 0..2 {
+        let (at, created) = creations.next().now_or_never().unwrap().unwrap();
+        let error = created.unwrap_err();
+        assert_eq!((at, error.kind()), (place, ErrorKind::Config));
+        assert!(error.to_string().contains("tokio") && error.idempotency_key().is_some());
+        assert!(!error.may_have_executed());
+    }
+    assert!(creations.next().now_or_never().unwrap().is_none());
+    assert_eq!(shop.created(), 0);
+}

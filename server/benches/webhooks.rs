@@ -1,0 +1,195 @@
+//! From an event's commit until its message is with its receiver: 99 receivers that answer, alone and
+//! beside one that takes connections and never answers, in pairs, in turn.
+//!
+//! `cargo bench -p parcelo-server --bench webhooks [-- SECONDS]` prints a table for docs/benchmarks.md.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    reason = "a benchmark fails loudly, reads the clock and prints"
+)]
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use axum::{Router, http::HeaderMap};
+use parcelo::{Environment, rules::Destinations, webhook};
+use parcelo_server::{
+    clock::SystemClock,
+    core::{
+        Secrets, Site, Tenant,
+        legacy::Era,
+        webhooks::{Allowance, IN_FLIGHT, Kinds, Reach},
+    },
+    http::{Listener, Stop},
+    ids::Ids,
+    service::{EndpointRequest, Limits, Service, Settings},
+    store::Store,
+    webhook::Dispatcher,
+};
+use tokio::net::TcpListener;
+use ulid::Ulid;
+
+const LIVE: usize = 99;
+const PAIRS: usize = 5;
+/// Between two events of a tenant.
+const PAUSE: Duration = Duration::from_millis(500);
+
+fn main() {
+    let seconds = std::env::args().skip(1).find_map(|text| text.parse().ok()).unwrap_or(5);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(measure(Duration::from_secs(seconds)));
+}
+
+async fn measure(time: Duration) {
+    println!("| pair | events | p50 ms | p99 ms | with a dead one: p50 ms | p99 ms | p99, times |");
+    println!("|---|---|---|---|---|---|---|");
+    let mut ratios = Vec::new();
+    for pair in 1..=PAIRS {
+        // Who goes first changes from pair to pair.
+        let (without, with) = if pair % 2 == 0 {
+            let with = Half::run(1, time).await;
+            (Half::run(0, time).await, with)
+        } else {
+            (Half::run(0, time).await, Half::run(1, time).await)
+        };
+        let ratio = with.p99 / without.p99;
+        println!(
+            "| {pair} | {} | {:.1} | {:.1} | {:.1} | {:.1} | {ratio:.2} |",
+            without.events + with.events,
+            without.p50,
+            without.p99,
+            with.p50,
+            with.p99
+        );
+        ratios.push(ratio);
+    }
+    ratios.sort_by(f64::total_cmp);
+    println!("| median | | | | | | {:.2} |", ratios[PAIRS / 2]);
+}
+
+/// What one half of a pair took.
+struct Half {
+    events: usize,
+    p50: f64,
+    p99: f64,
+}
+
+impl Half {
+    async fn run(dead: usize, time: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("parcelo.db"), [1; 32]).unwrap();
+        let service = Arc::new(Service::new(
+            store.clone(),
+            Arc::new(SystemClock),
+            Arc::new(Ids::random()),
+            settings(),
+        ));
+        let stop = Stop::default();
+        let (live, arrived) = receiver(stop.clone()).await;
+        let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let silent_url = format!("http://{}/hook", silent.local_addr().unwrap());
+        let mut tenants = Vec::new();
+        for place in 0..dead + LIVE {
+            let url = if place < dead { &silent_url } else { &live };
+            tenants.push(subscriber(&service, place, url).await);
+        }
+        let dispatcher = Dispatcher::new(Arc::clone(&service), IN_FLIGHT);
+        let (sends, stopped) = (tokio::spawn(keep_open(silent)), stop.clone());
+        let running = tokio::spawn(async move { dispatcher.run(stopped.told()).await });
+        let committed = offer(&service, &tenants[dead..], &tenants[..dead], time).await;
+        while arrived.lock().unwrap().len() < committed.len() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        running.abort();
+        sends.abort();
+        stop.now();
+        store.close().await;
+        let arrived = arrived.lock().unwrap();
+        // One can arrive before its writer has heard that it is committed.
+        let took =
+            committed.iter().map(|(event, at)| arrived[event].saturating_duration_since(*at));
+        let mut took: Vec<_> = took.map(|took| took.as_secs_f64() * 1_000.0).collect();
+        took.sort_by(f64::total_cmp);
+        Self { events: took.len(), p50: took[took.len() / 2], p99: took[took.len() * 99 / 100] }
+    }
+}
+
+/// Takes connections and says nothing.
+async fn keep_open(silent: TcpListener) {
+    let mut open = Vec::new();
+    while let Ok(connection) = silent.accept().await {
+        open.push(connection);
+    }
+}
+
+/// A receiver that answers at once, and when each event came to it.
+async fn receiver(stop: Stop) -> (String, Arc<Mutex<HashMap<Ulid, Instant>>>) {
+    let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/hook", socket.local_addr().unwrap());
+    let arrived = Arc::new(Mutex::new(HashMap::new()));
+    let desk = Arc::clone(&arrived);
+    let routes = Router::new().fallback(move |headers: HeaderMap| async move {
+        let id = headers[webhook::ID].to_str().unwrap().strip_prefix("evt_").unwrap();
+        desk.lock().unwrap().insert(Ulid::from_string(id).unwrap(), Instant::now());
+    });
+    drop(Listener::start(socket, routes, stop));
+    (url, arrived)
+}
+
+/// An event for each tenant again and again, committed together; answers when each of the living was.
+async fn offer(
+    service: &Arc<Service>,
+    live: &[Tenant],
+    dead: &[Tenant],
+    time: Duration,
+) -> Vec<(Ulid, Instant)> {
+    let (mut ticks, start) = (tokio::time::interval(PAUSE), Instant::now());
+    let mut committed = Vec::new();
+    while start.elapsed() < time {
+        ticks.tick().await;
+        let tell = |tenant: &Tenant| {
+            let tenant = *tenant;
+            async move {
+                let event = service.endpoints().test(tenant, service.now()).await.unwrap();
+                (event, Instant::now())
+            }
+        };
+        let dead = futures_util::future::join_all(dead.iter().map(tell));
+        let live = futures_util::future::join_all(live.iter().map(tell));
+        committed.extend(tokio::join!(live, dead).0);
+    }
+    committed
+}
+
+async fn subscriber(service: &Service, place: usize, url: &str) -> Tenant {
+    let (store, now) = (service.store(), service.now());
+    let account = store.account(&format!("shop-{place}"), format!("acc_{place}"), now).await;
+    let tenant = Tenant { account: account.unwrap(), environment: Environment::Sandbox };
+    let (url, kinds, reach) = (url.to_owned(), Kinds::default(), Reach::Here);
+    let request = EndpointRequest { tenant, url, kinds, reach };
+    service.endpoints().set(request, now).await.unwrap();
+    tenant
+}
+
+fn settings() -> Settings {
+    let site = |environment| Site {
+        environment,
+        base_url: "http://127.0.0.1".to_owned(),
+        labels_host: "http://127.0.0.1/files".to_owned(),
+    };
+    Settings {
+        production: site(Environment::Production),
+        sandbox: site(Environment::Sandbox),
+        destinations: Destinations::All,
+        limits: Limits::default(),
+        secrets: Secrets::derive(&[1; 32]),
+        webhooks: Allowance::default(),
+        trusted_proxies: Vec::new(),
+        legacy: Era::default(),
+    }
+}

@@ -1,0 +1,279 @@
+//! How often somebody may try to sign in. Failures are counted by the account that was named and by
+//! the network that they came from; from some number on, each makes the next attempt wait longer.
+//!
+//! Nobody can lock out an account's owner with that: who is signed in to it, or comes from a network
+//! from which somebody signed in to it before, is counted apart from everybody else, and waits a few
+//! seconds at most.
+
+use std::net::IpAddr;
+
+use hashlink::LruCache;
+
+use super::access::client_network;
+use crate::clock::Millis;
+
+/// Counts that are remembered, and networks that have signed in: the latest. An attacker who wants
+/// one of them forgotten has to fail as often under other names, and each failure takes time.
+const REMEMBERED: usize = 10_000;
+/// Failures are forgotten when none was added for so long.
+const FORGOTTEN: i64 = Millis::HOUR;
+/// The longest name of an account, in characters; what is longer is counted by its beginning.
+const LONGEST_NAME: usize = 100;
+
+/// How many failures cost nothing, and how long the next attempts wait after further ones.
+struct Pauses {
+    free: u32,
+    /// After the last free failure; each further one doubles it.
+    first: i64,
+    longest: i64,
+}
+
+const NETWORK: Pauses = Pauses { free: 5, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
+// More than one network has, so that an office's slips do not slow down its account elsewhere.
+const ACCOUNT: Pauses = Pauses { free: 10, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
+// A neighbour behind the same router must not keep the owner out, nor guess without end: at one
+// attempt in five seconds a password of twelve characters outlasts everybody.
+const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Millis::SECOND };
+
+/// Somebody who tries to sign in.
+#[derive(Debug, Clone, Copy)]
+pub struct LoginAttempt<'a> {
+    /// The account that is named; it may not exist.
+    pub account: &'a str,
+    /// From where.
+    pub client: IpAddr,
+    /// Whether a session of this account came along.
+    pub is_signed_in: bool,
+}
+
+/// By what failures are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Counted {
+    Network(IpAddr),
+    Account(String),
+    /// An account and a network from which somebody signed in to it.
+    Known(String, IpAddr),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failures {
+    count: u32,
+    last: Millis,
+}
+
+/// An attempt that was let through, and counts as a failure until it is taken back.
+#[derive(Debug)]
+#[must_use = "an attempt that did not fail has to be taken back"]
+pub struct Begun(Vec<Counted>);
+
+/// The failures so far, and who is known.
+#[derive(Debug)]
+pub struct LoginThrottle {
+    failures: LruCache<Counted, Failures>,
+    known: LruCache<(String, IpAddr), ()>,
+}
+
+impl Default for LoginThrottle {
+    fn default() -> Self {
+        Self { failures: LruCache::new(REMEMBERED), known: LruCache::new(REMEMBERED) }
+    }
+}
+
+impl LoginThrottle {
+    /// Lets an attempt through, or says how many seconds it has to wait. It counts as a failure at
+    /// once, so that of many at a time no more get through than one after the other.
+    pub fn begin(&mut self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Begun, u32> {
+        let counted = self.counted(attempt);
+        let waits = counted.iter().map(|by| self.wait(by, now));
+        let wait = waits.max().unwrap_or(0);
+        if wait > 0 {
+            let seconds = (wait + Millis::SECOND - 1) / Millis::SECOND;
+            return Err(u32::try_from(seconds).unwrap_or(u32::MAX));
+        }
+        for by in &counted {
+            let before = self.failures.get(by).filter(|failures| !failures.are_forgotten(now));
+            let count = before.map_or(0, |failures| failures.count).saturating_add(1);
+            self.failures.insert(by.clone(), Failures { count, last: now });
+        }
+        Ok(Begun(counted))
+    }
+
+    /// The attempt did not fail, or nobody knows whether it did.
+    pub fn take_back(&mut self, Begun(counted): Begun) {
+        for by in counted {
+            if let Some(failures) = self.failures.get_mut(&by) {
+                failures.count = failures.count.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Somebody has signed in: further attempts from there are counted apart.
+    pub fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
+        self.known.insert(known(attempt), ());
+    }
+
+    fn counted(&mut self, attempt: LoginAttempt<'_>) -> Vec<Counted> {
+        let (account, network) = known(attempt);
+        let pair = (account, network);
+        // To ask for it keeps it among the latest.
+        let is_known = self.known.get(&pair).is_some() || attempt.is_signed_in;
+        let (account, network) = pair;
+        if is_known {
+            vec![Counted::Known(account, network)]
+        } else {
+            vec![Counted::Network(network), Counted::Account(account)]
+        }
+    }
+
+    /// How many milliseconds the next attempt has to wait.
+    fn wait(&self, by: &Counted, now: Millis) -> i64 {
+        let Some(failures) = self.failures.peek(by) else { return 0 };
+        let pauses = match by {
+            Counted::Network(_) => NETWORK,
+            Counted::Account(_) => ACCOUNT,
+            Counted::Known(..) => KNOWN,
+        };
+        let passed = now.0 - failures.last.0;
+        // A clock that was set back must not lock anybody out.
+        if passed < 0 { 0 } else { pauses.after(failures.count) - passed }
+    }
+}
+
+impl Pauses {
+    fn after(&self, failures: u32) -> i64 {
+        let Some(further) = failures.checked_sub(self.free) else { return 0 };
+        let doubled = 1_i64.checked_shl(further).filter(|factor| *factor > 0);
+        doubled.map_or(self.longest, |factor| self.first.saturating_mul(factor)).min(self.longest)
+    }
+}
+
+impl Failures {
+    fn are_forgotten(&self, now: Millis) -> bool {
+        now.0 - self.last.0 >= FORGOTTEN
+    }
+}
+
+fn known(attempt: LoginAttempt<'_>) -> (String, IpAddr) {
+    (attempt.account.chars().take(LONGEST_NAME).collect(), client_network(attempt.client))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from<'a>(account: &'a str, client: &str) -> LoginAttempt<'a> {
+        LoginAttempt { account, client: client.parse().unwrap(), is_signed_in: false }
+    }
+
+    /// Fails, or answers how many seconds to wait.
+    fn fail(throttle: &mut LoginThrottle, attempt: LoginAttempt<'_>, now: i64) -> u32 {
+        throttle.begin(attempt, Millis(now * 1_000)).err().unwrap_or(0)
+    }
+
+    #[test]
+    fn each_failure_of_a_network_after_the_fifth_makes_the_pause_longer() {
+        let (mut throttle, mut now) = (LoginThrottle::default(), 0);
+        for account in 0..5 {
+            let account = account.to_string();
+            assert_eq!(fail(&mut throttle, from(&account, "203.0.113.7"), now), 0);
+        }
+        for minutes in [1, 2, 4, 8, 15, 15] {
+            assert_eq!(fail(&mut throttle, from("a", "203.0.113.7"), now), minutes * 60);
+            now += i64::from(minutes) * 60 - 1;
+            assert_eq!(fail(&mut throttle, from("b", "203.0.113.7"), now), 1, "and refused ones");
+            now += 1;
+            assert_eq!(fail(&mut throttle, from("c", "203.0.113.7"), now), 0, "do not count");
+        }
+        assert_eq!(fail(&mut throttle, from("d", "203.0.113.8"), now), 0, "another network may");
+        now += 3_600;
+        for _ in 0..5 {
+            assert_eq!(fail(&mut throttle, from("e", "203.0.113.7"), now), 0, "it is forgotten");
+        }
+    }
+
+    #[test]
+    fn an_account_is_not_guessed_from_many_networks_either() {
+        let mut throttle = LoginThrottle::default();
+        for client in 0..10 {
+            assert_eq!(fail(&mut throttle, from("shop", &format!("203.0.113.{client}")), 0), 0);
+        }
+        assert_eq!(fail(&mut throttle, from("shop", "198.51.100.1"), 0), 60);
+        assert_eq!(fail(&mut throttle, from("other", "198.51.100.1"), 0), 0);
+        assert_eq!(fail(&mut throttle, from("shop", "198.51.100.2"), 60), 0);
+        assert_eq!(fail(&mut throttle, from("shop", "198.51.100.3"), 60), 120);
+    }
+
+    #[test]
+    fn whoever_is_signed_in_or_comes_from_where_one_signed_in_is_not_locked_out() {
+        let mut throttle = LoginThrottle::default();
+        let owner = from("shop", "2001:db8:1:2::1");
+        let begun = throttle.begin(owner, Millis(0)).unwrap();
+        throttle.take_back(begun);
+        throttle.has_signed_in(owner);
+        let member = LoginAttempt { is_signed_in: true, ..from("shop", "203.0.113.200") };
+        for client in 0..100 {
+            fail(&mut throttle, from("shop", &format!("203.0.113.{client}")), 0);
+            // The neighbours' failures at other accounts count against the network, not against her.
+            fail(&mut throttle, from("other", "2001:db8:1:2::9"), 0);
+        }
+        assert_eq!(fail(&mut throttle, from("shop", "198.51.100.1"), 0), 60);
+        for known in [from("shop", "2001:db8:1:2::7"), member] {
+            for _ in 0..5 {
+                assert_eq!(fail(&mut throttle, known, 0), 0, "{known:?}");
+            }
+            for seconds in [1, 2, 4, 5, 5] {
+                let now = 10 * i64::from(seconds);
+                assert!(fail(&mut throttle, known, now) <= 5, "{known:?} {seconds}");
+            }
+        }
+    }
+
+    #[test]
+    fn successes_do_not_count_and_do_not_wipe_out_failures() {
+        let mut throttle = LoginThrottle::default();
+        for _ in 0..100 {
+            let begun = throttle.begin(from("mine", "203.0.113.7"), Millis(0)).unwrap();
+            throttle.take_back(begun);
+        }
+        for account in 0..5 {
+            fail(&mut throttle, from(&account.to_string(), "203.0.113.7"), 0);
+        }
+        throttle.has_signed_in(from("mine", "203.0.113.7"));
+        assert_eq!(fail(&mut throttle, from("mine", "203.0.113.7"), 0), 0);
+        assert_eq!(fail(&mut throttle, from("other", "203.0.113.7"), 0), 60);
+    }
+
+    #[test]
+    fn of_a_thousand_attempts_at_once_as_many_get_through_as_one_after_the_other() {
+        let mut throttle = LoginThrottle::default();
+        let all: Vec<_> =
+            (0..1_000).map(|_| throttle.begin(from("a", "203.0.113.7"), Millis(0))).collect();
+        assert_eq!(all.iter().filter(|begun| begun.is_ok()).count(), 5);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_locks_nobody_out() {
+        let mut throttle = LoginThrottle::default();
+        for _ in 0..5 {
+            fail(&mut throttle, from("a", "203.0.113.7"), 90);
+        }
+        assert_eq!(fail(&mut throttle, from("a", "203.0.113.7"), 80), 0);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut throttle = LoginThrottle::default();
+        let long = "ñ".repeat(10_000);
+        assert!(known(from(&long, "::1")).0.len() <= 4 * LONGEST_NAME);
+        for number in 0..30_000_u32 {
+            let account = number.to_string();
+            fail(
+                &mut throttle,
+                from(&account, &format!("2001:db8:0:{number:x}::1", number = number % 65_536)),
+                0,
+            );
+            throttle.has_signed_in(from(&account, "::1"));
+        }
+        assert_eq!((throttle.failures.len(), throttle.known.len()), (REMEMBERED, REMEMBERED));
+    }
+}

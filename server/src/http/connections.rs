@@ -1,0 +1,195 @@
+//! How many connections one address may hold, so that nobody takes them all, and what is counted of
+//! connections that never became a request.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use ipnet::IpNet;
+
+use super::listen::MAX_CONNECTIONS;
+use crate::{
+    core::access::client_network,
+    service::{BadHead, Metrics},
+};
+
+/// The most connections that one address holds at a listener unless an operator says otherwise: a
+/// quarter of them all.
+pub const DEFAULT_SHARE: u32 = MAX_CONNECTIONS / 4;
+
+/// Whom a listener serves, and where it counts.
+#[derive(Debug, Clone)]
+pub struct Connections {
+    /// Which listener it is: `production`, `sandbox` or `operators`.
+    pub listener: &'static str,
+    /// The most connections of one address, or of one /64 network of IPv6.
+    pub per_address: u32,
+    /// Networks that may hold any number: proxies, behind which everybody is.
+    pub exempt: Vec<IpNet>,
+    /// Where it counts.
+    pub metrics: Metrics,
+}
+
+/// Who is connected to a listener.
+#[derive(Debug)]
+pub(super) struct Connected {
+    rules: Option<Connections>,
+    open: Mutex<HashMap<IpAddr, u32>>,
+}
+
+/// A connection's place among those of its address, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Seat(Option<(Arc<Connected>, IpAddr)>);
+
+impl Connected {
+    pub(super) fn under(rules: Option<Connections>) -> Arc<Self> {
+        Arc::new(Self { rules, open: Mutex::default() })
+    }
+
+    /// A place for one more connection, unless its address has its share.
+    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Seat> {
+        let Some(rules) = &self.rules else { return Some(Seat(None)) };
+        let peer = peer.to_canonical();
+        if rules.exempt.iter().any(|network| network.contains(&peer)) {
+            return Some(Seat(None));
+        }
+        let address = client_network(peer);
+        let mut open = self.open();
+        let count = open.entry(address).or_default();
+        if *count >= rules.per_address {
+            rules.metrics.connection_refused(rules.listener);
+            return None;
+        }
+        *count += 1;
+        Some(Seat(Some((Arc::clone(self), address))))
+    }
+
+    /// Counts what hyper answers by itself: a head that cannot be read never becomes a request.
+    pub(super) fn ended(&self, fault: &hyper::Error) {
+        let Some(rules) = &self.rules else { return };
+        let bad = if fault.is_parse_too_large() {
+            BadHead::TooLarge
+        } else if fault.is_parse() {
+            BadHead::Malformed
+        } else if fault.is_timeout() {
+            BadHead::TooSlow
+        } else {
+            return;
+        };
+        rules.metrics.bad_head(rules.listener, bad);
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<IpAddr, u32>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Some((connected, address)) = self.0.take() else { return };
+        if let Entry::Occupied(mut count) = connected.open().entry(address) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use axum::{Router, routing::get};
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::{TcpListener, TcpStream},
+    };
+
+    use super::*;
+    use crate::http::{Listener, Stop};
+
+    fn connected(exempt: &[&str]) -> Arc<Connected> {
+        let exempt = exempt.iter().map(|net| net.parse().unwrap()).collect();
+        let metrics = Metrics::default();
+        let rules = Connections { listener: "production", per_address: 2, exempt, metrics };
+        Connected::under(Some(rules))
+    }
+
+    fn enter(connected: &Arc<Connected>, peer: &str) -> Option<Seat> {
+        connected.enter(peer.parse().unwrap())
+    }
+
+    #[test]
+    fn one_address_holds_its_share_and_no_more() {
+        let connected = connected(&[]);
+        let seats = ["203.0.113.9", "::ffff:203.0.113.9"].map(|peer| enter(&connected, peer));
+        assert!(seats.iter().all(Option::is_some));
+        assert!(enter(&connected, "203.0.113.9").is_none(), "a third one");
+        assert!(enter(&connected, "203.0.113.10").is_some(), "somebody else's first");
+        drop(seats);
+        assert!(enter(&connected, "203.0.113.9").is_some(), "places are given back");
+        assert!(connected.open().is_empty(), "and forgotten");
+    }
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address() {
+        let connected = connected(&[]);
+        let _seats = ["2001:db8::1", "2001:db8::2"].map(|peer| enter(&connected, peer).unwrap());
+        assert!(enter(&connected, "2001:db8:0:0:ffff::3").is_none());
+        assert!(enter(&connected, "2001:db8:0:1::1").is_some(), "the network beside it");
+    }
+
+    #[test]
+    fn proxies_hold_as_many_as_they_like() {
+        let connected = connected(&["10.0.0.0/8", "::1/128"]);
+        for peer in ["10.1.2.3", "::ffff:10.1.2.3", "::1"] {
+            let seats: Vec<_> = (0..5).map(|_| enter(&connected, peer).unwrap()).collect();
+            assert_eq!(seats.len(), 5);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_above_its_addresss_share_is_closed_and_counted() {
+        let metrics = Metrics::default();
+        let rules = Connections {
+            listener: "production",
+            per_address: 2,
+            exempt: Vec::new(),
+            metrics: metrics.clone(),
+        };
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let (routes, stop) = (Router::new().route("/", get(|| async { "here" })), Stop::default());
+        let listener = Listener::start_within(rules, socket, routes, stop.clone());
+        let (mut first, mut second) = (connect(address).await, connect(address).await);
+        assert!(is_served(&mut first).await && is_served(&mut second).await);
+        assert!(!is_served(&mut connect(address).await).await, "a third one");
+        assert_eq!(metrics.refused_connections("production"), 1);
+        drop(first);
+        // Until the server has seen the first one go.
+        while !is_served(&mut connect(address).await).await {}
+        assert!(is_served(&mut second).await, "nobody else lost a connection");
+        stop.now();
+        drop(second);
+        listener.finish().await;
+    }
+
+    async fn connect(address: SocketAddr) -> TcpStream {
+        TcpStream::connect(address).await.unwrap()
+    }
+
+    async fn is_served(line: &mut TcpStream) -> bool {
+        // A connection that was closed shows in what is read.
+        let _ = line.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").await;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"here") {
+            if !matches!(line.read_buf(&mut answer).await, Ok(1..)) {
+                return false;
+            }
+        }
+        true
+    }
+}

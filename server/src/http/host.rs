@@ -1,0 +1,40 @@
+//! The `Host` header of a request: exactly one (RFC 9112, 3.2). Two readers of one request, a proxy
+//! and the service, must not take it for one to different hosts.
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, Version, header, uri::Authority},
+};
+use parcelo::{FaultCode, FieldFault};
+
+use super::Peer;
+use crate::core::Refusal;
+
+/// Refuses a request from a socket whose host is not clear. HTTP/1.0 needs none.
+pub(super) fn check(request: &Request) -> Result<(), Refusal> {
+    // Without a socket there is nobody to be confused.
+    if request.extensions().get::<Peer>().is_none() {
+        return Ok(());
+    }
+    let mut lines = request.headers().get_all(header::HOST).iter();
+    let code = match (lines.next(), lines.next()) {
+        (_, Some(_)) => FaultCode::Duplicate,
+        (None, None) if request.version() <= Version::HTTP_10 => return Ok(()),
+        (None, None) => FaultCode::Required,
+        (Some(_), None) if of(request.headers()).is_none() => FaultCode::InvalidFormat,
+        (Some(_), None) => return Ok(()),
+    };
+    Err(Refusal::invalid(&[FieldFault {
+        field: "Host".to_owned(),
+        code,
+        message: "Send one Host header with the address that is called.".to_owned(),
+        message_es: "Envíe un solo encabezado Host con la dirección a la que llama.".to_owned(),
+        suggestion: None,
+    }]))
+}
+
+/// The host that was called, with its port; nothing when it is not one.
+pub(crate) fn of(headers: &HeaderMap) -> Option<Authority> {
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    host.parse::<Authority>().ok().filter(|host| !host.as_str().contains('@'))
+}

@@ -1,0 +1,122 @@
+//! Closing a connection so that its client can read the last answer: a socket that is closed while
+//! more arrives is reset, and a reset takes the answer away from a client that has not read it yet.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
+
+/// How long the client may go on sending.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+/// How much it may send meanwhile.
+const LINGER_BYTES: usize = 1024 * 1024;
+
+/// A connection that reads on, and forgets what it reads, after its own side was closed.
+#[derive(Debug)]
+pub(super) struct Lingering<L> {
+    line: L,
+    unread: Arc<AtomicBool>,
+    stage: Stage,
+    left: usize,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Open,
+    /// Our side is closed; what comes is read until then.
+    Closing(Pin<Box<Sleep>>),
+    Closed,
+}
+
+impl<L> Lingering<L> {
+    /// `unread` says that an answer left before its request was read to the end.
+    pub(super) fn new(line: L, unread: Arc<AtomicBool>) -> Self {
+        Self { line, unread, stage: Stage::Open, left: LINGER_BYTES }
+    }
+}
+
+impl<L: AsyncRead + AsyncWrite + Unpin> Lingering<L> {
+    /// Reads some bytes for nobody; none at the end, and after an error.
+    fn poll_forget(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+        let mut space = [0; 4096];
+        let mut buffer = ReadBuf::new(&mut space);
+        let read = ready!(Pin::new(&mut self.line).poll_read(context, &mut buffer));
+        Poll::Ready(read.map_or(0, |()| buffer.filled().len()))
+    }
+
+    /// What to do once our side is closed: wait for the rest of a request, if there is one.
+    fn closing(&mut self, context: &mut Context<'_>) -> Stage {
+        // After a head that could not be read nobody knows what is still to come; a byte tells.
+        let is_unread = self.unread.load(Ordering::Relaxed)
+            || matches!(self.poll_forget(context), Poll::Ready(1..));
+        if is_unread { Stage::Closing(Box::pin(sleep(LINGER_TIME))) } else { Stage::Closed }
+    }
+}
+
+impl<L: AsyncRead + AsyncWrite + Unpin> AsyncRead for Lingering<L> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.line).poll_read(context, buffer)
+    }
+}
+
+impl<L: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<L> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.line).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.line).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.stage {
+                Stage::Closed => return Poll::Ready(Ok(())),
+                Stage::Open => {
+                    ready!(Pin::new(&mut this.line).poll_shutdown(context))?;
+                    this.stage = this.closing(context);
+                }
+                Stage::Closing(end) => {
+                    let is_late = end.as_mut().poll(context).is_ready();
+                    let read = if is_late { 0 } else { ready!(this.poll_forget(context)) };
+                    this.left = this.left.saturating_sub(read);
+                    if read == 0 || this.left == 0 {
+                        this.stage = Stage::Closed;
+                    }
+                }
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.line).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.line.is_write_vectored()
+    }
+}

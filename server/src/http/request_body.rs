@@ -1,0 +1,245 @@
+//! A request's body: copied into one buffer of bounded size, whatever packets it comes in, and read
+//! to its end after the answer was made, so that the connection can be used again.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::{Body, Bytes, HttpBody},
+    extract::Request,
+    http::{HeaderValue, header},
+    middleware::Next,
+    response::Response,
+};
+use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
+use tokio::{sync::Notify, time::timeout};
+
+/// The most bytes of a body: 256 KiB.
+pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
+/// What is set aside for a body before any of it is there: a length is quickly claimed.
+const FIRST_BYTES: usize = 16 * 1024;
+/// How much of a body that nobody wanted is read, so that its connection lives on: the largest
+/// body that is allowed, and what a client sends before it sees that its own is too large.
+const MAX_DRAINED_BYTES: u64 = (MAX_BODY_BYTES + 64 * 1024) as u64;
+/// How long that may take.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// Why a body could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is longer than it may be.
+    TooLarge,
+    /// It broke off.
+    Broken,
+}
+
+/// The whole of a body that has at most `most` bytes.
+///
+/// Its frames are copied and let go one by one: each keeps the connection's read buffer alive, so
+/// that a list of them would cost kilobytes for every byte that came in a packet of its own.
+pub(crate) async fn read_body<B>(mut body: B, most: usize) -> Result<Vec<u8>, Unread>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if declared > most {
+        return Err(Unread::TooLarge);
+    }
+    let mut whole = Vec::with_capacity(declared.min(FIRST_BYTES));
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Unread::Broken)?;
+        // What is no data is a trailer, which nobody reads.
+        let Ok(data) = frame.into_data() else { continue };
+        if data.len() > most - whole.len() {
+            return Err(Unread::TooLarge);
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole)
+}
+
+/// On an answer whose request's body was not read to its end: the connection is closed only after
+/// the client had time to read the answer, since bytes that arrive at a closed socket reset it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UnreadRest;
+
+/// A body that a handler and whoever called it share.
+#[derive(Clone)]
+pub(crate) struct SharedBody(Arc<Shared>);
+
+struct Shared {
+    source: Mutex<Source>,
+    ended: Notify,
+}
+
+struct Source {
+    body: Body,
+    progress: Progress,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Nobody has asked for a byte of it.
+    Untouched,
+    /// Some of it has been asked for.
+    Begun,
+    /// All of it was read.
+    Ended,
+    /// No more of it is read.
+    GivenUp,
+}
+
+impl SharedBody {
+    /// Shares the body of a request; one that has none is left as it is.
+    pub(crate) fn of(request: Request) -> (Option<Self>, Request) {
+        if request.body().is_end_stream() {
+            return (None, request);
+        }
+        let (parts, body) = request.into_parts();
+        let source = Mutex::new(Source { body, progress: Progress::Untouched, bytes: 0 });
+        let shared = Self(Arc::new(Shared { source, ended: Notify::new() }));
+        let request = Request::from_parts(parts, Body::new(shared.clone()));
+        (Some(shared), request)
+    }
+
+    /// Resolves once, when the body was read to its end.
+    pub(super) async fn ended(&self) {
+        self.0.ended.notified().await;
+    }
+
+    /// Whether somebody waits for more of it.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.source().progress == Progress::Begun
+    }
+
+    /// Reads no more of it.
+    pub(super) fn give_up(&self) {
+        self.source().progress = Progress::GivenUp;
+    }
+
+    /// Reads what is left of the body, or lets the answer say that the connection ends: the next
+    /// request on it would meet the rest of this one.
+    pub(crate) async fn settle(&self, expects_continue: bool, mut response: Response) -> Response {
+        if !self.drain(expects_continue).await {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+            response.extensions_mut().insert(UnreadRest);
+        }
+        response
+    }
+
+    async fn drain(&self, expects_continue: bool) -> bool {
+        let rest = {
+            let source = self.source();
+            match source.progress {
+                Progress::Ended => return true,
+                Progress::GivenUp => return false,
+                // Reading would ask the client for a body that nobody wants.
+                Progress::Untouched if expects_continue => return false,
+                Progress::Untouched | Progress::Begun => source.body.size_hint().lower(),
+            }
+        };
+        rest <= MAX_DRAINED_BYTES
+            && timeout(DRAIN_TIME, self.clone().read_out()).await.unwrap_or(false)
+    }
+
+    async fn read_out(mut self) -> bool {
+        while let Some(frame) = self.frame().await {
+            if frame.is_err() || self.source().bytes > MAX_DRAINED_BYTES {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn source(&self) -> MutexGuard<'_, Source> {
+        self.0.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HttpBody for SharedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let mut source = self.source();
+        if matches!(source.progress, Progress::Ended | Progress::GivenUp) {
+            return Poll::Ready(None);
+        }
+        source.progress = Progress::Begun;
+        let polled = Pin::new(&mut source.body).poll_frame(context);
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(frame))) => {
+                source.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+            }
+            Poll::Ready(Some(Err(_))) => source.progress = Progress::GivenUp,
+            Poll::Ready(None) => {
+                source.progress = Progress::Ended;
+                self.0.ended.notify_one();
+            }
+        }
+        polled
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.source().body.size_hint()
+    }
+}
+
+/// Whether the client sends the body only once it is asked to.
+pub(super) fn expects_continue(request: &Request) -> bool {
+    request.headers().contains_key(header::EXPECT)
+}
+
+/// Settles each request's body, for routes without a gate.
+pub(crate) async fn settle(request: Request, next: Next) -> Response {
+    let expects = expects_continue(&request);
+    let (body, request) = SharedBody::of(request);
+    let response = next.run(request).await;
+    match body {
+        Some(body) => body.settle(expects, response).await,
+        None => response,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use futures_util::stream;
+
+    use super::*;
+
+    fn in_pieces(pieces: &[&'static str]) -> Body {
+        let pieces: Vec<_> = pieces.iter().map(|it| Ok::<_, io::Error>(Bytes::from(*it))).collect();
+        Body::from_stream(stream::iter(pieces))
+    }
+
+    #[tokio::test]
+    async fn a_body_is_whole_or_too_large_or_broken() {
+        let broken =
+            stream::iter([Ok(Bytes::from("ab")), Err(io::Error::from(io::ErrorKind::BrokenPipe))]);
+        let table = [
+            (Body::empty(), Ok("")),
+            (Body::from("abcdef"), Ok("abcdef")),
+            (in_pieces(&["ab", "", "c", "def"]), Ok("abcdef")),
+            (Body::from("abcdefg"), Err(Unread::TooLarge)),
+            (in_pieces(&["abcdef", "g"]), Err(Unread::TooLarge)),
+            (Body::from_stream(broken), Err(Unread::Broken)),
+        ];
+        for (body, expected) in table {
+            let read = read_body(body, 6).await;
+            assert_eq!(read, expected.map(Vec::from), "{expected:?}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! How `serve` ends: it is not ready at once, goes on accepting for a while, and then lets what is in
+//! flight finish.
+
+use std::{io, time::Duration};
+
+use tokio::signal::unix::{self, SignalKind, signal};
+
+use crate::{
+    clock::{Clock, Millis, TokioClock},
+    http::{LAST_WORDS, Stop},
+};
+
+/// How long a server whose database is lost says that it is not ready: others should hear of it, and a
+/// new start should not wait.
+const LOST: Duration = Duration::from_secs(1);
+
+/// Why it ends, as far as the drain depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A supervisor or a deployment asks.
+    Terminate,
+    /// Somebody at a terminal asks, and waits.
+    Interrupt,
+    /// The database is lost.
+    Lost,
+}
+
+/// The signals that end it.
+pub(super) struct Signals {
+    terminate: unix::Signal,
+    interrupt: unix::Signal,
+}
+
+impl Signals {
+    /// Hears them from now on.
+    pub(super) fn listen() -> io::Result<Self> {
+        let (terminate, interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Self { terminate, interrupt })
+    }
+
+    pub(super) async fn next(&mut self) -> Cause {
+        tokio::select! {
+            _ = self.terminate.recv() => Cause::Terminate,
+            _ = self.interrupt.recv() => Cause::Interrupt,
+        }
+    }
+}
+
+impl Cause {
+    /// For how long connections are still accepted, where `--drain` says so much.
+    pub(super) fn drain(self, asked: Duration) -> Duration {
+        match self {
+            Self::Terminate => asked,
+            Self::Interrupt => Duration::ZERO,
+            Self::Lost => asked.min(LOST),
+        }
+    }
+}
+
+/// The time that all of an ending may take.
+pub(super) struct Ending {
+    since: TokioClock,
+}
+
+impl Ending {
+    pub(super) fn begin() -> Self {
+        Self { since: TokioClock::starting_at(Millis(0)) }
+    }
+
+    /// Lets clients go elsewhere for so long, or until `enough`; then tells the listeners to stop.
+    pub(super) async fn drain(
+        &self,
+        stop: &Stop,
+        pause: Duration,
+        enough: impl Future<Output = Cause>,
+    ) {
+        if !pause.is_zero() {
+            stop.drain();
+            // A second signal is as good as the end of the pause.
+            let _ = tokio::time::timeout(pause, enough).await;
+        }
+        stop.within(self.left());
+    }
+
+    /// What is left of it.
+    pub(super) fn left(&self) -> Duration {
+        let passed = Duration::from_millis(self.since.now().0.unsigned_abs());
+        LAST_WORDS.saturating_sub(passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[test]
+    fn sigterm_drains_sigint_does_not_and_a_lost_database_hardly() {
+        let table = [(Cause::Terminate, 5, 5), (Cause::Interrupt, 5, 0), (Cause::Lost, 5, 1)];
+        for (cause, asked, drained) in table {
+            let [asked, drained] = [asked, drained].map(Duration::from_secs);
+            assert_eq!(cause.drain(asked), drained, "{cause:?}");
+            assert_eq!(cause.drain(Duration::ZERO), Duration::ZERO, "{cause:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn drain_and_last_requests_share_25_seconds() {
+        for (pause, left) in [(0, 25), (5, 20), (25, 0)] {
+            let (ending, stop) = (Ending::begin(), Stop::default());
+            ending.drain(&stop, Duration::from_secs(pause), pending()).await;
+            assert_eq!(ending.left().as_secs(), left, "{pause}");
+            stop.told().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_signal_ends_the_drain_and_leaves_the_rest_to_last_requests() {
+        let (ending, stop) = (Ending::begin(), Stop::default());
+        let second = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            ready(Cause::Terminate).await
+        };
+        ending.drain(&stop, Duration::from_secs(10), second).await;
+        assert_eq!(ending.left().as_secs(), 23);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_stops_before_the_drain_is_over() {
+        let (ending, stop) = (Ending::begin(), Stop::default());
+        let drain = ending.drain(&stop, Duration::from_secs(5), pending());
+        let early = tokio::time::timeout(Duration::from_secs(4), stop.told());
+        let (early, ()) = tokio::join!(early, drain);
+        assert!(early.is_err());
+        stop.told().await;
+    }
+}

@@ -1,0 +1,73 @@
+//! What `serve` does besides answering: steps that fall due, webhooks, purges, and a look at the disk and
+//! the clock.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use tokio::time::interval;
+
+use crate::{
+    clock::stopwatch,
+    core::webhooks::IN_FLIGHT,
+    http::Stop,
+    service::Service,
+    store::{Lost, Store},
+    webhook::Dispatcher,
+};
+
+/// How often due steps are looked for.
+const TICK: Duration = Duration::from_millis(500);
+/// How often the disk and the clock are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often forgotten idempotency keys and old sandbox data are deleted.
+const PURGE: Duration = Duration::from_secs(60);
+
+/// Sends webhooks until it is time to stop; what a server before this one left on its way is sent
+/// again at once.
+pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
+    // A failure is logged where it happened; the leases end by themselves.
+    let _ = service.end_leases().await;
+    let _ = service.bring_deliveries_forward().await;
+    Dispatcher::new(service, IN_FLIGHT).run(stop.told()).await;
+}
+
+/// Takes due steps and purges, for as long as it is asked to.
+pub(super) async fn work(service: &Service) -> Infallible {
+    let (mut ticks, mut purges) = (interval(TICK), interval(PURGE));
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {
+                // A failure is logged where it happened, and the next tick tries again.
+                let _ = service.take_due_steps().await;
+                service.store().truncate_log().await;
+            }
+            _ = purges.tick() => {
+                // As above.
+                let _ = service.keep_legacy_uses().await;
+                // At the start, what a server before this one left unfinished; later, what an error stopped.
+                if let Err(error) = service.store().resume_resets().await {
+                    tracing::warn!(%error, "unfinished resets could not be looked up; trying again later");
+                }
+                service.purge().await;
+            }
+        }
+    }
+}
+
+/// Looks at the disk and the clock until the database is lost.
+pub(super) async fn watch(service: &Service) -> Lost {
+    let mut looks = interval(LOOK);
+    loop {
+        looks.tick().await;
+        // A failure is logged where it happened; the clock is looked at again in a moment.
+        let _ = service.watch_clock().await;
+        check(service.store().clone()).await;
+        if let Some(lost) = service.store().lost() {
+            return lost;
+        }
+    }
+}
+
+/// A disk that is slow to answer must not hold up the runtime's threads.
+async fn check(store: Store) {
+    let _panicked = tokio::task::spawn_blocking(move || store.check(stopwatch())).await;
+}

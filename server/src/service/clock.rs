@@ -1,0 +1,269 @@
+//! What the service does about a wall clock that jumps: it doubts it for a while, and takes back what a
+//! clock that was too fast has put off.
+
+use super::{Refusal, Service};
+use crate::clock::Millis;
+
+impl Service {
+    /// The moment by which keys and sessions have expired: while the clock is in doubt earlier than now,
+    /// for a key that is forgotten too early makes a second parcel.
+    pub fn expiry(&self) -> Millis {
+        self.clock.expiry()
+    }
+
+    /// Looks whether the clock has jumped. To be called every second or so.
+    pub async fn watch_clock(&self) -> Result<(), Refusal> {
+        let Some(millis) = self.clock.look() else { return Ok(()) };
+        let seconds = millis / Millis::SECOND;
+        tracing::error!(
+            seconds,
+            "the clock has jumped: for ten minutes nothing is purged or expires by it"
+        );
+        self.metrics.clock_jumped();
+        if millis < 0 { self.bring_deliveries_forward().await } else { Ok(()) }
+    }
+
+    /// Makes due, after its own pause from now, what was put off by a clock that has been set back since.
+    pub async fn bring_deliveries_forward(&self) -> Result<(), Refusal> {
+        let moved = self.store.bring_deliveries_forward(self.now()).await?;
+        if moved > 0 {
+            tracing::warn!(moved, "deliveries that an earlier clock had put off are due again");
+        }
+        Ok(())
+    }
+
+    /// Deletes what is too old, unless the clock is in doubt.
+    pub async fn purge(&self) {
+        if !self.clock.may_purge() {
+            return;
+        }
+        if let Err(error) = self.store.purge_records(self.now()).await {
+            tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
+        }
+        // A failure is logged where it happened, and the next call tries again.
+        let _ = self.purge_sandboxes().await;
+        let _ = self.purge_outbox().await;
+        let _ = self.purge_sessions().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Arc, Mutex},
+        time::Duration,
+    };
+
+    use parcelo::Environment;
+    use serde_json::Value;
+
+    use crate::{
+        clock::{GuardedClock, Millis, Reading, TwoClocks},
+        core::{
+            Countries, sample,
+            webhooks::{Kinds, Outcome, Places, Reach, Undelivered},
+        },
+        ids::Ids,
+        service::{
+            Answer, Caller, Delivery, EndpointRequest, Entry, Knock, NewKeyRequest, Service,
+            hash_password, tests::settings,
+        },
+        store::Store,
+    };
+
+    const START: Millis = Millis(1_768_057_500_000);
+
+    /// Two clocks that the test moves.
+    #[derive(Debug, Clone)]
+    struct Pair(Arc<Mutex<Reading>>);
+
+    impl TwoClocks for Pair {
+        fn read(&self) -> Reading {
+            *self.0.lock().unwrap()
+        }
+    }
+
+    struct House {
+        service: Service,
+        clocks: Pair,
+        caller: Caller,
+    }
+
+    impl House {
+        /// A house whose clock nobody doubts any more.
+        async fn settled() -> Self {
+            let clocks = Reading { wall: START, monotonic: Duration::ZERO };
+            let clocks = Pair(Arc::new(Mutex::new(clocks)));
+            let (store, ids) = (Store::memory([1; 32]).unwrap(), Arc::new(Ids::seeded(1)));
+            let clock = Arc::new(GuardedClock::reading(clocks.clone()));
+            let service = Service::new(store, clock, ids, settings());
+            let request = NewKeyRequest {
+                account: "default".to_owned(),
+                environment: Environment::Sandbox,
+                name: "Test".to_owned(),
+                countries: Countries::All,
+                ip_list: Vec::new(),
+                rate_limit: None,
+            };
+            let (_, key) = service.issuer().issue(request, START).await.unwrap();
+            let house = Self { service, clocks, caller: Caller { key: Arc::new(key) } };
+            house.run(660).await;
+            house
+        }
+
+        /// Lets both clocks run.
+        async fn run(&self, seconds: u64) {
+            let mut left = seconds;
+            while left > 0 {
+                let step = left.min(30);
+                {
+                    let mut both = self.clocks.0.lock().unwrap();
+                    both.monotonic += Duration::from_secs(step);
+                    both.wall = both.wall.plus(i64::try_from(step).unwrap() * Millis::SECOND);
+                }
+                self.service.watch_clock().await.unwrap();
+                left -= step;
+            }
+        }
+
+        /// Sets the wall clock, which nobody notices until somebody looks.
+        fn set(&self, by: i64) {
+            let mut both = self.clocks.0.lock().unwrap();
+            both.wall = both.wall.plus(by);
+        }
+
+        async fn create(&self, order: &Value) -> Option<Answer> {
+            self.service.create_order(&self.caller, order, None).await.ok()
+        }
+
+        /// Leases what is due.
+        async fn due(&self) -> Vec<Delivery> {
+            let mut all = Vec::new();
+            for event in self.service.lease_deliveries(&Places::new(10)).await.unwrap() {
+                all.extend(self.service.delivery(event).await.unwrap());
+            }
+            all
+        }
+
+        async fn jumps(&self) -> bool {
+            self.service.metrics_text().await.unwrap().contains("parcelo_clock_jumps_total 1\n")
+        }
+    }
+
+    fn order() -> Value {
+        let mut order = sample::order();
+        order.as_object_mut().unwrap().remove("trackingNumber");
+        order
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_jumps_ahead_makes_no_second_parcel() {
+        let (house, order) = (House::settled().await, order());
+        let Some(Answer::Created(first)) = house.create(&order).await else { panic!() };
+        house.set(25 * Millis::HOUR);
+        let replayed = Some(Answer::Replayed(first));
+        assert_eq!(house.create(&order).await, replayed, "before anybody has looked");
+        assert!(!house.jumps().await);
+        house.run(1).await;
+        assert!(house.jumps().await);
+        for _ in 0..19 {
+            assert_eq!(house.create(&order).await, replayed);
+            house.service.purge().await;
+            house.run(30).await;
+        }
+        house.set(-25 * Millis::HOUR);
+        house.run(3_600).await;
+        house.service.purge().await;
+        assert_eq!(house.create(&order).await, replayed, "set right, all is as before");
+        house.run(24 * 3_600).await;
+        let again = house.create(&order).await;
+        assert!(
+            matches!(again, Some(Answer::Created(_))),
+            "a day is a day all the same: {again:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn nothing_is_purged_for_ten_minutes_after_a_jump() {
+        let (house, order) = (House::settled().await, order());
+        house.create(&order).await.unwrap();
+        let kept = || house.service.store().creations().unwrap().len();
+        house.set(40 * Millis::DAY);
+        house.service.purge().await;
+        house.run(570).await;
+        house.service.purge().await;
+        assert_eq!(kept(), 1);
+        house.run(60).await;
+        house.service.purge().await;
+        assert_eq!(kept(), 0, "whoever has not set it right by then meant it");
+    }
+
+    #[tokio::test]
+    async fn a_session_outlives_a_clock_that_jumps_ahead() {
+        let house = House::settled().await;
+        let store = house.service.store();
+        let account = house.caller.key.tenant.account;
+        let password = "correct horse battery";
+        store
+            .set_password(account, hash_password(password, [7; 16]).unwrap(), START)
+            .await
+            .unwrap();
+        let client = [127, 0, 0, 1].into();
+        let knock = Knock { client, account: "default", password, before: None };
+        let Entry::Open(token) = house.service.sign_in(knock).await.unwrap() else { panic!() };
+        house.set(13 * Millis::HOUR);
+        assert!(house.service.session(&token).unwrap().is_some());
+        house.run(60).await;
+        house.service.purge().await;
+        assert!(house.service.session(&token).unwrap().is_some());
+        house.run(660).await;
+        assert!(house.service.session(&token).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_webhook_put_off_by_a_clock_that_was_set_back_comes_after_its_own_pause() {
+        let house = House::settled().await;
+        let tenant = house.caller.key.tenant;
+        let url = "https://shop.example/parcelo".to_owned();
+        let request =
+            EndpointRequest { tenant, url, kinds: Kinds::default(), reach: Reach::Everywhere };
+        house.service.endpoints().set(request, START).await.unwrap();
+        house.set(Millis::DAY);
+        house.create(&order()).await.unwrap();
+        for delivery in house.due().await {
+            let at = house.service.now();
+            let outcome = Outcome { at, millis: 1, said: Err(Undelivered::Broken) };
+            house.service.settle_delivery(delivery, outcome).await.unwrap();
+        }
+        house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
+        house.run(1).await;
+        house.set(-Millis::DAY);
+        assert_eq!(house.due().await.len(), 0, "nobody has noticed yet");
+        house.run(1).await;
+        assert_eq!(house.due().await.len(), 1, "what was never tried is due at once");
+        house.run(6).await;
+        assert_eq!(house.due().await.len(), 1, "and the other after its five seconds");
+        // Neither was settled: their leases of a minute were made by the clock that is right.
+        house.run(61).await;
+        assert_eq!(house.due().await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_lease_of_a_clock_that_was_set_back_ends_within_a_minute() {
+        let house = House::settled().await;
+        let tenant = house.caller.key.tenant;
+        let url = "https://shop.example/parcelo".to_owned();
+        let request =
+            EndpointRequest { tenant, url, kinds: Kinds::default(), reach: Reach::Everywhere };
+        house.service.endpoints().set(request, START).await.unwrap();
+        house.set(Millis::DAY);
+        house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
+        house.run(1).await;
+        assert_eq!(house.due().await.len(), 1);
+        house.set(-Millis::DAY);
+        house.run(1).await;
+        assert_eq!(house.due().await.len(), 0);
+        house.run(61).await;
+        assert_eq!(house.due().await.len(), 1);
+    }
+}

@@ -1,0 +1,178 @@
+//! What is promised of keys while strangers try wrong ones, and while another process writes them.
+
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parcelo::{ApiKey, CarrierKey, Environment};
+use tempfile::TempDir;
+
+use super::{KeyIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};
+use crate::{
+    clock::{ManualClock, Millis, stopwatch},
+    core::{Countries, KeyRecord, limit::Admission},
+    ids::Ids,
+    store::Store,
+};
+
+const NOW: Millis = Millis(1_767_600_000_000);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A server's service on a file, and that file as another process opens it.
+struct Ground {
+    service: Service,
+    beside: Store,
+    _folder: TempDir,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("parcelo.db");
+        let store = Store::open(&file, [1; 32]).unwrap();
+        let beside = Store::open_for_admin(&file, [1; 32]).unwrap();
+        let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));
+        Self { service: Service::new(store, clock, ids, settings()), beside, _folder: folder }
+    }
+
+    /// A key that another process makes.
+    async fn key_beside(&self) -> (ApiKey, KeyRecord) {
+        let ids = &self.service.ids;
+        let issuer = KeyIssuer { store: &self.beside, secrets: self.service.secrets(), ids };
+        issuer.issue(wanted(), NOW).await.unwrap()
+    }
+
+    fn knows(&self, key: &ApiKey) -> bool {
+        let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
+        self.service.authenticate(visitor).is_ok()
+    }
+
+    /// Waits until the key is known or unknown, which has to be within a second.
+    fn wait_until(&self, key: &ApiKey, is_known: bool) {
+        let begun = stopwatch();
+        while self.knows(key) != is_known {
+            assert!(begun.elapsed() < SECOND, "it takes too long until it is {is_known}");
+            std::thread::yield_now();
+        }
+    }
+
+    fn reads(&self) -> u64 {
+        self.service.store.stats().reads
+    }
+}
+
+fn wanted() -> NewKeyRequest {
+    NewKeyRequest {
+        account: "default".to_owned(),
+        environment: Environment::Sandbox,
+        name: "Test".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
+    }
+}
+
+/// Right in form, and nobody's.
+fn wrong_key(number: u32) -> ApiKey {
+    let mut bytes = [0; 32];
+    bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
+    ApiKey::from_random(Environment::Sandbox, &bytes)
+}
+
+/// The most looks that a time may have cost: the regular ones, and some for unknown keys with each.
+fn most_looks(begun: Instant) -> u64 {
+    9 * (u64::try_from(begun.elapsed().as_millis()).unwrap() / 250 + 2)
+}
+
+#[tokio::test]
+async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
+    let ground = Ground::new();
+    let (good, _) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
+    assert!(ground.knows(&good));
+    let (begun, before) = (stopwatch(), ground.reads());
+    for number in 0..20_000 {
+        assert!(!ground.knows(&wrong_key(number)));
+    }
+    let (looks, most) = (ground.reads() - before, most_looks(begun));
+    assert!(looks <= most, "{looks} reads for 20,000 wrong keys, {most} at most");
+    assert!(ground.knows(&good));
+    // One that this server makes meanwhile is known at once, and so is that one is revoked.
+    let (fresh, record) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
+    assert!(ground.knows(&fresh));
+    ground.service.revoke_key(&record.id).await.unwrap();
+    assert!(!ground.knows(&fresh) && ground.knows(&good));
+}
+
+#[tokio::test]
+async fn a_good_key_costs_no_read_each_time_either() {
+    let ground = Ground::new();
+    let (good, _) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
+    let (begun, before) = (stopwatch(), ground.reads());
+    assert!((0..20_000).all(|_| ground.knows(&good)));
+    assert!(ground.reads() - before <= most_looks(begun));
+}
+
+#[tokio::test]
+async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
+    let ground = Ground::new();
+    let (first, record) = ground.key_beside().await;
+    assert!(ground.knows(&first));
+    let (second, _) = ground.key_beside().await;
+    assert!(ground.knows(&second), "nobody has to wait for the next regular look");
+    for number in 0..1_000 {
+        assert!(!ground.knows(&wrong_key(number)));
+    }
+    let (third, _) = ground.key_beside().await;
+    ground.wait_until(&third, true);
+    ground.beside.revoke_key(&record.id, NOW).await.unwrap();
+    ground.wait_until(&first, false);
+    assert!(ground.knows(&second) && ground.knows(&third));
+}
+
+#[tokio::test]
+async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
+    let ground = Ground::new();
+    let issuer = ground.service.issuer();
+    let issue = || issuer.issue_for_carrier(Environment::Sandbox, "Andes Cargo".to_owned(), NOW);
+    let knows = |key: &CarrierKey| {
+        ground.service.authenticate_carrier(Environment::Sandbox, Some(key.secret())).is_ok()
+    };
+    let (good, record) = issue().await.unwrap();
+    assert!(knows(&good));
+    let (begun, before) = (stopwatch(), ground.reads());
+    for number in 0..20_000_u32 {
+        let mut bytes = [0; 32];
+        bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
+        assert!(!knows(&CarrierKey::from_random(Environment::Sandbox, &bytes)));
+    }
+    assert!(ground.reads() - before <= most_looks(begun));
+    let (fresh, _) = issue().await.unwrap();
+    assert!(knows(&good) && knows(&fresh));
+    ground.beside.revoke_carrier_key(&record.id, NOW).await.unwrap();
+    assert!(!knows(&good), "by whatever process: at once");
+}
+
+#[tokio::test]
+async fn the_addresses_of_one_ipv6_network_share_each_limit() {
+    let ground = Ground::new();
+    let limits = ground.service.settings.limits;
+    let ip = |text: String| text.parse::<IpAddr>().unwrap();
+    let production = Environment::Production;
+    let kinds: [(&dyn Fn(IpAddr) -> Limited, u32); 3] = [
+        (&|client| Limited::Address(production, client), limits.unauthenticated),
+        (&Limited::Operator, limits.unauthenticated),
+        (&|client| Limited::Public(production, client), limits.public),
+    ];
+    for (kind, limit) in kinds {
+        let admits =
+            |client| matches!(ground.service.admit(kind(client), NOW), Admission::Granted(_));
+        let admitted = (0..200).filter(|last| admits(ip(format!("2001:db8:1:2::{last:x}"))));
+        assert_eq!(admitted.count(), limit as usize, "{:?}", kind(ip("::".to_owned())));
+        assert!(admits(ip("2001:db8:1:3::1".to_owned())), "the network beside it has its own");
+        assert!((0..200).all(|last| admits(ip(format!("203.0.113.{last}")))), "of IPv4 each one");
+    }
+    let sandbox = Limited::Address(Environment::Sandbox, ip("2001:db8:1:2::1".to_owned()));
+    assert!(matches!(ground.service.admit(sandbox, NOW), Admission::Granted(_)));
+}

@@ -1,0 +1,116 @@
+//! How many parcels a tenant has by day, state and country: kept in the commit that changes them, so
+//! that a list knows its total without a look at the parcels.
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+
+use super::parcels::read_state;
+use crate::core::{NewParcel, ParcelKey, State, Tenant, activity, activity::Counted};
+
+/// The day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] has it.
+macro_rules! day {
+    () => {
+        "(created_at / 86400000 - (created_at < 0 AND created_at % 86400000 <> 0))"
+    };
+}
+
+/// Which of a tenant's parcels are counted: those of the days from `first` to before `end`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) tenant: i64,
+    pub(super) first: i64,
+    pub(super) end: i64,
+    pub(super) state: Option<u8>,
+    pub(super) country: Option<&'static str>,
+}
+
+/// Counts a parcel that was created.
+pub(super) fn created(db: &Connection, parcel: &NewParcel) -> rusqlite::Result<()> {
+    let day = activity::day_of(parcel.created_at);
+    let (tenant, state) = (parcel.tenant.number(), State::LabelGenerated.number());
+    add(db, params![tenant, day, state, parcel.country.as_str()])
+}
+
+/// Counts a parcel under the state that it is about to reach. One that is not there counts nowhere.
+pub(super) fn moves(db: &Connection, parcel: ParcelKey, to: State) -> rusqlite::Result<()> {
+    let Some((tenant, day, from, country)) = place(db, parcel)? else { return Ok(()) };
+    take(db, params![tenant, day, from, country])?;
+    let mut empty = db.prepare_cached(
+        "DELETE FROM parcel_counts \
+         WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4 AND total = 0",
+    )?;
+    empty.execute(params![tenant, day, from, country])?;
+    add(db, params![tenant, day, to.number(), country])
+}
+
+/// Takes off a parcel that is about to be deleted. What is left of a count may be 0, until [`sweep`].
+pub(super) fn deletes(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<()> {
+    let Some((tenant, day, state, country)) = place(db, parcel)? else { return Ok(()) };
+    take(db, params![tenant, day, state, country])
+}
+
+/// Counts none of a tenant's parcels any more.
+pub(super) fn forget(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM parcel_counts WHERE tenant = ?1")?.execute([tenant]).map(drop)
+}
+
+/// Drops the counts that have come down to 0.
+pub(super) fn sweep(db: &Connection) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM parcel_counts WHERE total = 0")?.execute([]).map(drop)
+}
+
+/// How many parcels each day has, the latest day first; days without any are left out.
+pub(super) fn by_day(db: &Connection, wanted: Wanted) -> rusqlite::Result<Vec<(i64, u64)>> {
+    let mut find = db.prepare_cached(
+        "SELECT day, sum(total) AS parcels FROM parcel_counts \
+         WHERE tenant = :tenant AND day >= :first AND day < :end \
+         AND (:state IS NULL OR state = :state) AND (:country IS NULL OR country = :country) \
+         GROUP BY day HAVING parcels > 0 ORDER BY day DESC",
+    )?;
+    let counted = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()));
+    let bound = named_params! {
+        ":tenant": wanted.tenant, ":first": wanted.first, ":end": wanted.end,
+        ":state": wanted.state, ":country": wanted.country,
+    };
+    find.query_map(bound, counted)?.collect()
+}
+
+/// How many parcels that were created on `first` or later are in which state, by day.
+pub(super) fn activity(
+    db: &Connection,
+    tenant: Tenant,
+    first: i64,
+) -> rusqlite::Result<Vec<Counted>> {
+    let mut find = db.prepare_cached(
+        "SELECT day, state, sum(total) AS parcels FROM parcel_counts WHERE tenant = ?1 AND day >= ?2 \
+         GROUP BY day, state HAVING parcels > 0 ORDER BY day, state",
+    )?;
+    let counted = |row: &Row<'_>| {
+        let (day, state) = (row.get(0)?, read_state(row, 1)?);
+        Ok(Counted { day, state, parcels: row.get::<_, i64>(2)?.unsigned_abs() })
+    };
+    find.query_map([tenant.number(), first], counted)?.collect()
+}
+
+fn add(db: &Connection, place: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
+    let mut more = db.prepare_cached(
+        "INSERT INTO parcel_counts (tenant, day, state, country, total) VALUES (?1, ?2, ?3, ?4, 1) \
+         ON CONFLICT DO UPDATE SET total = total + 1",
+    )?;
+    more.execute(place).map(drop)
+}
+
+fn take(db: &Connection, place: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
+    let mut less = db.prepare_cached(
+        "UPDATE parcel_counts SET total = total - 1 \
+         WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4",
+    )?;
+    less.execute(place).map(drop)
+}
+
+/// Where a parcel is counted: tenant, day, state, country. One that a reset hides is counted nowhere.
+fn place(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<(i64, i64, u8, String)>> {
+    const PLACE: &str =
+        concat!("SELECT tenant, ", day!(), ", state, country FROM living_parcels WHERE id = ?1");
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    db.prepare_cached(PLACE)?.query_row([parcel.0], read).optional()
+}

@@ -1,0 +1,146 @@
+//! Whose a database file is. Nothing is written to one before it is known to be ours: another
+//! program's `SQLite` file would take our tables without a word.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+
+use super::{
+    StoreError,
+    connection::{known, schema},
+};
+
+/// `PRAGMA application_id` of our files: "PCLO". Files from before 0.2 have none.
+const APPLICATION_ID: i32 = 0x5043_4C4F;
+
+/// What becomes of a database without any content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IfEmpty {
+    /// It is new, and gets our tables.
+    Create,
+    /// It is refused: whoever named it expected data.
+    Refuse,
+}
+
+enum Identity {
+    Ours,
+    Empty,
+    Foreign,
+}
+
+/// Refuses what is not ours, what is newer than this program, and what is empty but should not be.
+/// It only reads.
+pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(), StoreError> {
+    match identify(db) {
+        Ok(Identity::Ours) => check_version(db, file),
+        Ok(Identity::Empty) if if_empty == IfEmpty::Create => Ok(()),
+        Ok(Identity::Empty) => Err(StoreError::Empty { file: file.to_owned() }),
+        Ok(Identity::Foreign) => Err(StoreError::Foreign { file: file.to_owned() }),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            Err(StoreError::Foreign { file: file.to_owned() })
+        }
+        Err(error) => Err(StoreError::of(file, error)),
+    }
+}
+
+fn check_version(db: &Connection, file: &Path) -> Result<(), StoreError> {
+    let (found, known) = (schema(db).map_err(|error| StoreError::of(file, error))?, known());
+    if found > known {
+        return Err(StoreError::Newer { file: file.to_owned(), found, known });
+    }
+    Ok(())
+}
+
+fn identify(db: &Connection) -> rusqlite::Result<Identity> {
+    let (id, version) = (application_id(db)?, schema(db)?);
+    let contents: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(match id {
+        // A first start that was killed before 0.2 leaves a file with a header and nothing else.
+        0 if contents == 0 && version == 0 => Identity::Empty,
+        0 if version > 0 && has_secret(db)? => Identity::Ours,
+        // Without its secret no key and no label link works: a new one would hide that for a while.
+        APPLICATION_ID if has_secret(db)? => Identity::Ours,
+        _ => Identity::Foreign,
+    })
+}
+
+/// Whether there is our table of settings with our secret in it. Another program's table may have the
+/// same name.
+fn has_secret(db: &Connection) -> rusqlite::Result<bool> {
+    let columns = "SELECT count(*) FROM pragma_table_info('meta') WHERE name IN ('name', 'value')";
+    if db.query_row(columns, [], |row| row.get::<_, i64>(0))? != 2 {
+        return Ok(false);
+    }
+    let secret = "SELECT 1 FROM meta WHERE name = 'secret' AND typeof(value) = 'blob' AND length(value) = 32";
+    Ok(db.query_row(secret, [], |_| Ok(())).optional()?.is_some())
+}
+
+/// Says in the file that it is ours.
+pub(super) fn mark(db: &Connection) -> rusqlite::Result<()> {
+    if application_id(db)? == APPLICATION_ID {
+        return Ok(());
+    }
+    db.pragma_update(None, "application_id", APPLICATION_ID)
+}
+
+fn application_id(db: &Connection) -> rusqlite::Result<i32> {
+    db.pragma_query_value(None, "application_id", |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::connection::prepare;
+
+    fn told(db: &Connection, if_empty: IfEmpty) -> Result<(), String> {
+        check(db, Path::new("parcelo.db"), if_empty).map_err(|error| error.to_string())
+    }
+
+    fn ours() -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        prepare(&mut db, Path::new("parcelo.db"), [7; 32]).unwrap();
+        db
+    }
+
+    #[test]
+    fn a_file_from_before_is_ours_and_gets_the_id_with_its_next_start() {
+        let mut db = ours();
+        db.pragma_update(None, "application_id", 0).unwrap();
+        assert_eq!(told(&db, IfEmpty::Refuse), Ok(()));
+        assert_eq!(prepare(&mut db, Path::new("parcelo.db"), [8; 32]).unwrap(), [7; 32]);
+        assert_eq!(application_id(&db).unwrap(), APPLICATION_ID);
+        assert_eq!(told(&db, IfEmpty::Refuse), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused_and_what_is_empty_is_new_where_it_may_be() {
+        let spoilt = [
+            "PRAGMA application_id = 1;",
+            "DELETE FROM meta;",
+            "UPDATE meta SET value = x'01';",
+            "PRAGMA application_id = 0; DELETE FROM meta;",
+            "PRAGMA application_id = 0; PRAGMA user_version = 0;",
+            "DROP TABLE meta;",
+            "DROP TABLE meta; CREATE TABLE meta (key, value);",
+        ];
+        for sql in spoilt {
+            let db = ours();
+            db.execute_batch(sql).unwrap();
+            let words = told(&db, IfEmpty::Create).expect_err(sql);
+            assert!(words.contains("is not a Parcelo database"), "{sql}: {words}");
+        }
+        let empty = Connection::open_in_memory().unwrap();
+        assert_eq!(told(&empty, IfEmpty::Create), Ok(()));
+        assert!(told(&empty, IfEmpty::Refuse).unwrap_err().contains("is empty"));
+    }
+
+    #[test]
+    fn what_a_newer_program_wrote_is_refused_as_such() {
+        let db = ours();
+        db.pragma_update(None, "user_version", 99).unwrap();
+        for id in [0, APPLICATION_ID] {
+            db.pragma_update(None, "application_id", id).unwrap();
+            assert!(told(&db, IfEmpty::Create).unwrap_err().contains("schema 99"), "{id}");
+        }
+    }
+}

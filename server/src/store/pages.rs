@@ -1,0 +1,135 @@
+//! Mass writes: writes of many rows, done page by page, so that nobody waits long for the writer.
+//!
+//! A page is a write like any other and shares its commit with the orders that wait; between two
+//! pages the writer takes whatever has come. One page is under way at a time, whoever wants it, and
+//! those who want one take turns. In memory nobody waits, and everything goes in one page.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::{Mode, Store, StoreError};
+use crate::clock::{is_older, stopwatch};
+
+/// The most rows of a page.
+pub(super) const MAX_ROWS: u64 = 1_000;
+/// The most of the writer's time that a page may begin another statement in. Statements are short
+/// (some 20 rows), and an order that waits pays for a whole page: well below the 5 ms that are
+/// promised.
+const MAX_TIME: Duration = Duration::from_millis(2);
+/// Rows of one statement, between two looks at the stopwatch.
+const CHUNK: i64 = 20;
+
+/// What is left of a page.
+#[derive(Debug)]
+pub(super) struct Budget {
+    rows: u64,
+    time: Option<(Instant, Duration)>,
+}
+
+impl Budget {
+    /// A page of at most so many rows and so long, from now on.
+    pub(super) fn of(rows: u64, time: Duration) -> Self {
+        Self { rows, time: Some((stopwatch(), time)) }
+    }
+
+    /// All in one page.
+    pub(super) const fn unlimited() -> Self {
+        Self { rows: u64::MAX, time: None }
+    }
+
+    /// Counts rows that were written.
+    pub(super) const fn spend(&mut self, rows: u64) {
+        self.rows = self.rows.saturating_sub(rows);
+    }
+
+    /// Whether the page is over; it never is before something was spent, so each makes progress.
+    pub(super) fn is_spent(&self) -> bool {
+        self.rows == 0 || self.time.is_some_and(|(start, most)| is_older(start, most))
+    }
+
+    /// How many rows the next statement may write: at least one.
+    pub(super) fn next_rows(&self) -> i64 {
+        i64::try_from(self.rows).unwrap_or(CHUNK).clamp(1, CHUNK)
+    }
+
+    /// Repeats a statement that writes at most so many rows until it finds no more or the page is
+    /// over; answers how many it wrote, and whether there may be more.
+    pub(super) fn repeat(
+        &mut self,
+        mut statement: impl FnMut(i64) -> rusqlite::Result<usize>,
+    ) -> rusqlite::Result<(u64, bool)> {
+        let mut all = 0;
+        loop {
+            let most = self.next_rows();
+            let rows = statement(most)? as u64;
+            self.spend(rows);
+            all += rows;
+            if i64::try_from(rows).is_ok_and(|rows| rows < most) {
+                return Ok((all, false));
+            }
+            if self.is_spent() {
+                return Ok((all, true));
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Writes one page when it is its turn.
+    pub(super) async fn page<T, F>(&self, mut run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection, &mut Budget) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let _turn = self.0.mass_writes.lock().await;
+        let begin = self.budget();
+        self.call_within(None, move |db| run(db, &mut begin())).await
+    }
+
+    /// Repeats a statement that writes at most so many rows, page by page, until it finds no more;
+    /// answers how many it wrote.
+    pub(super) async fn in_pages<F>(&self, statement: F) -> Result<u64, StoreError>
+    where
+        F: Fn(&Connection, i64) -> rusqlite::Result<usize> + Clone + Send + 'static,
+    {
+        let mut all = 0;
+        loop {
+            let statement = statement.clone();
+            let page = self.page(move |db, budget| budget.repeat(|most| statement(db, most)));
+            let (rows, is_more) = page.await?;
+            all += rows;
+            if !is_more {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// How a page of this store begins: on the writer's thread, so that its time is the writer's.
+    pub(super) fn budget(&self) -> fn() -> Budget {
+        match &self.0.mode {
+            Mode::File(..) => || Budget::of(MAX_ROWS, MAX_TIME),
+            Mode::Inline(_) => Budget::unlimited,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_with_its_rows_or_its_time_and_always_makes_progress() {
+        let mut asked = Vec::new();
+        let mut many = |most: i64| {
+            asked.push(most);
+            Ok(usize::try_from(most).unwrap())
+        };
+        let hour = Duration::from_secs(3600);
+        assert_eq!(Budget::of(50, hour).repeat(&mut many).unwrap(), (50, true));
+        assert_eq!(Budget::of(50, Duration::ZERO).repeat(&mut many).unwrap(), (20, true));
+        assert_eq!(asked, [20, 20, 10, 20]);
+        assert_eq!(Budget::unlimited().repeat(|_| Ok(0)).unwrap(), (0, false));
+        assert_eq!(Budget::of(50, hour).repeat(|_| Ok(3)).unwrap(), (3, false));
+    }
+}

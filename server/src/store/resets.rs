@@ -1,0 +1,306 @@
+//! Resets of sandboxes. A reset has a boundary: one row of `resets` that says up to where the
+//! tenant's rows are gone. From its commit on no read sees them (the `living_` views) and every
+//! number, key and air waybill among them is free. Their rows are then erased page by page, by a
+//! task of the server's, whoever waits for it: it outlives the request, and goes on after a restart.
+//!
+//! A reset that is asked for while one is under way joins it: the boundary moves to the new moment,
+//! and the answer counts all of it.
+
+use std::{collections::HashMap, time::Duration};
+
+use parcelo::{Deleted, Environment};
+use rusqlite::{Connection, OptionalExtension, Row};
+use tokio::sync::watch;
+
+use super::{
+    Mode, Store, StoreError, counts,
+    erase::{self, Eraser},
+    leases,
+    pages::Budget,
+};
+use crate::{
+    clock::{is_older, stopwatch},
+    core::{AccountKey, RecordKey, Tenant},
+};
+
+/// How long a caller waits for the erasure; after that what it will have deleted is counted, which
+/// reads every row of it. A request has 30 s.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Before a page that the database had no time for is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The tenant `?1`'s parcels up to `?2`.
+const PARCELS: &str =
+    "SELECT id FROM parcels WHERE tenant = ?1 AND id <= ?2 ORDER BY created_at, id LIMIT ?3";
+const OUTBOX: &str = "SELECT id FROM outbox WHERE tenant = ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
+const MANIFESTS: &str = "DELETE FROM manifests WHERE id IN \
+     (SELECT id FROM manifests WHERE tenant = ?1 AND id <= ?2 LIMIT ?3)";
+const RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
+     (SELECT id FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2 LIMIT ?3)";
+
+/// The resets that this process is erasing, by tenant. Whoever holds it has the turn at mass writes.
+pub(super) type UnderWay = HashMap<i64, watch::Sender<Asked>>;
+
+/// What is known of a reset that is under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Asked {
+    /// How often it was asked for.
+    times: u64,
+    /// What it deletes in all, once that is known.
+    deleted: Option<Deleted>,
+}
+
+/// Up to where the tenant's rows are gone, and what is deleted of them.
+struct Boundary {
+    parcel: i64,
+    manifest: i64,
+    idempotency: i64,
+    outbox: i64,
+    deleted: Deleted,
+}
+
+impl Store {
+    /// Deletes all data of a sandbox as it is at this moment; its keys and settings stay. Once
+    /// polled it completes, whatever becomes of this future.
+    pub async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError> {
+        if tenant.environment == Environment::Production {
+            return Ok(Deleted::default());
+        }
+        let tenant = tenant.number();
+        if let Mode::Inline(_) = self.0.mode {
+            return self.call(move |db| at_once(db, tenant)).await;
+        }
+        let broken = || StoreError::Broken { file: self.0.file.clone() };
+        let begun = tokio::spawn(self.clone().begin_reset(tenant)).await;
+        let mut asked = begun.map_err(|_panicked| broken())??;
+        let known = asked.wait_for(|asked| asked.deleted.is_some()).await;
+        known.map(|known| known.deleted.unwrap_or_default()).map_err(|_ended| broken())
+    }
+
+    /// The same for every sandbox, in one commit: for a server of tests.
+    pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
+        self.call(|db| {
+            let mut find = db.prepare_cached("SELECT id FROM accounts ORDER BY id")?;
+            let accounts = find.query_map([], |row| row.get(0).map(AccountKey))?;
+            let mut all = Deleted::default();
+            for account in accounts.collect::<Result<Vec<_>, _>>()? {
+                let tenant = Tenant { account, environment: Environment::Sandbox };
+                all = erase::sum(all, at_once(db, tenant.number())?);
+            }
+            Ok(all)
+        })
+        .await
+    }
+
+    /// Goes on with the resets that a server before this one began.
+    pub async fn resume_resets(&self) -> Result<(), StoreError> {
+        let tenants = self.read(|db| {
+            let mut find = db.prepare_cached("SELECT tenant FROM resets")?;
+            find.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()
+        })?;
+        let mut under_way = self.0.mass_writes.lock().await;
+        for tenant in tenants {
+            self.erase_in_background(&mut under_way, tenant);
+        }
+        Ok(())
+    }
+
+    async fn begin_reset(self, tenant: i64) -> Result<watch::Receiver<Asked>, StoreError> {
+        // With the turn at mass writes, so that no page can end the reset between the two.
+        let mut under_way = self.0.mass_writes.lock().await;
+        self.call_within(None, move |db| begin(db, tenant)).await?;
+        self.erase_in_background(&mut under_way, tenant);
+        let asked = under_way.entry(tenant).or_default();
+        asked.send_modify(|asked| *asked = Asked { times: asked.times + 1, deleted: None });
+        Ok(asked.subscribe())
+    }
+
+    fn erase_in_background(&self, under_way: &mut UnderWay, tenant: i64) {
+        under_way.entry(tenant).or_insert_with(|| {
+            tokio::spawn(self.clone().erase(tenant));
+            watch::Sender::default()
+        });
+    }
+
+    /// Erases what a tenant's reset hides, until it is finished.
+    async fn erase(self, tenant: i64) {
+        let mut counted = stopwatch();
+        loop {
+            match self.erase_page(tenant).await {
+                Ok(true) => break self.truncate_log().await,
+                Ok(false) => {}
+                Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => {
+                    // Whoever waits is told by the end of the channel.
+                    self.0.mass_writes.lock().await.remove(&tenant);
+                    break tracing::error!(%error, "a reset stopped; it goes on within a minute");
+                }
+            }
+            if is_older(counted, PATIENCE) {
+                self.count_ahead(tenant).await;
+                counted = stopwatch();
+            }
+        }
+    }
+
+    /// One page; true when the reset is finished.
+    async fn erase_page(&self, tenant: i64) -> Result<bool, StoreError> {
+        let mut under_way = self.0.mass_writes.lock().await;
+        let begin = self.budget();
+        let page = self.call_within(None, move |db| page(db, tenant, &mut begin()));
+        let (deleted, is_more) = page.await?;
+        self.erased(true);
+        if !is_more && let Some(asked) = under_way.remove(&tenant) {
+            asked.send_modify(|asked| asked.deleted = Some(deleted));
+        }
+        Ok(!is_more)
+    }
+
+    /// Tells those who wait what a long reset deletes in all, before it has.
+    async fn count_ahead(&self, tenant: i64) {
+        let times = {
+            let under_way = self.0.mass_writes.lock().await;
+            let asked = under_way.get(&tenant).map(|asked| *asked.borrow());
+            asked.filter(|asked| asked.deleted.is_none()).map(|asked| asked.times)
+        };
+        let Some(times) = times else { return };
+        let store = self.clone();
+        let counting = move || store.read(|db| total(db, tenant));
+        // A failure of a read leaves those who wait to the next time, or to the end.
+        let Ok(Ok(Some(deleted))) = tokio::task::spawn_blocking(counting).await else { return };
+        if let Some(asked) = self.0.mass_writes.lock().await.get(&tenant) {
+            // One that was asked for meanwhile deletes more.
+            asked.send_if_modified(|asked| {
+                let is_known = asked.times == times;
+                asked.deleted = asked.deleted.or(is_known.then_some(deleted));
+                is_known
+            });
+        }
+    }
+}
+
+/// Hides all that the tenant has now.
+pub(super) fn begin(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
+    let mut insert = db.prepare_cached(
+        "INSERT INTO resets (tenant, parcel, manifest, idempotency, outbox) VALUES (?1, \
+         coalesce((SELECT max(id) FROM parcels), 0), coalesce((SELECT max(id) FROM manifests), 0), \
+         coalesce((SELECT max(id) FROM idempotency), 0), coalesce((SELECT max(id) FROM outbox), 0)) \
+         ON CONFLICT (tenant) DO UPDATE SET parcel = excluded.parcel, manifest = excluded.manifest, \
+         idempotency = excluded.idempotency, outbox = excluded.outbox",
+    )?;
+    insert.execute([tenant])?;
+    counts::forget(db, tenant)?;
+    leases::forget(db, tenant)
+}
+
+/// Erases a page of what the tenant's reset hides; answers what was deleted until then, and whether
+/// there is more.
+pub(super) fn page(
+    db: &Connection,
+    tenant: i64,
+    budget: &mut Budget,
+) -> rusqlite::Result<(Deleted, bool)> {
+    let Some(boundary) = boundary(db, tenant)? else { return Ok((Deleted::default(), false)) };
+    let mut eraser = Eraser::new(db, budget);
+    let is_more = eraser.deliveries(OUTBOX, &[tenant, boundary.outbox])?
+        || eraser.records(RECORDS, &[tenant, boundary.idempotency])?
+        || eraser.manifests(MANIFESTS, &[tenant, boundary.manifest])?
+        || eraser.hidden_parcels(PARCELS, [tenant, boundary.parcel])?;
+    let deleted = eraser.finish()?;
+    if is_more {
+        count(db, tenant, deleted)?;
+    } else {
+        db.prepare_cached("DELETE FROM resets WHERE tenant = ?1")?.execute([tenant])?;
+    }
+    Ok((erase::sum(boundary.deleted, deleted), is_more))
+}
+
+fn at_once(db: &Connection, tenant: i64) -> rusqlite::Result<Deleted> {
+    begin(db, tenant)?;
+    page(db, tenant, &mut Budget::unlimited()).map(|(deleted, _)| deleted)
+}
+
+/// Adds to what a reset has deleted.
+pub(super) fn count(db: &Connection, tenant: i64, deleted: Deleted) -> rusqlite::Result<()> {
+    let mut update = db.prepare_cached(
+        "UPDATE resets SET parcels = parcels + ?2, manifests = manifests + ?3, \
+         events = events + ?4, keys = keys + ?5, deliveries = deliveries + ?6 WHERE tenant = ?1",
+    )?;
+    let Deleted { parcels, manifests, tracking_events: events, .. } = deleted;
+    let Deleted { idempotency_keys: keys, webhook_deliveries: deliveries, .. } = deleted;
+    let [parcels, manifests, events, keys, deliveries] =
+        [parcels, manifests, events, keys, deliveries].map(u64::cast_signed);
+    update.execute([tenant, parcels, manifests, events, keys, deliveries]).map(drop)
+}
+
+/// Counts an idempotency record that is about to be deleted, if a reset hides it.
+pub(super) fn count_record(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
+    let mut update = db.prepare_cached(
+        "UPDATE resets SET keys = keys + 1 FROM idempotency AS i \
+         WHERE i.key = ?1 AND i.tenant = resets.tenant AND i.id <= resets.idempotency",
+    )?;
+    update.execute([key.0]).map(drop)
+}
+
+fn boundary(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Boundary>> {
+    let mut find = db.prepare_cached(
+        "SELECT parcel, manifest, idempotency, outbox, parcels, manifests, events, keys, deliveries \
+         FROM resets WHERE tenant = ?1",
+    )?;
+    let read = |row: &Row<'_>| {
+        let deleted = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+        Ok(Boundary {
+            parcel: row.get(0)?,
+            manifest: row.get(1)?,
+            idempotency: row.get(2)?,
+            outbox: row.get(3)?,
+            deleted: Deleted {
+                parcels: deleted(4)?,
+                labels: deleted(4)?,
+                manifests: deleted(5)?,
+                tracking_events: deleted(6)?,
+                idempotency_keys: deleted(7)?,
+                webhook_deliveries: deleted(8)?,
+            },
+        })
+    };
+    find.query_row([tenant], read).optional()
+}
+
+/// What a reset deletes in all: what it has deleted, and what is left of it at the same moment.
+/// None when it is finished.
+pub(super) fn total(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Deleted>> {
+    let moment = db.unchecked_transaction()?;
+    let Some(boundary) = boundary(&moment, tenant)? else { return Ok(None) };
+    let left = |sql: &str, up_to: i64| -> rusqlite::Result<u64> {
+        let mut count = moment.prepare_cached(sql)?;
+        count.query_row([tenant, up_to], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+    };
+    let parcels =
+        left("SELECT count(*) FROM parcels WHERE tenant = ?1 AND id <= ?2", boundary.parcel)?;
+    let events = left(
+        "SELECT count(*) FROM parcels AS p JOIN events AS e ON e.parcel = p.id \
+         WHERE p.tenant = ?1 AND p.id <= ?2",
+        boundary.parcel,
+    )?;
+    let left = Deleted {
+        parcels,
+        labels: parcels,
+        manifests: left(
+            "SELECT count(*) FROM manifests WHERE tenant = ?1 AND id <= ?2",
+            boundary.manifest,
+        )?,
+        tracking_events: events + 2 * parcels,
+        idempotency_keys: left(
+            "SELECT count(*) FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2",
+            boundary.idempotency,
+        )?,
+        webhook_deliveries: left(
+            "SELECT count(*) FROM outbox WHERE tenant = ?1 AND id <= ?2",
+            boundary.outbox,
+        )?,
+    };
+    Ok(Some(erase::sum(boundary.deleted, left)))
+}

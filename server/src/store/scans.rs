@@ -1,0 +1,101 @@
+//! Reads that may look at many rows: beside the runtime's workers, which answer everybody, and only a few at a
+//! time, so that writes keep their share of the machine. Each tenant has one at a time; its others wait
+//! their turn, and no tenant waits behind another's queue.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+};
+
+use super::{Mode, Store, StoreError};
+use crate::core::Tenant;
+
+/// How many of one tenant are at work.
+const EACH: usize = 1;
+/// How many of one tenant are at work or wait. A list page takes milliseconds: whoever is behind so many is
+/// better told to come again.
+const QUEUE: usize = 64;
+/// How long one waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// From how many queues on the empty ones are looked for.
+const SWEPT: usize = 64;
+
+/// Whose turn it is.
+pub(super) struct Scans {
+    all: Arc<Semaphore>,
+    queues: Mutex<Queues>,
+}
+
+#[derive(Default)]
+struct Queues {
+    /// By tenant; operators, who read for nobody in particular, have one among themselves.
+    of: HashMap<Option<Tenant>, Arc<Semaphore>>,
+    swept_at: usize,
+}
+
+/// Leave to read, until it is dropped.
+struct Turn {
+    _own: OwnedSemaphorePermit,
+    _one_of_all: OwnedSemaphorePermit,
+}
+
+impl Default for Scans {
+    fn default() -> Self {
+        // Half of the machine, so that the other half is left for who writes.
+        let most = thread::available_parallelism().map_or(2, |threads| threads.get() / 2);
+        Self { all: Arc::new(Semaphore::new(most.clamp(2, 4))), queues: Mutex::default() }
+    }
+}
+
+impl Scans {
+    /// Waits for a turn; none when too many wait, or it takes too long.
+    async fn turn(&self, tenant: Option<Tenant>) -> Option<Turn> {
+        let queue = self.queue(tenant)?;
+        let turn = async {
+            // A tenant's queue first: only its foremost stands in everybody's.
+            let own = queue.acquire_owned().await.ok()?;
+            let one_of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
+            Some(Turn { _own: own, _one_of_all: one_of_all })
+        };
+        tokio::time::timeout(PATIENCE, turn).await.ok().flatten()
+    }
+
+    fn queue(&self, tenant: Option<Tenant>) -> Option<Arc<Semaphore>> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if queues.of.len() > queues.swept_at.max(SWEPT) {
+            queues.of.retain(|_, queue| Arc::strong_count(queue) > 1);
+            queues.swept_at = queues.of.len() * 2;
+        }
+        let queue = queues.of.entry(tenant).or_insert_with(|| Arc::new(Semaphore::new(EACH)));
+        // Everybody in the queue holds it, and so does the map.
+        (Arc::strong_count(queue) <= QUEUE).then(|| Arc::clone(queue))
+    }
+}
+
+impl Store {
+    /// Reads what may take long, for a tenant or for the operators (none). Memory is read at once, as a
+    /// file beside its server is.
+    pub async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    {
+        let Mode::File(_, _, scans, _) = &self.0.mode else { return read(self) };
+        let file = || self.0.file.clone();
+        let turn = scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { file: file() })?;
+        let store = self.clone();
+        // A caller that goes away ends nothing that has begun: the turn goes with the work.
+        let work = spawn_blocking(move || {
+            let _turn = turn;
+            read(&store)
+        });
+        work.await.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
+    }
+}

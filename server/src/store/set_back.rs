@@ -1,0 +1,51 @@
+//! What a clock that has been set back since has written into the outbox: moments that lie too far ahead.
+
+use rusqlite::{Connection, params};
+
+use super::{Store, StoreError};
+use crate::{clock::Millis, core::webhooks::LEASE};
+
+/// How many rows one commit moves.
+const PAGE: usize = 1_000;
+
+impl Store {
+    /// Makes deliveries whose last attempt lies in the future due after their own pause from `now`, and
+    /// answers how many.
+    pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError> {
+        let ahead = self.read(|db| {
+            let mut find =
+                db.prepare("SELECT id FROM living_outbox WHERE due IS NOT NULL AND due > ?1")?;
+            find.query_map([now.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()
+        })?;
+        let mut moved = 0;
+        for page in ahead.chunks(PAGE) {
+            let page = page.to_vec();
+            moved += self.call(move |db| bring_forward(db, &page, now)).await?;
+        }
+        // Whether an endpoint has answered since is a question of order, which these moments would turn.
+        self.call(move |db| {
+            let sql = "UPDATE webhook_endpoints SET last_success = ?1 WHERE last_success > ?1";
+            db.execute(sql, [now.0]).map(drop)
+        })
+        .await?;
+        self.wake();
+        Ok(moved)
+    }
+}
+
+/// A first attempt is due at once, a lease ends within its own time, and another attempt comes as long
+/// after now as it was to come after the one before.
+fn bring_forward(db: &Connection, rows: &[i64], now: Millis) -> rusqlite::Result<usize> {
+    let mut update = db.prepare_cached(
+        "UPDATE outbox SET first_attempt = min(first_attempt, ?2), due = CASE \
+         WHEN leased = 1 THEN min(due, ?3) WHEN attempts = 0 THEN ?2 ELSE ?2 + due - made.at END \
+         FROM (SELECT max(at) AS at FROM webhook_attempts WHERE outbox = ?1) AS made \
+         WHERE id = ?1 AND due > CASE leased WHEN 1 THEN ?3 ELSE ?2 END \
+         AND (leased = 1 OR attempts = 0 OR made.at > ?2)",
+    )?;
+    let mut moved = 0;
+    for row in rows {
+        moved += update.execute(params![row, now.0, now.plus(LEASE).0])?;
+    }
+    Ok(moved)
+}

@@ -1,0 +1,244 @@
+//! The outbox: what is kept beside its rows is always what a look at all of them says, and what moves
+//! many of them goes in pages.
+
+use std::time::Duration;
+
+use ulid::Ulid;
+
+use super::conformance::{NOW, SECRET, sandbox};
+use crate::{
+    clock::Millis,
+    core::{
+        Tenant,
+        webhooks::{
+            DisabledBy, Endpoint, Kind, Kinds, Outcome, Said, Standing, Taken, Told, Verdict,
+        },
+    },
+    store::{Replay, Settled, Store, pages::Budget, resets},
+};
+
+fn endpoint(tenant: Tenant) -> Endpoint {
+    Endpoint {
+        tenant,
+        url: "https://shop.example/".to_owned(),
+        kinds: Kinds::default(),
+        secret: parcelo::webhook::Secret::from_random(&[7; 32]),
+        old: Vec::new(),
+        disabled: None,
+        created_at: NOW,
+    }
+}
+
+async fn tell(store: &Store, tenant: Tenant, event: u64) {
+    let event = Ulid::from_parts(1, event.into());
+    let told = Told { event, kind: Kind::Test, sequence: None, previous: None, at: NOW };
+    store.tell(tenant, told).await.unwrap();
+}
+
+async fn lease(store: &Store, tenant: Tenant, most: usize, now: Millis) -> Vec<Taken> {
+    let leased = store.lease(vec![(tenant, most)], now).await.unwrap();
+    leased.events.into_iter().map(|(_, taken)| taken).collect()
+}
+
+fn outcome(at: Millis, status: u16) -> Outcome {
+    Outcome { at, millis: 1, said: Ok(Said { status, retry_after: None, beginning: Vec::new() }) }
+}
+
+/// A reset as it is after its first commit.
+async fn begin_reset(store: &Store, tenant: Tenant) {
+    store.call(move |db| resets::begin(db, tenant.number())).await.unwrap();
+}
+
+/// Erases so many rows of a reset, if one is under way.
+async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
+    let budget = move || Budget::of(rows, Duration::from_secs(3600));
+    store.call(move |db| resets::page(db, tenant.number(), &mut budget())).await.unwrap();
+}
+
+/// What triggers keep, and the same from every row that is there for callers.
+fn kept(store: &Store) -> [(String, String); 2] {
+    let one = |sql: &str| {
+        let text = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
+        store.read(|db| db.query_row(sql, [], text)).unwrap().unwrap_or_default()
+    };
+    let due = |next: &str| {
+        one(&format!(
+            "SELECT group_concat(tenant || ':' || coalesce({next}, '-') ORDER BY tenant) \
+             FROM webhook_endpoints AS e"
+        ))
+    };
+    let counts = |from: &str| {
+        one(&format!(
+            "SELECT group_concat(tenant || ':' || held || ':' || events ORDER BY tenant, held) \
+             FROM ({from}) WHERE events <> 0"
+        ))
+    };
+    let all = "SELECT tenant, state = 4 AS held, count(*) AS events FROM living_outbox \
+         WHERE state IN (0, 1, 4) GROUP BY 1, 2";
+    [
+        (due("next_due"), due("(SELECT min(due) FROM living_outbox WHERE tenant = e.tenant)")),
+        (counts("SELECT * FROM outbox_counts"), counts(all)),
+    ]
+}
+
+#[tokio::test]
+async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
+    let mut random = fastrand::Rng::with_seed(11);
+    for _ in 0..20 {
+        let store = Store::memory(SECRET).unwrap();
+        let (mut flying, mut now) = (Vec::new(), NOW);
+        for step in 0..120 {
+            let tenant = sandbox(random.i64(1..3));
+            let what = random.u8(0..18);
+            match what {
+                0..4 => tell(&store, tenant, step).await,
+                4..7 => flying.extend(lease(&store, tenant, 3, now).await),
+                7..11 if !flying.is_empty() => {
+                    let taken: Taken = flying.swap_remove(random.usize(..flying.len()));
+                    let verdicts = [
+                        Verdict::Delivered,
+                        Verdict::Again { at: now.plus(random.i64(0..9)) },
+                        Verdict::GivenUp,
+                        Verdict::Gone,
+                        Verdict::Unreadable,
+                    ];
+                    let verdict = verdicts[random.usize(..verdicts.len())];
+                    store.settle(taken, outcome(now, 200), verdict).await.unwrap();
+                }
+                11 => store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap(),
+                12 => drop(store.set_endpoint(endpoint(tenant)).await.unwrap()),
+                13 => {
+                    let missed = Replay::MissedSince(Millis(0));
+                    store.replay(tenant, missed, now).await.unwrap();
+                }
+                14 if random.bool() => store.remove_endpoint(tenant).await.unwrap(),
+                14 => drop(store.reset(tenant).await.unwrap()),
+                15 => begin_reset(&store, tenant).await,
+                16 => erase_rows(&store, tenant, random.u64(1..4)).await,
+                _ => now = now.plus(1),
+            }
+            for (kept, counted) in kept(&store) {
+                assert_eq!(kept, counted, "step {step}, {what}");
+            }
+            // Else whoever leases would be told at once to lease again.
+            for tenant in store.tenants_with_due(now, 9).unwrap() {
+                let due = "SELECT count(*) FROM living_outbox WHERE tenant = ?1 AND due <= ?2";
+                let given = (tenant.number(), now.0);
+                let due = store.read(|db| db.query_row(due, given, |row| row.get::<_, i64>(0)));
+                assert!(due.unwrap() > 0, "step {step}, {what}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    for event in 0..600 {
+        tell(&store, tenant, event).await;
+    }
+    let commits = || store.stats().commits;
+    let before = commits();
+    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    assert!(commits() - before >= 3, "{}", commits() - before);
+    let held = store.deliveries(tenant, 1_000).unwrap();
+    assert!(held.len() == 600 && held.iter().all(|one| one.standing == Standing::Held));
+    store.enable_endpoint(tenant).await.unwrap();
+    let before = commits();
+    let missed = Replay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
+    assert!(commits() - before >= 3, "{}", commits() - before);
+    let events = lease(&store, tenant, 1_000, NOW).await;
+    let order = events.iter().map(|taken| taken.attempt.event.random());
+    assert!(order.eq(0..600), "first the first");
+}
+
+#[tokio::test]
+async fn nothing_is_replayed_to_an_endpoint_that_is_off() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    tell(&store, tenant, 1).await;
+    let missed = Replay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
+    assert_eq!(store.deliveries(tenant, 1).unwrap()[0].standing, Standing::Held);
+}
+
+#[tokio::test]
+async fn the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it() {
+    let (store, one, other) = (Store::memory(SECRET).unwrap(), sandbox(1), sandbox(2));
+    for (tenant, event) in [(one, 1), (other, 2)] {
+        store.set_endpoint(endpoint(tenant)).await.unwrap();
+        if tenant == other {
+            let again = lease(&store, one, 1, NOW).await.remove(0);
+            store.forget(again).await.unwrap();
+        }
+        tell(&store, tenant, event).await;
+        if tenant == one {
+            let taken = lease(&store, one, 1, NOW).await.remove(0);
+            let verdict = Verdict::Again { at: NOW };
+            let settled = store.settle(taken, outcome(NOW, 500), verdict).await.unwrap();
+            assert_eq!(settled, Settled::Counted);
+        }
+    }
+    let log = store.deliveries(other, 10).unwrap();
+    assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "another event's attempts");
+}
+
+#[tokio::test]
+async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    tell(&store, tenant, 1).await;
+    let snapshot = store.copy().unwrap();
+    let late = lease(&store, tenant, 1, NOW).await.remove(0);
+    store.become_copy_of(&snapshot).unwrap();
+    let own = lease(&store, tenant, 1, NOW).await.remove(0);
+    assert_ne!(late.lease, own.lease);
+    let settled = store.settle(late, outcome(NOW, 410), Verdict::Gone).await.unwrap();
+    assert_eq!(settled, Settled::Late);
+    assert!(store.endpoint(tenant).unwrap().unwrap().disabled.is_none());
+}
+
+#[tokio::test]
+async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    for event in 0..6 {
+        tell(&store, tenant, event).await;
+    }
+    let [lost, failed] = lease(&store, tenant, 2, NOW).await.try_into().unwrap();
+    store.settle(failed, outcome(NOW, 500), Verdict::Unreadable).await.unwrap();
+    begin_reset(&store, tenant).await;
+
+    let day = NOW.plus(Millis::DAY);
+    let nothing_is_there = || {
+        assert_eq!(store.tenants_with_due(day, 9).unwrap(), []);
+        assert_eq!(store.next_delivery().unwrap(), None);
+        assert_eq!(store.backlogs().unwrap(), []);
+        assert!(store.deliveries(tenant, 9).unwrap().is_empty());
+        assert!(!store.has_missed(tenant).unwrap());
+    };
+    nothing_is_there();
+    assert!(lease(&store, tenant, 9, day).await.is_empty());
+    let settled = store.settle(lost, outcome(NOW, 200), Verdict::Delivered).await.unwrap();
+    assert_eq!(settled, Settled::Late);
+    let missed = Replay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, day).await.unwrap(), 0);
+    store.end_leases(NOW).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    assert_eq!(store.bring_deliveries_forward(Millis(0)).await.unwrap(), 0);
+    nothing_is_there();
+
+    // What comes meanwhile is due, and stays so while the rest goes.
+    tell(&store, tenant, 9).await;
+    for _ in 0..9 {
+        assert_eq!(store.tenants_with_due(day, 9).unwrap(), [tenant]);
+        assert_eq!(store.backlogs().unwrap()[0].events, 1);
+        erase_rows(&store, tenant, 1).await;
+    }
+    let leased = lease(&store, tenant, 9, day).await;
+    assert_eq!(leased.iter().map(|taken| taken.attempt.event.random()).collect::<Vec<_>>(), [9]);
+}

@@ -1,0 +1,198 @@
+//! Mass writes go in pages beside everybody's orders, and what they erase is gone from the disk.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::future::join_all;
+use parcelo::Awb;
+use tempfile::TempDir;
+use ulid::Ulid;
+
+use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
+use crate::{
+    clock::Millis,
+    core::{Changes, Event, Op, State, Tenant, manifest::NewManifest},
+    store::{Commit, Store},
+};
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.file("parcelo.db"), SECRET).unwrap()
+    }
+}
+
+async fn commit_all(store: &Store, all: impl Iterator<Item = Changes>) {
+    let answers = join_all(all.map(|changes| store.commit(changes))).await;
+    assert!(answers.iter().all(|answer| *answer == Commit::Committed));
+}
+
+async fn fill(store: &Store, tenant: Tenant, orders: u32) {
+    commit_all(store, (0..orders).map(|n| create(tenant, &format!("SB-FILL-{n:06}"), n))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_are_committed_while_a_large_reset_is_under_way() {
+    let place = Place::new();
+    let store = place.open();
+    fill(&store, sandbox(1), 3_000).await;
+    let before = store.stats().commits;
+    let reset = tokio::spawn({
+        let store = store.clone();
+        async move { store.reset(sandbox(1)).await.unwrap() }
+    });
+    let mut made = 0;
+    while !reset.is_finished() {
+        let order = create(sandbox(2), &format!("SB-OTHER-{made:06}"), 10_000 + made);
+        assert_eq!(store.commit(order).await, Commit::Committed);
+        made += 1;
+    }
+    assert_eq!(reset.await.unwrap().parcels, 3_000);
+    // 3,000 parcels and 3,000 records are at least 6 pages, and an order shares a page's commit.
+    let commits = store.stats().commits - before;
+    assert!(commits >= 6 && made >= 5, "{commits} commits, {made} orders");
+}
+
+#[tokio::test]
+async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
+    let place = Place::new();
+    let store = place.open();
+    fill(&store, sandbox(1), 2_100).await;
+    let mut before = store.stats().commits;
+    let mut pages = || {
+        let commits = store.stats().commits - before;
+        before += commits;
+        commits
+    };
+    let month = NOW.plus(30 * Millis::DAY);
+    assert_eq!(store.purge_records(month).await.unwrap(), 2_100);
+    assert!(pages() >= 3);
+    assert_eq!(store.purge(NOW).await.unwrap().parcels, 2_100);
+    assert!(pages() >= 7, "a parcel has at least three rows' worth: itself and two events");
+}
+
+/// Random-looking numbers, so that everybody's rows lie among one another in every index.
+fn scattered(n: u32) -> String {
+    format!("SB-{:08X}", n.wrapping_mul(0x9E37_79B1))
+}
+
+const OWNERS: [&str; 3] = ["ZANAHORIA", "PEREJIL", "CALABAZA"];
+
+/// The orders of accounts with their owners' words in every column that holds words, in turns.
+async fn canaries(store: &Store, owners: &[&str], orders: u32) {
+    let count = u32::try_from(owners.len()).unwrap();
+    let mut all = Vec::new();
+    for n in 0..orders {
+        let owner = owners[(n % count) as usize];
+        let tenant = sandbox(1 + i64::from(n % count));
+        let mut changes = create(tenant, &scattered(n), n);
+        let Some(Op::InsertParcel(parcel)) = changes.ops.first_mut() else { unreachable!() };
+        let mut order = serde_json::to_value(&parcel.order).unwrap();
+        // Some orders are longer than a page of the database.
+        let name =
+            format!("{owner}-{n} ").repeat(if n % 40 == 0 { 600 } else { 1 + n as usize % 9 });
+        order["receiver"]["fullName"] = name.clone().into();
+        order["externalOrderId"] = format!("{owner}/{n}").into();
+        parcel.order = serde_json::from_value(order).unwrap();
+        parcel.origin = format!("{owner}, US");
+        changes.replay.as_mut().unwrap().body = name.into_bytes();
+        all.push(changes);
+    }
+    commit_all(store, all.into_iter()).await;
+    for n in (0..orders).step_by(2) {
+        let owner = owners[(n % count) as usize];
+        let parcel = row(store, &scattered(n)).unwrap();
+        let event = Event {
+            sequence: 3,
+            state: State::InTransit,
+            at: NOW,
+            location: format!("{owner}, EC"),
+            description: Some(owner.repeat(1 + n as usize % 5)),
+        };
+        let mut ops = vec![Op::Move { parcel: parcel.key, event }];
+        if n < 2 * count {
+            ops.push(Op::InsertManifest(Box::new(NewManifest {
+                id: Ulid::from_parts(1, u128::from(n)),
+                tenant: parcel.tenant,
+                awb: Awb::parse("176-12345675").unwrap(),
+                submitted_at: NOW,
+                document: owner.repeat(900).into_bytes(),
+                parcels: vec![parcel.key],
+            })));
+        }
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+    }
+}
+
+fn count(file: &Path, words: &str) -> usize {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    bytes.windows(words.len()).filter(|window| *window == words.as_bytes()).count()
+}
+
+/// The server truncates its log after an erasure, at the latest when it looks the next time.
+async fn until_truncated(place: &Place, store: &Store) {
+    let truncated = async {
+        while std::fs::metadata(place.file("parcelo.db-wal")).unwrap().len() > 0 {
+            store.truncate_log().await;
+            tokio::task::yield_now().await;
+        }
+    };
+    let most = std::time::Duration::from_secs(60);
+    tokio::time::timeout(most, truncated).await.expect("nobody reads from the log");
+}
+
+/// How often an owner's words stand in a database, its log and a backup of it.
+fn traces(place: &Place, store: &Store, owner: &str) -> [usize; 3] {
+    let copy = place.file(&format!("copy-of-{owner}.db"));
+    store.backup(&copy).unwrap();
+    [place.file("parcelo.db"), place.file("parcelo.db-wal"), copy].map(|file| count(&file, owner))
+}
+
+#[tokio::test]
+async fn what_was_erased_is_in_no_file_and_no_backup() {
+    let [owner, ..] = OWNERS;
+    let place = Place::new();
+    let store = place.open();
+    for is_purge in [false, true] {
+        canaries(&store, &[owner], 600).await;
+        if is_purge {
+            assert_eq!(store.purge(NOW).await.unwrap().parcels, 600);
+        } else {
+            assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 600);
+        }
+        until_truncated(&place, &store).await;
+        assert_eq!(traces(&place, &store, owner), [0; 3]);
+        std::fs::remove_file(place.file(&format!("copy-of-{owner}.db"))).unwrap();
+    }
+}
+
+/// When `SQLite` tidies a page up, it may leave a copy of a row between those that stay. What goes
+/// there afterwards overwrites it, and so does `vacuum`.
+#[tokio::test]
+async fn among_rows_of_others_a_few_copies_may_stay_and_a_vacuum_takes_them() {
+    let place = Place::new();
+    let store = place.open();
+    canaries(&store, &OWNERS, 900).await;
+    let [first, second, third] = OWNERS;
+    for tenant in 1..=2 {
+        assert_eq!(store.reset(sandbox(tenant)).await.unwrap().parcels, 300);
+    }
+    until_truncated(&place, &store).await;
+    for owner in [first, second] {
+        let [file, log, backup] = traces(&place, &store, owner);
+        assert!(file <= 4 && log == 0 && backup <= 4, "{owner}: {file} {log} {backup}");
+    }
+    store.close().await;
+    Store::vacuum(&place.file("parcelo.db"), SECRET).unwrap();
+    let bytes = [first, second].map(|owner| count(&place.file("parcelo.db"), owner));
+    assert_eq!(bytes, [0; 2]);
+    assert!(count(&place.file("parcelo.db"), third) > 600, "theirs stays");
+}

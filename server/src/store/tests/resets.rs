@@ -1,0 +1,420 @@
+//! A reset has a boundary, and is erased page by page beside everybody's orders.
+
+use std::{path::Path, time::Duration};
+
+use futures_util::future::join_all;
+use parcelo::{Awb, Deleted, Environment, rules::check_list};
+use rusqlite::Connection;
+use tempfile::TempDir;
+use ulid::Ulid;
+
+use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
+use crate::{
+    clock::Millis,
+    core::{
+        CarrierException, CarrierNumber, Changes, Event, NewCarrierKey, Op, ParcelRow, Report,
+        Scan, SeenEvent, State, Step, Tenant,
+        manifest::NewManifest,
+        webhooks::{Endpoint, Kinds},
+    },
+    store::{Commit, Store, connection, pages::Budget, resets},
+};
+
+const ONE: &str = "SB-FIRST-0001";
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.0.path().join("parcelo.db")
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.file(), SECRET).unwrap()
+    }
+}
+
+async fn commit(store: &Store, ops: Vec<Op>) {
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+}
+
+async fn fill(store: &Store, tenant: Tenant, from: u32, orders: u32) {
+    let all =
+        (from..from + orders).map(|n| store.commit(create(tenant, &format!("SB-FILL-{n:06}"), n)));
+    assert!(join_all(all).await.iter().all(|answer| *answer == Commit::Committed));
+}
+
+fn event(parcel: &ParcelRow, location: &str) -> Event {
+    Event {
+        sequence: parcel.last_sequence + 1,
+        state: State::InTransit,
+        at: NOW,
+        location: location.to_owned(),
+        description: Some(location.to_owned()),
+    }
+}
+
+fn seen(parcel: &ParcelRow) -> Op {
+    Op::CarrierSeen(SeenEvent {
+        carrier: CarrierNumber(1),
+        event_id: "scan-1".to_owned(),
+        parcel: parcel.key,
+        sequence: parcel.last_sequence + 1,
+        code: None,
+    })
+}
+
+fn exception(parcel: &ParcelRow, location: &str) -> Op {
+    let scan =
+        Scan { state: State::Delivered, at: NOW, location: location.to_owned(), description: None };
+    let report =
+        Report { carrier: CarrierNumber(1), event_id: "scan-2".to_owned(), code: None, scan };
+    let (tenant, from) = (parcel.tenant, parcel.state);
+    let exception = CarrierException { tenant, parcel: parcel.key, from, report, refused_at: NOW };
+    Op::Exception(Box::new(exception))
+}
+
+fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> Op {
+    Op::InsertManifest(Box::new(NewManifest {
+        id: Ulid::from_parts(1, id),
+        tenant: parcel.tenant,
+        awb: Awb::parse("176-12345675").unwrap(),
+        submitted_at: NOW,
+        document: document.to_vec(),
+        parcels: vec![parcel.key],
+    }))
+}
+
+/// Everything that a sandbox can have: an order with a due step, a history, a manifest, carriers'
+/// events, webhooks sent and to be sent.
+async fn furnished(store: &Store) -> ParcelRow {
+    let key = NewCarrierKey {
+        id: "car_1".to_owned(),
+        environment: Environment::Sandbox,
+        name: "Andes".to_owned(),
+        hash: [1; 32],
+        last4: "wXyZ".to_owned(),
+        created_at: NOW,
+    };
+    store.insert_carrier_key(key).await.unwrap();
+    let endpoint = Endpoint {
+        tenant: sandbox(1),
+        url: "https://shop.example/".to_owned(),
+        kinds: Kinds::default(),
+        secret: parcelo::webhook::Secret::from_bytes(&[7; 32]).unwrap(),
+        old: Vec::new(),
+        disabled: None,
+        created_at: NOW,
+    };
+    store.set_endpoint(endpoint).await.unwrap();
+    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, Commit::Committed);
+    let parcel = row(store, ONE).unwrap();
+    let moved = Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") };
+    let ops = vec![moved, seen(&parcel), exception(&parcel, "Hub"), manifest(&parcel, 1, b"{}")];
+    commit(store, ops).await;
+    let step = Step { index: 0, due: NOW };
+    commit(store, vec![Op::Schedule { parcel: parcel.key, step }]).await;
+    row(store, ONE).unwrap()
+}
+
+/// Hides what a tenant has, as the first commit of a reset does, and erases nothing yet.
+async fn begin(store: &Store, tenant: Tenant) {
+    store.call(move |db| resets::begin(db, tenant.number())).await.unwrap();
+}
+
+/// Erases a page of what a reset hides, of so many rows.
+async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
+    let hour = Duration::from_secs(3600);
+    let page =
+        move |db: &Connection| resets::page(db, sandbox(1).number(), &mut Budget::of(rows, hour));
+    store.call(page).await.unwrap()
+}
+
+/// How many rows the tables hold that a reset empties.
+fn rows(store: &Store) -> Vec<(String, i64)> {
+    let tables = [
+        "parcels",
+        "events",
+        "idempotency",
+        "manifests",
+        "manifest_parcels",
+        "carrier_events",
+        "carrier_exceptions",
+        "outbox",
+        "webhook_attempts",
+        "resets",
+    ];
+    let count = |db: &Connection| {
+        let count = |table: &&str| {
+            let sql = format!("SELECT count(*) FROM {table}");
+            Ok(((*table).to_owned(), db.query_row(&sql, [], |row| row.get(0))?))
+        };
+        tables.iter().map(count).filter(|row| !matches!(row, Ok((_, 0)))).collect()
+    };
+    store.read(count).unwrap()
+}
+
+fn left(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
+    rows.iter().map(|(table, rows)| ((*table).to_owned(), *rows)).collect()
+}
+
+async fn until_erased(store: &Store) {
+    let erased = async {
+        while rows(store).iter().any(|(table, _)| table == "resets") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), erased).await.expect("the reset is finished");
+}
+
+#[tokio::test]
+async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
+    let store = Store::memory(SECRET).unwrap();
+    let parcel = furnished(&store).await;
+    let sent = store.lease(vec![(sandbox(1), 9)], NOW).await.unwrap().events;
+    let sent = &sent[0].1;
+    begin(&store, sandbox(1)).await;
+
+    let (number, key) = (&parcel.tracking_number, create(sandbox(1), ONE, 1).replay.unwrap().key);
+    assert_eq!(store.parcel(Environment::Sandbox, number).unwrap(), None);
+    assert!(store.parcel_with_order(Environment::Sandbox, number).unwrap().is_none());
+    assert_eq!(store.record(&key).unwrap(), None);
+    let listed = store.list(sandbox(1), &check_list([]).unwrap()).unwrap();
+    assert_eq!((listed.0.len(), listed.1), (0, 0));
+    let filtered = check_list([("country".into(), "EC".into())]).unwrap();
+    assert_eq!(store.list(sandbox(1), &filtered).unwrap().1, 0);
+    assert_eq!(store.activity(sandbox(1), 0).unwrap(), []);
+    assert_eq!(store.creations().unwrap(), []);
+    assert_eq!(store.due(NOW, 9).unwrap(), []);
+    assert_eq!(store.due_of(sandbox(1), NOW, 9).unwrap(), []);
+    assert_eq!(store.next_due(Millis(0)).unwrap(), None);
+    let awb = Awb::parse("176-12345675").unwrap();
+    let inputs = store.for_manifest(sandbox(1), &awb, &[ONE.to_owned()]).unwrap();
+    assert!(inputs.known.is_none() && inputs.found == [None]);
+    assert!(store.manifest(sandbox(1), Ulid::from_parts(1, 1)).unwrap().is_none());
+    assert!(!store.has_seen(CarrierNumber(1), "scan-1").unwrap());
+    assert_eq!(store.carrier_exceptions(sandbox(1), 9).unwrap(), []);
+
+    assert!(store.deliveries(sandbox(1), 9).unwrap().is_empty());
+    assert!(!store.has_missed(sandbox(1)).unwrap());
+    assert!(!store.has_event(sandbox(1), sent.attempt.event).unwrap());
+    assert!(store.telling(sent).unwrap().is_none());
+
+    let expect = vec![(parcel.key, parcel.version)];
+    let moved = vec![Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];
+    let late = store.commit(Changes { expect, ops: moved, ..nothing() }).await;
+    assert_eq!(late, Commit::VersionConflict, "a decision about what is gone");
+}
+
+#[tokio::test]
+async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
+    let store = Store::memory(SECRET).unwrap();
+    let old = furnished(&store).await;
+    let before = row_count(&store, "outbox");
+    begin(&store, sandbox(1)).await;
+    // The number goes to another account, the key to another order of the same one.
+    let theirs = Changes { replay: None, ..create(sandbox(2), ONE, 9) };
+    assert_eq!(store.commit(theirs).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await, Commit::Committed);
+    let new = row(&store, "SB-SECOND-0001").unwrap();
+    let moved = Op::Move { parcel: new.key, event: event(&new, "Hub") };
+    commit(&store, vec![moved, seen(&new), exception(&new, "Hub"), manifest(&new, 2, b"{}")]).await;
+    assert!(row(&store, ONE).unwrap().key > old.key);
+    let total = store.read(|db| resets::total(db, sandbox(1).number())).unwrap();
+
+    let (deleted, is_more) = page(&store, u64::MAX).await;
+    assert!(!is_more);
+    let expected = Deleted {
+        parcels: 1,
+        labels: 1,
+        manifests: 1,
+        tracking_events: 3,
+        idempotency_keys: 1,
+        webhook_deliveries: before.unsigned_abs(),
+    };
+    assert_eq!((deleted, total), (expected, Some(expected)), "as it was when the reset began");
+    let deliveries = store.deliveries(sandbox(1), 99).unwrap().len();
+    assert!(deliveries > 0, "what came meanwhile is told");
+    let there = left(&[
+        ("parcels", 2),
+        ("events", 1),
+        ("idempotency", 1),
+        ("manifests", 1),
+        ("manifest_parcels", 1),
+        ("carrier_events", 1),
+        ("carrier_exceptions", 1),
+        ("outbox", i64::try_from(deliveries).unwrap()),
+    ]);
+    assert_eq!(rows(&store), there, "what came meanwhile stays, and nothing else");
+    assert!(row(&store, ONE).is_some() && row(&store, "SB-SECOND-0001").is_some());
+    assert_eq!(store.list(sandbox(1), &check_list([]).unwrap()).unwrap().1, 1);
+    assert!(store.has_seen(CarrierNumber(1), "scan-1").unwrap());
+    assert_eq!(store.carrier_exceptions(sandbox(1), 9).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn rows_that_come_while_a_reset_is_under_way_never_fall_behind_its_boundary() {
+    let store = Store::memory(SECRET).unwrap();
+    furnished(&store).await;
+    begin(&store, sandbox(1)).await;
+    // Nothing of the old is left but the parcel, with which the reset goes on.
+    while row_count(&store, "idempotency") + row_count(&store, "manifests") > 0 {
+        assert!(page(&store, 1).await.1);
+    }
+    assert_eq!(store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await, Commit::Committed);
+    let new = row(&store, "SB-SECOND-0001").unwrap();
+    commit(&store, vec![manifest(&new, 2, b"{}")]).await;
+    while page(&store, 1).await.1 {}
+    let key = create(sandbox(1), ONE, 1).replay.unwrap().key;
+    assert!(store.record(&key).unwrap().is_some());
+    assert_eq!(row_count(&store, "manifests"), 1);
+    assert!(!store.deliveries(sandbox(1), 99).unwrap().is_empty());
+}
+
+fn row_count(store: &Store, table: &str) -> i64 {
+    rows(store).iter().find(|(name, _)| name == table).map_or(0, |(_, rows)| *rows)
+}
+
+#[tokio::test]
+async fn a_page_has_at_most_its_rows_and_what_is_deleted_in_all_is_known_at_any_time() {
+    let store = Store::memory(SECRET).unwrap();
+    let parcel = furnished(&store).await;
+    for n in 0..60 {
+        let now = row(&store, ONE).unwrap();
+        commit(&store, vec![Op::AddEvent { parcel: parcel.key, event: event(&now, "Hub") }]).await;
+        let number = format!("SB-FILL-{n:06}");
+        assert_eq!(store.commit(create(sandbox(1), &number, n + 10)).await, Commit::Committed);
+    }
+    let changed = || {
+        let sql = "SELECT total_changes()";
+        store.read(|db| db.query_row(sql, [], |row| row.get::<_, i64>(0))).unwrap()
+    };
+    begin(&store, sandbox(1)).await;
+    let total = || store.read(|db| resets::total(db, sandbox(1).number())).unwrap();
+    let all = total().unwrap();
+    assert_eq!((all.parcels, all.tracking_events, all.idempotency_keys), (61, 183, 61));
+    let mut pages = 0;
+    loop {
+        let before = changed();
+        let (deleted, is_more) = page(&store, 50).await;
+        // Beside its rows a page writes down how far it came.
+        assert!(changed() - before <= 50 + 2);
+        pages += 1;
+        if !is_more {
+            break assert_eq!(deleted, all);
+        }
+        assert_eq!(total(), Some(all));
+    }
+    assert!((4..30).contains(&pages), "{pages}");
+    assert_eq!(rows(&store), []);
+}
+
+#[tokio::test]
+async fn a_reset_goes_on_after_a_restart() {
+    let place = Place::new();
+    let store = place.open();
+    fill(&store, sandbox(1), 0, 300).await;
+    begin(&store, sandbox(1)).await;
+    page(&store, 100).await;
+    assert!(!rows(&store).is_empty());
+    store.close().await;
+    let store = place.open();
+    assert_eq!(row(&store, "SB-FILL-000299"), None, "it stays gone");
+    store.resume_resets().await.unwrap();
+    until_erased(&store).await;
+    assert_eq!(rows(&store), []);
+}
+
+#[tokio::test]
+async fn a_reset_goes_on_when_nobody_waits_for_it() {
+    let place = Place::new();
+    let store = place.open();
+    fill(&store, sandbox(1), 0, 300).await;
+    let mut reset = Box::pin(store.reset(sandbox(1)));
+    assert!(futures_util::FutureExt::now_or_never(&mut reset).is_none());
+    drop(reset);
+    while row(&store, "SB-FILL-000000").is_some() {
+        tokio::task::yield_now().await;
+    }
+    until_erased(&store).await;
+    assert_eq!(rows(&store), []);
+}
+
+#[tokio::test]
+async fn a_reset_that_is_asked_for_again_joins_the_one_under_way() {
+    let place = Place::new();
+    let store = place.open();
+    fill(&store, sandbox(1), 0, 500).await;
+    let deleted = join_all((0..3).map(|_| store.reset(sandbox(1)))).await;
+    let numbers: Vec<_> = deleted.iter().map(|one| one.as_ref().unwrap().parcels).collect();
+    assert_eq!(numbers, [500, 500, 500]);
+    assert_eq!(store.reset(sandbox(1)).await.unwrap(), Deleted::default());
+}
+
+#[tokio::test]
+async fn resets_of_two_accounts_take_turns() {
+    let place = Place::new();
+    let store = place.open();
+    fill(&store, sandbox(1), 0, 2_000).await;
+    fill(&store, sandbox(2), 2_000, 10).await;
+    let large = tokio::spawn({
+        let store = store.clone();
+        async move { store.reset(sandbox(1)).await.unwrap() }
+    });
+    while row(&store, "SB-FILL-000000").is_some() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.reset(sandbox(2)).await.unwrap().parcels, 10);
+    assert!(!large.is_finished(), "the small one does not wait for the large one");
+    assert_eq!(large.await.unwrap().parcels, 2_000);
+}
+
+#[tokio::test]
+async fn the_log_is_truncated_once_nobody_reads_from_it() {
+    let place = Place::new();
+    let store = place.open();
+    let log = connection::log_of(&place.file());
+    fill(&store, sandbox(1), 0, 100).await;
+    let reader = Connection::open(place.file()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM parcels;").unwrap();
+    assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 100);
+    until_erased(&store).await;
+    store.truncate_log().await;
+    assert!(has(&log, "Ana P"), "a reader may still need it");
+    drop(reader);
+    let truncated = async {
+        while std::fs::metadata(&log).unwrap().len() > 0 {
+            store.truncate_log().await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), truncated).await.expect("it is tried again");
+    assert!(!has(&place.file(), "Ana P"));
+    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, Commit::Committed);
+}
+
+fn has(file: &Path, words: &str) -> bool {
+    let bytes = std::fs::read(file).unwrap();
+    bytes.windows(words.len()).any(|window| window == words.as_bytes())
+}
+
+#[tokio::test]
+async fn a_purge_counts_off_only_what_no_reset_hides() {
+    let store = Store::memory(SECRET).unwrap();
+    fill(&store, sandbox(1), 0, 3).await;
+    begin(&store, sandbox(1)).await;
+    fill(&store, sandbox(1), 10, 2).await;
+    let total = || store.list(sandbox(1), &check_list([]).unwrap()).unwrap().1;
+    assert_eq!(total(), 2);
+    assert_eq!(store.purge(NOW).await.unwrap().parcels, 2);
+    let counts = "SELECT count(*) FROM parcel_counts";
+    let counts: i64 = store.read(|db| db.query_row(counts, [], |row| row.get(0))).unwrap();
+    assert_eq!((total(), counts), (0, 0), "none is counted below 0");
+    fill(&store, sandbox(1), 20, 1).await;
+    assert_eq!(page(&store, u64::MAX).await.0.parcels, 3);
+    assert_eq!(total(), 1);
+}

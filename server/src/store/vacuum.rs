@@ -1,0 +1,62 @@
+//! What was erased is gone from the disk too. `secure_delete` overwrites it in the database file;
+//! the write-ahead log beside it holds older copies of pages until it is truncated, which needs a
+//! moment in which nobody reads from it. A file that was written before 0.2 is cleaned as a whole.
+
+use std::{fs, path::Path, sync::atomic::Ordering};
+
+use rusqlite::Connection;
+
+use super::{Mode, Store, StoreError, connection, hold, identity::IfEmpty};
+
+/// The size of a database before and after it was written anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vacuumed {
+    /// Bytes before.
+    pub before: u64,
+    /// Bytes after.
+    pub after: u64,
+}
+
+impl Store {
+    /// Writes a whole database file anew, without any trace of what was deleted. It needs the file
+    /// for itself: no server may use it meanwhile.
+    pub fn vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<Vacuumed, StoreError> {
+        let _hold = hold::hold(path)?;
+        let before = size(path)?;
+        let (db, _) = connection::writer(path, IfEmpty::Refuse, fresh_secret)?;
+        vacuum(&db).map_err(|error| StoreError::of(path, error))?;
+        if !connection::truncate_log(&db).map_err(|error| StoreError::of(path, error))? {
+            return Err(StoreError::Busy { file: path.to_owned() });
+        }
+        Ok(Vacuumed { before, after: size(path)? })
+    }
+
+    /// Truncates the log if it may hold what was erased and nothing is being erased; while somebody
+    /// reads from it it stays, for the next time.
+    pub async fn truncate_log(&self) {
+        let Mode::File(writer, ..) = &self.0.mode else { return };
+        let is_idle = self.0.mass_writes.try_lock().is_ok_and(|under_way| under_way.is_empty());
+        if is_idle && self.0.log_holds_erased.swap(false, Ordering::Relaxed) {
+            let is_done = writer.truncate_log().await;
+            self.erased(!is_done);
+        }
+    }
+
+    /// Remembers that the log may hold something that was erased.
+    pub(super) fn erased(&self, something: bool) {
+        if something {
+            self.0.log_holds_erased.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn vacuum(db: &Connection) -> rusqlite::Result<()> {
+    // The copy is as large as the database: a file, not memory as elsewhere.
+    db.execute_batch("PRAGMA temp_store = FILE; VACUUM;")
+}
+
+fn size(path: &Path) -> Result<u64, StoreError> {
+    let log = fs::metadata(connection::log_of(path)).map_or(0, |log| log.len());
+    let file = fs::metadata(path).map_err(|error| StoreError::open(path, error))?;
+    Ok(file.len() + log)
+}

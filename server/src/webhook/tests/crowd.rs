@@ -1,0 +1,126 @@
+//! Many tenants at once: leased together, a share for each, and nobody waits for somebody who hangs.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use parcelo::Environment;
+use tokio::net::TcpListener;
+use ulid::Ulid;
+
+use super::{House, START};
+use crate::{
+    clock::{Clock, TokioClock},
+    core::webhooks::{IN_FLIGHT, LEASE, Said, Undelivered},
+    service::{Delivery, Service},
+    webhook::{Dispatcher, Transport},
+};
+
+#[tokio::test]
+async fn a_thousand_tenants_that_are_due_at_once_are_leased_in_five_commits() {
+    let house = House::new().await;
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    for place in 0..1_000 {
+        let tenant = house.caller(&format!("shop-{place}"), Environment::Sandbox).await.key.tenant;
+        house.subscribe(tenant, &url).await;
+        house.endpoints().test(tenant, START).await.unwrap();
+    }
+    let before = house.service.store().stats().commits;
+    let dispatcher = Dispatcher::new(Arc::clone(&house.service), IN_FLIGHT);
+    let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
+    tokio::time::timeout(Duration::from_secs(30), async {
+        while house.service.next_delivery().unwrap() < Some(START.plus(LEASE)) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("all are leased");
+    let commits = house.service.store().stats().commits - before;
+    assert!(commits <= 5, "{commits} commits");
+    running.abort();
+}
+
+const DEAD: &str = "http://127.0.0.1:9/dead";
+const LIVE: &str = "http://127.0.0.1:9/live";
+
+/// A network without sockets: who lives answers in 20 ms, who is dead never does.
+#[derive(Debug)]
+struct Network {
+    clock: TokioClock,
+    /// How long each event of a live receiver took, from its commit on.
+    took: Mutex<Vec<i64>>,
+    hanging: AtomicUsize,
+}
+
+impl Transport for Network {
+    fn send<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)> {
+        Box::pin(async move {
+            if delivery.url == DEAD {
+                self.hanging.fetch_add(1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_secs(15)).await;
+                return (15_000, Err(Undelivered::TimedOut));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let id = delivery.headers[0].1.strip_prefix("evt_").unwrap();
+            let written = Ulid::from_string(id).unwrap().timestamp_ms();
+            let took = self.clock.now().0 - i64::try_from(written).unwrap();
+            self.took.lock().unwrap().push(took);
+            (20, Ok(Said { status: 204, retry_after: None, beginning: Vec::new() }))
+        })
+    }
+}
+
+/// So many events to each of `live` and `dead` receivers, 50 ms apart; answers how long those of the
+/// live ones took, the shortest first.
+async fn took(live: usize, dead: usize, events: usize) -> Vec<i64> {
+    let house = House::new().await;
+    let clock = TokioClock::starting_at(START);
+    let (took, hanging) = (Mutex::default(), AtomicUsize::default());
+    let network = Arc::new(Network { clock, took, hanging });
+    let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
+    let settings = house.service.settings().clone();
+    let service = Arc::new(Service::new(store, Arc::new(clock), ids, settings));
+    let dispatcher = Dispatcher::over(network.clone(), service, IN_FLIGHT);
+    let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
+    let mut tenants = Vec::new();
+    // The dead come first: whoever is served in turn meets them before the others.
+    for place in 0..dead + live {
+        let url = if place < dead { DEAD } else { LIVE };
+        tenants.push(house.subscriber(&format!("shop-{place}"), url).await.key.tenant);
+    }
+    for _ in 0..events {
+        for tenant in &tenants {
+            house.endpoints().test(*tenant, clock.now()).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(network.hanging.load(Ordering::SeqCst) > 0, dead > 0);
+    running.abort();
+    let mut took = network.took.lock().unwrap().clone();
+    took.sort_unstable();
+    assert_eq!(took.len(), live * events, "everything arrived at those who live");
+    took
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_dead_receiver_among_a_hundred_delays_nobody() {
+    let p99 = |took: Vec<i64>| took[took.len() * 99 / 100];
+    let (without, with) = (p99(took(99, 0, 30).await), p99(took(99, 1, 30).await));
+    assert!(without >= 20, "{without} ms: the network takes as long");
+    assert!(2 * with <= 3 * without, "{with} ms, and {without} ms without the dead one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hundred_dead_receivers_leave_places_for_those_who_live() {
+    let took = took(5, 200, 12).await;
+    assert!(took.last() < Some(&50), "{took:?}: nobody waits for a place of the dead");
+}

@@ -1,0 +1,97 @@
+//! What a body costs: its own length in memory, however small its packets are.
+#![cfg(target_os = "linux")]
+
+use std::{fs, io::Write, net::TcpStream};
+
+use crate::running::{House, Running};
+
+const CREATE: &str = "POST /api/v1/orders/create HTTP/1.1\r\nHost: parcelo.test\r\n\
+                      Content-Type: application/json\r\n";
+const CONNECTIONS: usize = 64;
+/// The most that the server may grow.
+const MOST: u64 = 32 << 20;
+
+/// How one byte of a body is sent.
+#[derive(Clone, Copy)]
+enum Packet {
+    Bare,
+    Chunk,
+}
+
+impl Packet {
+    fn bytes(self) -> &'static [u8] {
+        match self {
+            Self::Bare => b"x",
+            Self::Chunk => b"1\r\nx\r\n",
+        }
+    }
+
+    fn header(self, length: usize) -> String {
+        match self {
+            Self::Bare => format!("Content-Length: {}\r\n\r\n", length + 1),
+            Self::Chunk => "Transfer-Encoding: chunked\r\n\r\n".to_owned(),
+        }
+    }
+}
+
+/// The server's memory that is in use, in bytes.
+fn resident(server: &Running) -> u64 {
+    let pid = server.ready["pid"].as_u64().unwrap();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+/// By how much the server grows while bodies of so many bytes arrive, each byte in a packet of its
+/// own, and none of them ends.
+fn growth(server: &Running, url: &str, head: &str, (packet, length): (Packet, usize)) -> u64 {
+    let before = resident(server);
+    let connect = || TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+    let mut lines: Vec<_> = (0..CONNECTIONS).map(|_| connect()).collect();
+    let head = format!("{head}{}", packet.header(length));
+    for line in &mut lines {
+        line.set_nodelay(true).unwrap();
+        line.write_all(head.as_bytes()).unwrap();
+    }
+    for _ in 0..length {
+        for line in &mut lines {
+            // A limit of requests may have refused it; the others go on.
+            let _ = line.write_all(packet.bytes());
+        }
+    }
+    resident(server).saturating_sub(before)
+}
+
+fn api_grows_little(length: usize) {
+    let house = House::new();
+    let (_, key) = house.new_key("sandbox");
+    let server = house.start(&[]);
+    let head = format!("{CREATE}X-API-Key: {}\r\n", key.secret());
+    for packet in [Packet::Bare, Packet::Chunk] {
+        let grown = growth(&server, server.sandbox(), &head, (packet, length));
+        assert!(grown < MOST, "{} MB", grown >> 20);
+    }
+}
+
+#[test]
+fn an_order_in_tiny_packets_costs_its_own_length() {
+    api_grows_little(4 << 10);
+}
+
+#[test]
+#[ignore = "half a minute: eight million packets"]
+fn sixty_four_orders_of_64_kb_in_tiny_packets_cost_less_than_32_mb() {
+    api_grows_little(64 << 10);
+}
+
+#[test]
+fn the_form_to_sign_in_in_tiny_packets_costs_its_own_length() {
+    let house = House::new();
+    let server = house.start(&[]);
+    let head = "POST /dashboard/sign-in HTTP/1.1\r\nHost: parcelo.test\r\n\
+                Content-Type: application/x-www-form-urlencoded\r\n";
+    for packet in [Packet::Bare, Packet::Chunk] {
+        let grown = growth(&server, server.url("admin"), head, (packet, 4 << 10));
+        assert!(grown < MOST, "{} MB", grown >> 20);
+    }
+}

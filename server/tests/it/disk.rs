@@ -1,0 +1,239 @@
+//! The truth about the disk: whose a file is, that it is still there, that it can be read.
+
+use std::{
+    fs,
+    os::unix::{fs::FileExt, process::ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use parcelo::Operation;
+use rusqlite::Connection;
+use tokio::task::JoinSet;
+
+use crate::{
+    api::{Api, order, try_send},
+    running::{BINARY, House, Running},
+};
+
+/// Longer than the server may take to notice anything.
+const LONG: Duration = Duration::from_secs(30);
+
+fn listed(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// A database that takes a while to copy.
+fn large_database(house: &House) {
+    house.new_key("sandbox");
+    let db = Connection::open(house.path("parcelo.db")).unwrap();
+    db.execute_batch("INSERT INTO meta VALUES ('ballast', randomblob(24000000))").unwrap();
+}
+
+#[test]
+fn a_killed_backup_never_stands_under_its_final_name() {
+    let house = House::new();
+    large_database(&house);
+    let whole = house.path("whole.db");
+    let bytes = house.backup(&whole)["bytes"].as_u64().unwrap();
+    let mut killed = 0;
+    for attempt in 0..8 {
+        let folder = house.path(&format!("copies-{attempt}"));
+        fs::create_dir(&folder).unwrap();
+        let copy = folder.join("copy.db");
+        let mut backup = Command::new(BINARY)
+            .args(["backup", "--database", &house.database()])
+            .arg(&copy)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        while listed(&folder).is_empty() && backup.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let _ended = backup.kill();
+        killed += usize::from(backup.wait().unwrap().signal() == Some(9));
+        let found = fs::metadata(&copy).map(|file| file.len()).ok();
+        assert!(
+            found.is_none_or(|found| found == bytes),
+            "attempt {attempt}: {found:?} of {bytes}"
+        );
+    }
+    assert!(killed > 0, "at least one was killed in the middle");
+}
+
+#[test]
+fn a_backup_leaves_nothing_but_itself() {
+    let house = House::new();
+    house.new_key("sandbox");
+    let folder = house.path("copies");
+    fs::create_dir(&folder).unwrap();
+    let copy = folder.join("copy.db");
+    house.backup(&copy);
+    assert_eq!(listed(&folder), std::slice::from_ref(&copy));
+    assert!(house.refused_backup(&copy).contains("exists already"));
+    assert_eq!(listed(&folder), [copy]);
+}
+
+/// Why a command does not take the house's database.
+fn refused(house: &House, arguments: &[&str]) -> String {
+    if arguments == ["serve"] {
+        return house.refused_start();
+    }
+    let mut command = Command::new(BINARY);
+    command.args(arguments).args(["--database", &house.database()]).env_clear();
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const COMMANDS: [&[&str]; 3] = [
+    &["serve"],
+    &["keys", "list"],
+    &["keys", "create", "--environment", "sandbox", "--name", "n", "--countries", "*"],
+];
+
+#[test]
+fn what_is_not_ours_is_refused_in_one_sentence_and_left_as_it_is() {
+    let foreign = |path: &Path| {
+        let db = Connection::open(path).unwrap();
+        db.execute_batch("CREATE TABLE meta (name TEXT, value BLOB); PRAGMA user_version = 3;")
+            .unwrap();
+    };
+    let tagged = |path: &Path| {
+        let db = Connection::open(path).unwrap();
+        db.execute_batch("PRAGMA application_id = 252006674; CREATE TABLE t (a);").unwrap();
+    };
+    let text = |path: &Path| fs::write(path, "a shopping list\n".repeat(500)).unwrap();
+    let short = |path: &Path| fs::write(path, "short").unwrap();
+    for make in [&foreign as &dyn Fn(&Path), &tagged, &text, &short] {
+        let house = House::new();
+        let file = house.path("parcelo.db");
+        make(&file);
+        let before = fs::read(&file).unwrap();
+        for arguments in COMMANDS {
+            let words = refused(&house, arguments);
+            assert!(words.contains("is not a Parcelo database"), "{arguments:?}: {words}");
+            assert_eq!(words.trim_end().lines().count(), 1, "{words}");
+            assert!(fs::read(&file).unwrap() == before, "{arguments:?} changed it");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_file_is_a_new_database_for_the_server_only() {
+    let house = House::new();
+    let file = house.path("parcelo.db");
+    fs::write(&file, "").unwrap();
+    for arguments in &COMMANDS[1..] {
+        let words = refused(&house, arguments);
+        assert!(words.contains("is empty"), "{arguments:?}: {words}");
+        assert_eq!(fs::metadata(&file).unwrap().len(), 0, "{arguments:?}");
+    }
+    let running = house.start(&[]);
+    assert_eq!(Api::new(running.sandbox()).get("/readyz").await.status, 200);
+    assert_eq!(house.keys(&["list"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn neither_a_hard_link_nor_a_deleted_lock_file_lets_a_second_server_in() {
+    let house = House::new();
+    let _running = house.start(&[]);
+    let elsewhere = House::new();
+    fs::hard_link(house.path("parcelo.db"), elsewhere.path("parcelo.db")).unwrap();
+    let linked = elsewhere.refused_start();
+    assert!(linked.contains("another server"), "a hard link: {linked}");
+    fs::remove_file(house.path("parcelo.db.lock")).unwrap();
+    let second = house.refused_start();
+    assert!(second.contains("another server"), "no lock file: {second}");
+}
+
+/// Clients that create orders until the server is gone, and how many it acknowledged after `since`.
+async fn acknowledged_after(
+    running: &Running,
+    key: &parcelo::ApiKey,
+    harm: impl FnOnce(),
+) -> usize {
+    let (told, harmed) = tokio::sync::watch::channel(false);
+    let mut clients = JoinSet::new();
+    for client in 0..4 {
+        let (api, harmed) = (running.api(key), harmed.clone());
+        clients.spawn(async move {
+            let mut late = 0;
+            let began = Instant::now();
+            for count in 0.. {
+                assert!(began.elapsed() < LONG, "the server goes on; {late} acknowledged");
+                let after = *harmed.borrow();
+                let body = order(&format!("order-{client}-{count:05}")).to_string();
+                let request = api.request("POST", Operation::CreateOrder.path()).body(body);
+                match try_send(request.header("content-type", "application/json")).await {
+                    Ok(answer) if answer.status == 201 => late += usize::from(after),
+                    Ok(_) => tokio::task::yield_now().await,
+                    Err(_gone) => break,
+                }
+            }
+            late
+        });
+    }
+    running.api(key).created(&order("order-before")).await;
+    harm();
+    told.send_replace(true);
+    clients.join_all().await.into_iter().sum()
+}
+
+/// What befalls a file of a house.
+type Harm = fn(&House, &str);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_acknowledged_into_a_file_that_is_deleted_or_replaced() {
+    let delete: Harm = |house, name| fs::remove_file(house.path(name)).unwrap();
+    let replace: Harm = |house, name| {
+        fs::copy(house.path(name), house.path("other")).unwrap();
+        fs::rename(house.path("other"), house.path(name)).unwrap();
+    };
+    let table = [("parcelo.db", delete), ("parcelo.db", replace), ("parcelo.db-wal", delete)];
+    for (name, harm) in table {
+        let house = House::new();
+        let mut running = house.start(&["--sandbox-rate-limit", "1000000"]);
+        let key = house.new_key("sandbox").1;
+        let late = acknowledged_after(&running, &key, || harm(&house, name)).await;
+        assert_eq!(late, 0, "{name}");
+        assert_eq!(running.wait(), Some(1), "{name}: {}", house.output());
+        let output = house.output();
+        assert!(output.contains("deleted or replaced"), "{name}: {output}");
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_file_is_noticed_without_any_write() {
+    let house = House::new();
+    let mut running = house.start(&[]);
+    fs::remove_file(house.path("parcelo.db")).unwrap();
+    assert_eq!(running.wait(), Some(1), "{}", house.output());
+}
+
+/// Spoils all that the file says, as a dying disk does.
+fn spoil(file: &Path) {
+    let length = fs::metadata(file).unwrap().len();
+    let noise = vec![0xA5; usize::try_from(length).unwrap()];
+    fs::File::options().write(true).open(file).unwrap().write_all_at(&noise, 0).unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_read_is_not_ready_and_then_ends_with_an_error() {
+    let house = House::new();
+    house.new_key("sandbox");
+    let mut running = house.start(&[]);
+    let api = Api::new(running.sandbox());
+    assert_eq!(api.get("/readyz").await.status, 200);
+    spoil(&house.path("parcelo.db"));
+    let began = Instant::now();
+    let mut was_not_ready = false;
+    while let Ok(answer) = try_send(api.request("GET", "/readyz")).await {
+        was_not_ready |= answer.status == 503;
+        assert!(began.elapsed() < LONG, "{}", house.output());
+        tokio::task::yield_now().await;
+    }
+    assert!(was_not_ready, "{}", house.output());
+    assert_eq!(running.wait(), Some(1), "{}", house.output());
+}

@@ -1,0 +1,135 @@
+//! Heads of requests: hosts, languages, keys, and those that never become a request.
+
+use parcelo_server::mock::MockServer;
+use serde_json::Value;
+
+use crate::{
+    api::{Api, numbered, order, send},
+    raw::{Line, Raw},
+    running::House,
+};
+
+async fn asked(url: &str, request: &str) -> Raw {
+    let mut line = Line::to(url).await;
+    line.send(&[request]).await;
+    line.answer().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_request_names_one_host() {
+    let server = MockServer::start().await;
+    let get = |version: &str, hosts: &str| format!("GET /healthz HTTP/{version}\r\n{hosts}\r\n");
+    let table = [
+        ("1.1", "Host: a.test\r\n", None),
+        ("1.1", "Host: [::1]:8080\r\n", None),
+        ("1.0", "", None),
+        ("1.1", "", Some("REQUIRED")),
+        ("1.1", "Host: a.test\r\nHost: b.test\r\n", Some("DUPLICATE")),
+        ("1.1", "Host: a.test\r\nHost: a.test\r\n", Some("DUPLICATE")),
+        ("1.1", "Host: a.test, b.test\r\n", Some("INVALID_FORMAT")),
+        ("1.1", "Host: x@a.test\r\n", Some("INVALID_FORMAT")),
+    ];
+    for (version, hosts, fault) in table {
+        let answer = asked(server.url(), &get(version, hosts)).await;
+        let Some(code) = fault else {
+            assert_eq!(answer.status, 200, "{hosts:?}");
+            continue;
+        };
+        assert_eq!(answer.status, 400, "{hosts:?}");
+        let body: Value = serde_json::from_str(&answer.body).unwrap();
+        let told = &body["error"]["details"]["errors"][0];
+        assert_eq!((&told["field"], &told["code"]), (&"Host".into(), &code.into()), "{hosts:?}");
+    }
+}
+
+#[tokio::test]
+async fn several_lines_of_languages_count_together() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    for (lines, word) in [
+        (["en;q=0.3", "es;q=0.9"], "Etiqueta generada"),
+        (["es;q=0.3", "en;q=0.9"], "Label generated"),
+    ] {
+        let request = api.request("GET", "/api/v1/tracking/SB-SUCCESS-0001");
+        let request = lines.iter().fold(request, |one, line| one.header("accept-language", *line));
+        let status = send(request).await.json()["statusName"].as_str().unwrap().to_owned();
+        assert_eq!(status.to_lowercase(), word.to_lowercase(), "{lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_drafts_spelling_of_the_idempotency_key_is_the_same_key() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let mut body = order("order-0001");
+    body.as_object_mut().unwrap().remove("idempotencyKey");
+    let create = |headers: &[(&'static str, &'static str)]| {
+        let request = api.request("POST", "/api/v1/orders/create");
+        let request = headers.iter().fold(request, |one, (name, value)| one.header(*name, *value));
+        send(request.header("content-type", "application/json").body(body.to_string()))
+    };
+    let first = create(&[("x-idempotency-key", "order-0001")]).await;
+    assert_eq!(first.status, 201, "{}", first.text());
+    for headers in [
+        &[("idempotency-key", "order-0001")][..],
+        &[("idempotency-key", "\"order-0001\"")],
+        &[("idempotency-key", "\"order-0001\""), ("x-idempotency-key", "order-0001")],
+        &[("idempotency-key", ""), ("x-idempotency-key", "order-0001")],
+    ] {
+        let again = create(headers).await;
+        assert_eq!((again.status, &again.bytes), (200, &first.bytes), "{headers:?}");
+    }
+    for headers in [
+        &[("idempotency-key", "\"order-0001\""), ("x-idempotency-key", "order-0002")][..],
+        &[("idempotency-key", "order-0001"), ("idempotency-key", "order-0002")],
+    ] {
+        assert_eq!(create(headers).await.faults(), ["idempotencyKey MISMATCH"], "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_cannot_be_read_is_counted() {
+    let house = House::new();
+    let server = house.start(&[]);
+    let long =
+        format!("GET /healthz HTTP/1.1\r\nHost: a.test\r\nX: {}\r\n\r\n", "x".repeat(300_000));
+    assert_eq!(asked(server.sandbox(), "NOT HTTP\r\n\r\n").await.status, 400);
+    assert_eq!(asked(server.sandbox(), &long).await.status, 431);
+    let path = format!("GET /{} HTTP/1.1\r\nHost: a.test\r\n\r\n", "x".repeat(70_000));
+    assert_eq!(asked(server.sandbox(), &path).await.status, 414);
+    let metrics = Api::new(server.url("admin"));
+    let wanted = [
+        "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"malformed\"} 1",
+        "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"too_large\"} 2",
+    ];
+    // They are counted once their connections are over.
+    for _ in 0..1_000 {
+        let text = metrics.get("/metrics").await.text();
+        if wanted.iter().all(|line| text.contains(line)) {
+            return;
+        }
+    }
+    panic!("not counted: {}", metrics.get("/metrics").await.text());
+}
+
+#[tokio::test]
+async fn no_answer_is_taken_for_another_type_than_it_says() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let number = api.created(&order("order-0001")).await;
+    for path in [
+        "/api/v1/health".to_owned(),
+        "/nowhere".to_owned(),
+        "/healthz".to_owned(),
+        "/openapi.json".to_owned(),
+        "/docs/".to_owned(),
+        "/__mock/clock".to_owned(),
+        format!("/track/{number}"),
+        format!("/api/v1/labels/{number}/download"),
+        format!("/api/labels/{number}.pdf"),
+    ] {
+        let answer = api.get(&path).await;
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+    }
+}

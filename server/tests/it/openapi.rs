@@ -1,0 +1,446 @@
+//! What the OpenAPI documents promise to programs that are made of them: bytes, headers, limits, names.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use parcelo::{
+    ErrorCode, FieldFault, Idempotency, Operation, Rejected,
+    rules::{self, Destinations, OrderContext},
+};
+use parcelo_server::core::{legacy, sample};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    api::{Api, send},
+    document::{controlled, served, served_by},
+    running::House,
+};
+
+/// The three documents that are served.
+async fn documents() -> [(&'static str, Value); 3] {
+    [
+        ("openapi.json", served().await),
+        ("openapi-mock.json", served_by(controlled().await.url()).await),
+        ("openapi-admin.json", served_by(House::new().start(&[]).url("admin")).await),
+    ]
+}
+
+/// Every call of a document, those to webhooks too, under what names it.
+fn calls(document: &Value) -> Vec<(String, &Value)> {
+    let mut calls = Vec::new();
+    for part in ["paths", "webhooks"] {
+        for (path, item) in document[part].as_object().into_iter().flatten() {
+            let all = item.as_object().unwrap().iter();
+            calls.extend(all.map(|(method, call)| (format!("{method} {path}"), call)));
+        }
+    }
+    calls
+}
+
+/// The call that an operation is.
+fn call(document: &Value, operation: Operation) -> &Value {
+    &document["paths"][operation.path()][operation.method().as_str().to_lowercase()]
+}
+
+fn responses(call: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    call["responses"].as_object().unwrap().iter()
+}
+
+/// What a schema refers to, for itself or beside `null`; else itself.
+fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
+    let one = schema["oneOf"].as_array().map_or(schema, |kinds| &kinds[0]);
+    match one["$ref"].as_str() {
+        Some(name) => document.pointer(name.trim_start_matches('#')).unwrap(),
+        None => one,
+    }
+}
+
+#[tokio::test]
+async fn label_files_are_bytes_and_say_what_they_are_called_and_which_they_are() {
+    let document = served().await;
+    for operation in [Operation::DownloadLabel, Operation::LegacyLabel] {
+        let answer = &call(&document, operation)["responses"]["200"];
+        let files = answer["content"].as_object().unwrap();
+        let kinds: Vec<_> = files.keys().map(String::as_str).collect();
+        let formats = ["application/octet-stream", "application/pdf", "image/png", "text/plain"];
+        assert_eq!(kinds, formats);
+        for (kind, file) in files {
+            assert_eq!(file["schema"], json!({"type": "string", "format": "binary"}), "{kind}");
+        }
+        for name in ["etag", "content-disposition"] {
+            assert_eq!(answer["headers"][name]["schema"]["type"], "string", "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_declares_its_headers() {
+    for (name, document) in documents().await {
+        let counted = calls(&document).into_iter();
+        let counted = counted
+            .filter(|(call, _)| call.contains("/api/") || call.contains("/admin/"))
+            .collect::<Vec<_>>();
+        assert!(counted.len() > 15, "{name}");
+        for (call, about) in counted {
+            for (status, response) in responses(about) {
+                let kind = |header: &str| &response["headers"][header]["schema"]["type"];
+                assert_eq!(kind("x-request-id"), "string", "{name} {call} {status}");
+                for header in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+                    assert_eq!(kind(header), "integer", "{name} {call} {status} {header}");
+                }
+                if ["429", "503"].contains(&status.as_str()) {
+                    assert_eq!(kind("retry-after"), "integer", "{name} {call} {status}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn headers_of_requests_are_parameters() {
+    let document = served().await;
+    for operation in Operation::ALL {
+        let parameters = call(&document, *operation)["parameters"].as_array().unwrap();
+        let has = |name: &str| {
+            parameters.iter().any(|one| {
+                (&one["name"], &one["in"], &one["required"])
+                    == (&json!(name), &json!("header"), &json!(false))
+            })
+        };
+        let has_key =
+            matches!(operation.idempotency(), Idempotency::Required | Idempotency::Optional);
+        assert!(has("Accept-Language"), "{}", operation.name());
+        assert_eq!(has("X-Idempotency-Key"), has_key, "{}", operation.name());
+        // Voiding what is void is no replay.
+        let has_key = has_key && *operation != Operation::LegacyCancelOrder;
+        let again = &call(&document, *operation)["responses"]["200"]["headers"];
+        assert_eq!(again["idempotent-replayed"].is_object(), has_key, "{}", operation.name());
+    }
+}
+
+/// What the validator says of a request.
+type Check = fn(&Value) -> Vec<FieldFault>;
+
+fn faults<T>(checked: Result<T, Rejected>) -> Vec<FieldFault> {
+    checked.err().map(|rejected| rejected.faults).unwrap_or_default()
+}
+
+fn check_order(body: &Value) -> Vec<FieldFault> {
+    let destinations = &Destinations::All;
+    faults(rules::check_order(
+        body,
+        &OrderContext { environment: None, destinations, header_key: None },
+    ))
+}
+
+fn check_carrier_events(body: &Value) -> Vec<FieldFault> {
+    let now: DateTime<Utc> = "2026-02-01T00:00:00Z".parse().unwrap();
+    faults(rules::check_carrier_events(body, now))
+}
+
+/// Every request with rules: its type, one that keeps them, and who judges.
+fn requests() -> Vec<(&'static str, Value, Check)> {
+    let numbers = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-SUCCESS-0001"] });
+    let key = json!({ "name": "n", "environment": "sandbox", "allowedCountries": ["EC"] });
+    let named = json!({ "name": "n", "environment": "sandbox" });
+    let reprint = json!({ "idempotencyKey": "reprint-0001" });
+    vec![
+        ("OrderRequest", sample::order(), check_order),
+        ("VoidRequest", numbers.clone(), |body| faults(rules::check_void(body, None))),
+        ("ManifestRequest", sample::manifest(), |body| faults(rules::check_manifest(body, None))),
+        ("ReprintRequest", reprint, |body| faults(rules::check_reprint(body, None))),
+        ("BatchTrackingRequest", numbers, |body| faults(rules::check_batch(body))),
+        ("CarrierEvents", sample::carrier_events(), check_carrier_events),
+        ("KeyRequest", key, |body| faults(rules::check_key(body, &Destinations::All))),
+        ("CarrierKeyRequest", named.clone(), |body| faults(rules::check_carrier_key(body))),
+        ("AccountRequest", named, |body| faults(rules::check_account(body))),
+        ("ReplayRequest", json!({}), |body| faults(rules::check_replay(body))),
+    ]
+}
+
+/// A field of a request: its path as faults write it, and its schema.
+struct Field<'d> {
+    path: String,
+    schema: &'d Value,
+    is_required: bool,
+}
+
+/// Every field below a type, elements of lists as their first.
+fn fields<'d>(document: &'d Value, path: &str, schema: &'d Value) -> Vec<Field<'d>> {
+    let mut found = Vec::new();
+    let required = schema["required"].as_array();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let schema = resolved(document, property);
+        let is_required = required.is_some_and(|names| names.contains(&json!(name)));
+        found.push(Field { path: path.clone(), schema, is_required });
+        found.extend(fields(document, &path, schema));
+        if schema["items"].is_object() {
+            let (path, schema) = (format!("{path}[0]"), resolved(document, &schema["items"]));
+            found.push(Field { path: path.clone(), schema, is_required: false });
+            found.extend(fields(document, &path, schema));
+        }
+    }
+    found
+}
+
+/// Whether a schema is of this JSON type, or of it and `null`.
+fn is(schema: &Value, kind: &str) -> bool {
+    schema["type"] == kind || schema["type"].as_array().is_some_and(|all| all[0] == kind)
+}
+
+/// The request with one field set; objects and lists on the way are made.
+fn set(body: &Value, path: &str, value: Value) -> Value {
+    let pointer = format!("/{}", path.replace("[0]", "/0").replace('.', "/"));
+    let mut body = body.clone();
+    let mut at = &mut body;
+    for step in pointer.split('/').skip(1) {
+        if step == "0" {
+            if !at.is_array() {
+                *at = json!([{}]);
+            }
+            at = &mut at[0];
+        } else {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
+            }
+            at = &mut at[step];
+        }
+    }
+    *at = value;
+    body
+}
+
+/// Values that keep a field's limits, and values one beyond with the fault that they are.
+fn edges(field: &Field<'_>, element: &Value) -> Vec<(Value, Option<&'static str>)> {
+    let schema = field.schema;
+    let mut edges = Vec::new();
+    if let Some(most) = schema["maxLength"].as_u64() {
+        let text = |length: u64| json!("x".repeat(usize::try_from(length).unwrap()));
+        edges.extend([(text(most), None), (text(most + 1), Some("TOO_LONG"))]);
+    }
+    if schema["minLength"] == 1 {
+        edges.push((json!(""), Some("REQUIRED")));
+    }
+    if let Some(most) = schema["maxItems"].as_u64() {
+        let list = |length: u64| json!(vec![element; usize::try_from(length).unwrap()]);
+        edges.extend([(list(most), None), (list(most + 1), Some("TOO_LONG"))]);
+    }
+    if schema["minItems"] == 1 {
+        edges.push((json!([]), Some("TOO_SHORT")));
+    }
+    let step = if is(schema, "integer") { 1.0 } else { 0.01 };
+    #[expect(clippy::cast_possible_truncation, reason = "a bound of whole numbers is one")]
+    let number = |value: f64| if step < 1.0 { json!(value) } else { json!(value as i64) };
+    if let Some(most) = schema["maximum"].as_f64() {
+        edges.extend([(number(most), None), (number(most + step), Some("OUT_OF_RANGE"))]);
+    }
+    if let Some(least) = schema["minimum"].as_f64() {
+        edges.extend([(number(least), None), (number(least - step), Some("OUT_OF_RANGE"))]);
+    }
+    if let Some(below) = schema["exclusiveMinimum"].as_f64() {
+        edges.extend([(number(below), Some("OUT_OF_RANGE")), (number(below + step), None)]);
+    }
+    edges
+}
+
+const LENGTHS: [&str; 4] = ["TOO_LONG", "TOO_SHORT", "OUT_OF_RANGE", "REQUIRED"];
+
+#[tokio::test]
+async fn every_field_of_a_request_has_the_limits_that_the_validator_has() {
+    let [(_, service), _, (_, admin)] = documents().await;
+    let mut tried = 0;
+    for (name, body, check) in requests() {
+        let document = [&service, &admin]
+            .into_iter()
+            .find(|document| document["components"]["schemas"][name].is_object())
+            .unwrap();
+        let all = fields(document, "", &document["components"]["schemas"][name]);
+        for field in &all {
+            assert_is_bounded(name, field);
+            let pointer = format!("/{}/0", field.path.replace("[0]", "/0").replace('.', "/"));
+            let element = body.pointer(&pointer).cloned().unwrap_or_else(|| json!({}));
+            for (value, expected) in edges(field, &element) {
+                let found = check(&set(&body, &field.path, value.clone()));
+                let found = found.iter().filter(|fault| fault.field == field.path);
+                let codes: Vec<_> = found.map(|fault| fault.code.to_string()).collect();
+                let shown: String = value.to_string().chars().take(60).collect();
+                let told = format!("{name} {} {shown}: {codes:?}", field.path);
+                match expected {
+                    Some(code) => assert!(codes.iter().any(|found| found == code), "{told}"),
+                    None => {
+                        assert!(
+                            !codes.iter().any(|code| LENGTHS.contains(&code.as_str())),
+                            "{told}"
+                        );
+                    }
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 150, "{tried}");
+}
+
+/// A text, a list and a number have a bound of some kind, and a text that must be there a least one.
+fn assert_is_bounded(name: &str, field: &Field<'_>) {
+    let (schema, path) = (field.schema, &field.path);
+    let has = |names: &[&str]| names.iter().any(|name| !schema[name].is_null());
+    let is_formed = has(&["enum", "format"]) || schema["pattern"].is_string();
+    if is(schema, "string") {
+        assert!(is_formed || has(&["maxLength"]), "{name} {path}");
+        let has_least = !field.is_required || has(&["enum", "pattern", "format", "minLength"]);
+        assert!(has_least, "{name} {path}");
+    } else if is(schema, "array") {
+        assert!(has(&["maxItems"]), "{name} {path}");
+        assert!(!field.is_required || has(&["minItems"]), "{name} {path}");
+    } else if is(schema, "number") || is(schema, "integer") {
+        assert!(has(&["maximum"]) && has(&["minimum", "exclusiveMinimum"]), "{name} {path}");
+    }
+}
+
+const LIMITS: [&str; 8] = [
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "minItems",
+    "maxItems",
+];
+
+#[tokio::test]
+async fn a_legacy_field_has_the_limits_of_the_field_that_it_stands_for() {
+    let document = served().await;
+    let schemas = &document["components"]["schemas"];
+    let order = fields(&document, "", &schemas["OrderRequest"]);
+    for (name, stands_for) in legacy::FIELDS {
+        let legacy = &schemas["LegacyOrder"]["properties"][name];
+        let ours = order.iter().find(|field| field.path == *stands_for).unwrap().schema;
+        let differ = LIMITS.iter().find(|limit| {
+            let is_asked =
+                **limit != "minLength" || is(legacy, "string") && legacy["type"].is_string();
+            is_asked && legacy[**limit] != ours[**limit]
+        });
+        assert_eq!(differ, None, "{name}: {legacy} {ours}");
+    }
+}
+
+#[tokio::test]
+async fn limits_outside_the_rules_are_declared_too() {
+    let [(_, service), _, (_, admin)] = documents().await;
+    let url = &admin["components"]["schemas"]["WebhookRequest"]["properties"]["url"];
+    assert_eq!(url["maxLength"], parcelo_server::core::webhooks::MAX_URL);
+    let list = call(&service, Operation::ListParcels)["parameters"].as_array().unwrap();
+    let parameter = |name| &list.iter().find(|one| one["name"] == name).unwrap()["schema"];
+    assert_eq!(parameter("limit")["maximum"], rules::ListQuery::MAX_LIMIT);
+    assert_eq!(parameter("externalOrderId")["maxLength"], rules::ListQuery::MAX_ORDER_ID);
+}
+
+#[tokio::test]
+async fn an_errors_code_is_any_word_and_those_of_today_are_its_examples() {
+    let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.code()).collect();
+    for (name, document) in documents().await {
+        let schemas = &document["components"]["schemas"];
+        for owner in ["ErrorBody", "ItemError"] {
+            let code = resolved(&document, &schemas[owner]["properties"]["code"]);
+            assert_eq!((&code["type"], &code["enum"]), (&json!("string"), &Value::Null), "{name}");
+            assert_eq!(code["examples"], json!(codes), "{name} {owner}");
+        }
+        let details = resolved(&document, &schemas["ErrorBody"]["properties"]["details"]);
+        let errors = details["properties"]["errors"]["items"].to_string();
+        assert!(errors.contains("schemas/FieldFault") && schemas["FieldFault"].is_object());
+    }
+}
+
+#[tokio::test]
+async fn every_json_body_is_a_component_with_a_name() {
+    for (name, document) in documents().await {
+        for (call, about) in calls(&document) {
+            let all = responses(about).map(|(_, response)| response);
+            for body in all.chain([&about["requestBody"]]) {
+                let schema = &body["content"]["application/json"]["schema"];
+                let is_named = schema.is_null() || schema["$ref"].is_string();
+                assert!(is_named, "{name} {call}: {schema}");
+            }
+        }
+    }
+}
+
+/// Every text under this name, wherever it stands.
+fn texts<'d>(value: &'d Value, name: &str, found: &mut Vec<&'d str>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get(name).and_then(Value::as_str));
+            members.values().for_each(|member| texts(member, name, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts(item, name, found)),
+        _ => {}
+    }
+}
+
+const RUST: &[&str] = &[
+    "::", "[`", "```", "Option", "Vec", "serde", "struct", "Self", "Debug", "crate", "enum",
+    "impl", "Some(", "Rust", "weight_",
+];
+
+#[tokio::test]
+async fn no_description_speaks_rust() {
+    for (name, document) in documents().await {
+        for member in ["description", "summary"] {
+            let mut all = Vec::new();
+            texts(&document, member, &mut all);
+            assert!(all.len() > 10, "{name}");
+            let foreign = all.iter().find(|text| RUST.iter().any(|word| text.contains(word)));
+            assert_eq!(foreign, None, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_call_says_who_may_make_it_and_where_it_belongs() {
+    for (name, document) in documents().await {
+        let tags = document["tags"].as_array().unwrap();
+        assert!(tags.iter().all(|tag| tag["description"].is_string()), "{name}");
+        let told: BTreeSet<_> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+        let (mut used, mut ids) = (BTreeSet::new(), BTreeSet::new());
+        for (call, about) in calls(&document) {
+            assert!(about["security"].is_array(), "{name} {call}");
+            assert!(about["description"].is_string(), "{name} {call}");
+            assert!(ids.insert(about["operationId"].as_str().unwrap()), "{name} {call}");
+            used.extend(about["tags"].as_array().unwrap().iter().map(|tag| tag.as_str().unwrap()));
+        }
+        assert_eq!(used, told, "{name}");
+        assert_eq!(document["info"]["license"]["identifier"], "MIT OR Apache-2.0", "{name}");
+        assert_eq!(document["servers"][0]["url"], "/", "{name}");
+    }
+    let public = served().await;
+    assert_eq!(call(&public, Operation::PublicTracking)["security"], json!([]));
+}
+
+#[tokio::test]
+async fn a_document_that_is_still_the_same_is_not_sent_again() {
+    let house = House::new().start(&[]);
+    let mock = controlled().await;
+    for url in [house.url("sandbox"), house.url("admin"), mock.url()] {
+        let api = Api::new(url);
+        let first = api.get("/openapi.json").await;
+        let tag = first.header("etag").to_owned();
+        assert!(tag.len() > 10 && tag.starts_with('"') && tag.ends_with('"'), "{tag}");
+        assert_eq!(api.get("/openapi.json").await.bytes, first.bytes);
+        let other = "\"another\"".to_owned();
+        for (known, status) in [
+            (tag.clone(), 304),
+            (format!("W/{tag}"), 304),
+            (format!("{other}, {tag}"), 304),
+            ("*".to_owned(), 304),
+            (other, 200),
+        ] {
+            let request = api.request("GET", "/openapi.json").header("if-none-match", &known);
+            let answer = send(request).await;
+            assert_eq!((answer.status, answer.header("etag")), (status, tag.as_str()), "{known}");
+            assert_eq!(answer.bytes.is_empty(), status == 304, "{known}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! HTTP over a bare socket: packets as a test wants them.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+/// How long an answer may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection.
+pub(crate) struct Line(TcpStream);
+
+/// An answer as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Raw {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Line {
+    /// Connects to the host of an address such as `http://127.0.0.1:8080`.
+    pub(crate) async fn to(url: &str) -> Self {
+        let stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(stream)
+    }
+
+    /// Sends each text in a packet of its own.
+    pub(crate) async fn send(&mut self, packets: &[&str]) {
+        for packet in packets {
+            // A connection that the server has closed shows in what is read.
+            let _ = self.0.write_all(packet.as_bytes()).await;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The next answer; nothing when the connection ends without one.
+    pub(crate) async fn answer(&mut self) -> Option<Raw> {
+        timeout(PATIENCE, self.read()).await.expect("an answer in time")
+    }
+
+    async fn read(&mut self) -> Option<Raw> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.0.read_u8().await.ok()?);
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+        self.0.read_exact(&mut body).await.ok()?;
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Some(Raw { status, head, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+}
+
+impl Raw {
+    /// Whether it says that the connection ends.
+    pub(crate) fn closes(&self) -> bool {
+        self.head.contains("\r\nconnection: close\r\n")
+    }
+}

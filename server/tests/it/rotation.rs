@@ -1,0 +1,204 @@
+//! A key gets a new secret and stays the same key: what was shipped with it is not shipped again.
+
+use std::{process::Command, time::Duration};
+
+use parcelo::ApiKey;
+use parcelo_server::mock::MockServer;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, order, send, with},
+    running::{BINARY, House},
+};
+
+const HEALTH: &str = "/api/v1/health";
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(86_400);
+
+async fn parcels(api: &Api) -> Value {
+    api.get("/api/v1/parcels").await.json()["meta"]["total"].clone()
+}
+
+fn number(answer: &Answer) -> Value {
+    answer.json()["parcel"]["trackingNumber"].clone()
+}
+
+#[tokio::test]
+async fn an_order_sent_with_the_old_secret_is_not_shipped_again_with_the_new_one() {
+    let server = MockServer::start().await;
+    let old = server.key().name("Shop").countries(["EC"]).issue();
+    let before = Api::with_key(server.url(), &old);
+    let first = before.create(&order("order-0001")).await;
+    assert_eq!(first.status, 201);
+    let new = server.rotate_key(&old, DAY);
+    assert_ne!(new.secret(), old.secret());
+    let after = Api::with_key(server.url(), &new);
+
+    for api in [&after, &before] {
+        let again = api.create(&order("order-0001")).await;
+        assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
+        assert_eq!(again.bytes, first.bytes);
+        let other = with(order("order-0001"), "/receiver/fullName", json!("Somebody Else"));
+        assert_eq!(api.create(&other).await.refusal().1, "IDEMPOTENCY_CONFLICT");
+    }
+    assert_eq!(parcels(&after).await, 1);
+    let health = after.get(HEALTH).await.json();
+    assert_eq!((&health["keyName"], &health["allowedCountries"]), (&json!("Shop"), &json!(["EC"])));
+    // A key of its own is another name for everything: there the same order is a new one.
+    let stranger = Api::with_key(server.url(), &server.key().issue());
+    let second = stranger.create(&order("order-0001")).await;
+    assert_eq!(second.status, 201);
+    assert_ne!(number(&second), number(&first));
+}
+
+#[tokio::test]
+async fn the_old_secret_works_for_as_long_as_was_said_and_not_a_millisecond_longer() {
+    let server = MockServer::start().await;
+    let old = server.key().issue();
+    let new = server.rotate_key(&old, HOUR);
+    let status = async |key: &ApiKey| Api::with_key(server.url(), key).get(HEALTH).await.status;
+    server.clock().advance(Duration::from_millis(3_599_999)).await;
+    assert_eq!((status(&old).await, status(&new).await), (200, 200));
+    server.clock().advance(Duration::from_millis(1)).await;
+    assert_eq!((status(&old).await, status(&new).await), (401, 200));
+    let refused = Api::with_key(server.url(), &old).get(HEALTH).await.refusal();
+    assert_eq!(refused, (401, "AUTH_INVALID_API_KEY".to_owned()));
+    // 0 is at once, and ends all that came before.
+    let next = server.rotate_key(&new, HOUR);
+    let last = server.rotate_key(&next, Duration::ZERO);
+    for (key, expected) in [(&new, 401), (&next, 401), (&last, 200)] {
+        assert_eq!(status(key).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_rotation_during_an_overlap_cuts_no_secret_short_that_was_to_live_as_long() {
+    let server = MockServer::start().await;
+    let status = async |key: &ApiKey| Api::with_key(server.url(), key).get(HEALTH).await.status;
+    let first = server.key().issue();
+    let second = server.rotate_key(&first, HOUR);
+    server.clock().advance(HOUR / 2).await;
+    let third = server.rotate_key(&second, DAY);
+    for key in [&first, &second, &third] {
+        assert_eq!(status(key).await, 200);
+    }
+    server.clock().advance(HOUR / 2).await;
+    assert_eq!((status(&first).await, status(&second).await), (401, 200), "its own hour is over");
+}
+
+#[tokio::test]
+async fn the_limit_is_the_keys_whichever_secret_is_used() {
+    let server = MockServer::start().await;
+    let old = server.key().rate_limit(4).issue();
+    let new = server.rotate_key(&old, DAY);
+    let mut statuses = Vec::new();
+    for key in [&old, &new, &old, &new, &old, &new] {
+        statuses.push(Api::with_key(server.url(), key).get(HEALTH).await.status);
+    }
+    assert_eq!(statuses, [200, 200, 200, 200, 429, 429]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orders_under_way_while_their_key_is_rotated_are_made_once() {
+    let server = MockServer::start().await;
+    let old = server.key().issue();
+    let api = Api::with_key(server.url(), &old);
+    let creates = (0..40).map(|i| {
+        let api = api.clone();
+        tokio::spawn(async move { api.create(&order(&format!("order-{i:04}"))).await.status })
+    });
+    let creates: Vec<_> = creates.collect();
+    let new = server.rotate_key(&old, DAY);
+    let again = Api::with_key(server.url(), &new);
+    let repeats = (0..40).map(|i| {
+        let again = again.clone();
+        tokio::spawn(async move { again.create(&order(&format!("order-{i:04}"))).await.status })
+    });
+    let repeats: Vec<_> = repeats.collect();
+    let mut made = 0;
+    for answer in creates.into_iter().chain(repeats) {
+        let status = answer.await.unwrap();
+        assert!(matches!(status, 200 | 201), "{status}");
+        made += usize::from(status == 201);
+    }
+    assert_eq!((made, parcels(&again).await), (40, json!(40)));
+}
+
+#[tokio::test]
+async fn the_command_rotates_under_a_running_server_and_a_restart_forgets_nothing() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let (id, old) = house.new_key("sandbox");
+    let first = running.api(&old).create(&order("order-0001")).await;
+    let made = house.keys(&["rotate", &id]);
+    let new = ApiKey::parse(made["key"].as_str().unwrap()).unwrap();
+    assert_eq!(made["keyId"], id.as_str());
+    let until = made["oldSecretUntil"].as_str().unwrap();
+    let until = chrono::DateTime::parse_from_rfc3339(until).unwrap().to_utc();
+    let hours = (until - chrono::Utc::now()).num_minutes();
+    assert!((23 * 60..=24 * 60).contains(&hours), "{until}");
+
+    let again = running.api(&new).create(&order("order-0001")).await;
+    assert_eq!((again.status, &again.bytes), (200, &first.bytes), "{}", again.text());
+    drop(running);
+    let running = house.start(&[]);
+    for key in [&old, &new] {
+        let again = running.api(key).create(&order("order-0001")).await;
+        assert_eq!((again.status, &again.bytes), (200, &first.bytes), "{}", again.text());
+    }
+    assert_eq!(parcels(&running.api(&new)).await, 1);
+    let listed = house.keys(&["list"]);
+    let listed = listed.as_array().unwrap().iter().find(|key| key["keyId"] == id.as_str()).unwrap();
+    assert_eq!(listed["oldSecretUntil"], made["oldSecretUntil"]);
+    assert!(new.secret().ends_with(listed["last4"].as_str().unwrap()));
+
+    house.keys(&["revoke", &id]);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(1);
+    for key in [&old, &new] {
+        while running.api(key).get(HEALTH).await.status != 401 {
+            assert!(tokio::time::Instant::now() < deadline, "both are refused within a second");
+        }
+    }
+    let rotate = |id: &str, more: &[&str]| {
+        let mut command = Command::new(BINARY);
+        command.env_clear().args(["keys", "rotate", id, "--database", &house.database()]);
+        let output = command.args(more).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (done, words) = rotate(&id, &[]);
+    assert!(!done && words.contains("is revoked and gets no new secret"), "{words}");
+    let (done, words) = rotate("key_x", &[]);
+    assert!(!done && words.contains("no API key has the id key_x"), "{words}");
+    let (other, _) = house.new_key("sandbox");
+    let (done, words) = rotate(&other, &["--overlap", "0"]);
+    assert!(done && words.contains("The old secret no longer works"), "{words}");
+}
+
+#[tokio::test]
+async fn the_mocks_control_rotates_for_suites_in_any_language() {
+    let server = MockServer::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
+    let server = server.unwrap();
+    let api = Api::new(server.url());
+    let post = async |control: &str, body: &Value| {
+        send(api.request("POST", &format!("/__mock/{control}")).body(body.to_string())).await
+    };
+    let old = post("keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    let asked = json!({ "key": old, "overlap": "PT1H" });
+    let new = post("keys/rotate", &asked).await.json()["key"].as_str().unwrap().to_owned();
+    let status = async |key: &str| api.clone().key(key).get(HEALTH).await.status;
+    assert_eq!((status(&old).await, status(&new).await), (200, 200));
+    post("clock", &json!({ "advance": "PT1H" })).await;
+    assert_eq!((status(&old).await, status(&new).await), (401, 200));
+    let table = [
+        (json!({}), 400),
+        (json!({ "key": "pk_test_x" }), 400),
+        (json!({ "key": new, "overlap": "a day" }), 400),
+        (json!({ "key": new, "overlap": "P8D" }), 400),
+        (json!({ "key": new, "overlapSeconds": 1 }), 400),
+        (json!({ "key": old }), 404),
+        (json!({ "key": new, "overlap": 0 }), 200),
+    ];
+    for (body, expected) in table {
+        assert_eq!(post("keys/rotate", &body).await.status, expected, "{body}");
+    }
+}

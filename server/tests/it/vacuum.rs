@@ -1,0 +1,79 @@
+//! `parcelo-server vacuum`, for files that were written before deletion was deletion.
+
+use std::{fs, process::Command};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::{
+    api::order,
+    running::{BINARY, House},
+};
+
+const NAME: &str = "Zanahoria Canela";
+
+fn vacuum(house: &House, arguments: &[&str]) -> (bool, String, String) {
+    let mut command = Command::new(BINARY);
+    command.env_clear().args(["vacuum", "--database", &house.database()]).args(arguments);
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+/// How often the name stands in the database's files.
+fn traces(house: &House) -> usize {
+    let file = house.database().replace("sqlite:", "");
+    let names = [file.clone(), format!("{file}-wal")];
+    let bytes = names.iter().flat_map(|name| fs::read(name).unwrap_or_default());
+    let bytes: Vec<u8> = bytes.collect();
+    bytes.windows(NAME.len()).filter(|window| *window == NAME.as_bytes()).count()
+}
+
+/// A database whose orders were deleted as the versions before deleted them.
+async fn from_before() -> (House, String) {
+    let house = House::new();
+    let key = house.new_key("sandbox").1;
+    let running = house.start(&[]);
+    for n in 0..20 {
+        let mut order = order(&format!("order-{n:04}"));
+        order["receiver"]["fullName"] = json!(NAME);
+        running.api(&key).created(&order).await;
+    }
+    drop(running);
+    let db = Connection::open(house.database().replace("sqlite:", "")).unwrap();
+    db.execute_batch(
+        "PRAGMA secure_delete = OFF; DELETE FROM parcels; DELETE FROM idempotency; \
+         PRAGMA wal_checkpoint(TRUNCATE);",
+    )
+    .unwrap();
+    (house, key.secret().to_owned())
+}
+
+#[tokio::test]
+async fn it_takes_every_trace_of_what_was_deleted_out_of_a_file() {
+    let (house, key) = from_before().await;
+    assert!(traces(&house) > 0, "what it is for");
+    let (is_done, output, error) = vacuum(&house, &["--json"]);
+    assert!(is_done, "{error}");
+    assert_eq!(traces(&house), 0);
+    let said: Value = serde_json::from_str(&output).unwrap();
+    let [before, after] = ["bytesBefore", "bytesAfter"].map(|name| said[name].as_u64().unwrap());
+    assert!(after > 0 && after < before, "{said}");
+    assert!(said["file"].as_str().unwrap().ends_with("parcelo.db"));
+    let (is_done, output, _) = vacuum(&house, &[]);
+    assert!(is_done && output.contains(&format!("{after} bytes before, {after} now")), "{output}");
+    let running = house.start(&[]);
+    let api = crate::api::Api::new(running.sandbox()).key(&key);
+    assert_eq!(api.get("/api/v1/health").await.status, 200, "keys stay");
+}
+
+#[tokio::test]
+async fn it_leaves_a_file_alone_that_a_server_uses_and_makes_none() {
+    let house = House::new();
+    let (is_done, _, error) = vacuum(&house, &[]);
+    assert!(!is_done && error.contains("there is no database"), "{error}");
+    let _running = house.start(&[]);
+    let (is_done, output, error) = vacuum(&house, &[]);
+    assert!(!is_done, "{output}");
+    assert!(error.contains("parcelo.db: stop it"), "{error}");
+}
