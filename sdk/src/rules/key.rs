@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use serde_json::{Map, Value};
 
 use super::{
-    kinds::Text,
+    kinds::{Text, is_blank},
     reader::{Faulty, Object, Report},
     texts::{Wrong, faults},
 };
@@ -77,7 +77,7 @@ pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<Ide
 }
 
 fn present(header: Option<&str>) -> Option<&str> {
-    header.map(str::trim).filter(|key| !key.is_empty())
+    header.filter(|key| !is_blank(key))
 }
 
 fn one(header: &str) -> Result<&str, Wrong> {
@@ -106,7 +106,7 @@ mod tests {
             (json!({FIELD: "order-0001"}), Some("order-0001")),
             (json!({FIELD: "order-0001"}), Some("  ")),
             (json!({}), Some("order-0001")),
-            (json!({FIELD: null}), Some(" order-0001 ")),
+            (json!({FIELD: null}), Some("order-0001")),
             (json!({FIELD: " "}), Some("order-0001")),
             (json!([]), Some("order-0001")),
         ];
@@ -134,6 +134,7 @@ mod tests {
             (json!({FIELD: " order-0001"}), None, FaultCode::InvalidFormat),
             (json!({FIELD: 12_345_678}), Some("order-0001"), FaultCode::InvalidFormat),
             (json!({}), Some("no spaces please"), FaultCode::InvalidFormat),
+            (json!({}), Some(" order-0001 "), FaultCode::InvalidFormat),
             (json!({}), Some("order-0001,order-0002"), FaultCode::Mismatch),
         ];
         for (body, header, code) in table {

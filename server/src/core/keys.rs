@@ -4,7 +4,7 @@
 use std::fmt;
 
 use ipnet::IpNet;
-use parcelo::CountryCode;
+use parcelo::{AllowedCountries, CountryCode};
 
 use super::Tenant;
 use crate::clock::Millis;
@@ -40,6 +40,15 @@ impl Countries {
         match self {
             Self::All => vec!["*"],
             Self::Only(list) => list.iter().map(CountryCode::as_str).collect(),
+        }
+    }
+}
+
+impl From<AllowedCountries> for Countries {
+    fn from(allowed: AllowedCountries) -> Self {
+        match allowed {
+            AllowedCountries::All => Self::All,
+            AllowedCountries::Only(countries) => Self::Only(countries),
         }
     }
 }

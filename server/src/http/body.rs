@@ -67,7 +67,8 @@ pub(super) fn language(headers: &HeaderMap) -> Language {
 }
 
 /// The idempotency key: `X-Idempotency-Key`, or `Idempotency-Key` as the IETF's draft has it, in
-/// quotes or without. Two that differ are one text with a comma between, which no key has.
+/// quotes or without; blanks inside the quotes are its own. Two that differ are one text with a comma
+/// between, which no key has.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     let own = header_text(headers, names::IDEMPOTENCY_KEY);
     let standard = header_text(headers, names::STANDARD_IDEMPOTENCY_KEY);

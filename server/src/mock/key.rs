@@ -14,6 +14,9 @@ use crate::{
     service::{KeyIssuer, NewKeyRequest, Rotation, Visitor},
 };
 
+/// What a key is called that is given no name.
+pub(super) const DEFAULT_NAME: &str = "Test";
+
 /// A key that is to be made; [`KeyBuilder::issue`] makes it.
 #[derive(Debug)]
 #[must_use = "nothing is made before `issue`"]
@@ -28,7 +31,7 @@ impl<'a> KeyBuilder<'a> {
         let request = NewKeyRequest {
             account: "default".to_owned(),
             environment: Environment::Sandbox,
-            name: "Test".to_owned(),
+            name: DEFAULT_NAME.to_owned(),
             countries: Countries::All,
             ip_list: Vec::new(),
             rate_limit: None,
@@ -58,6 +61,12 @@ impl<'a> KeyBuilder<'a> {
         let read = |code: &str| CountryCode::parse(code.trim()).expect("a country code");
         let codes = countries.into_iter().flat_map(|codes| codes.split(','));
         self.request.countries = Countries::Only(codes.map(read).collect());
+        self
+    }
+
+    /// The countries it may ship to, checked already.
+    pub(super) fn allowed(mut self, countries: Countries) -> Self {
+        self.request.countries = countries;
         self
     }
 

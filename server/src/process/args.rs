@@ -40,7 +40,7 @@ impl Args {
 pub(super) enum Command {
     /// Serve the production API, the sandbox API and the operators' listener.
     Serve(Box<Serve>),
-    /// Make, list and revoke API keys; works while a server runs on the same database.
+    /// Make, list, rotate and revoke API keys; works while a server runs on the same database.
     #[command(subcommand)]
     Keys(Keys),
     /// Make, list and revoke carrier keys; works while a server runs on the same database.

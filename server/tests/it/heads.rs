@@ -86,6 +86,12 @@ async fn the_drafts_spelling_of_the_idempotency_key_is_the_same_key() {
     ] {
         assert_eq!(create(headers).await.faults(), ["idempotencyKey MISMATCH"], "{headers:?}");
     }
+    let padded = create(&[("idempotency-key", "\" order-0001 \"")]).await;
+    assert_eq!(padded.faults(), ["idempotencyKey INVALID_FORMAT"], "quoted blanks are the key's");
+    let twice =
+        create(&[("idempotency-key", "order-0001"), ("idempotency-key", "order-0001")]).await;
+    assert_eq!(twice.faults(), ["idempotencyKey MISMATCH"]);
+    assert!(twice.text().contains("or one header is given twice"), "{}", twice.text());
 }
 
 #[tokio::test]

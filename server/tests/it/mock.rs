@@ -132,6 +132,17 @@ async fn keys_are_made_and_webhooks_received() {
     let made = mock.control("POST", "keys", &json!({ "allowedCountries": ["MX"] })).await.json();
     let mexican = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
     assert_eq!(mexican.create(&order("order-0001")).await.refusal().0, 403);
+    for (asked, wanted) in [
+        (json!(["EC", " MX"]), json!(["EC", "MX"])),
+        (json!(["EC", "EC"]), json!(["EC"])),
+        (json!(["*"]), json!(["*"])),
+        (json!(null), json!(["*"])),
+    ] {
+        let body = json!({ "allowedCountries": asked });
+        let made = mock.control("POST", "keys", &body).await.json();
+        let api = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
+        assert_eq!(api.get("/api/v1/health").await.json()["allowedCountries"], wanted, "{body}");
+    }
     let listening = mock.control("POST", "webhooks", &json!({ "reply": [503] })).await;
     assert_eq!(listening.status, 200, "{}", listening.text());
     mock.api().created(&numbered("order-0002", "SB-FAIL-0001")).await;
@@ -163,6 +174,11 @@ async fn a_control_that_is_not_understood_says_why() {
         ("faults", json!({ "operation": "Fly", "fault": "close" }), "CreateOrder"),
         ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
         ("keys", json!({ "allowedCountries": ["Ecuador"] }), "country"),
+        ("keys", json!({ "allowedCountries": [] }), "TOO_SHORT"),
+        ("keys", json!({ "allowedCountries": ["EC", "*"] }), "Use * alone"),
+        ("keys", json!({ "allowedCountries": "EC" }), "allowedCountries"),
+        ("keys", json!({ "name": " " }), "name"),
+        ("keys", json!({ "account": "" }), "account"),
         ("webhooks", json!({ "reply": ["no"] }), "reply"),
         ("webhooks", json!({ "reply": [7] }), "200 to 999"),
     ];

@@ -174,8 +174,8 @@ pub(crate) fn key_characters() -> Wrong {
 
 pub(crate) fn key_mismatch() -> Wrong {
     Wrong::mismatch(
-        "Different idempotency keys are given, here or in the headers X-Idempotency-Key and Idempotency-Key: send one key only.",
-        "Se indican claves de idempotencia distintas, aquí o en los encabezados X-Idempotency-Key e Idempotency-Key: envíe una sola clave.",
+        "Different idempotency keys are given, here or in the headers X-Idempotency-Key and Idempotency-Key, or one header is given twice: send one key only, and each header once.",
+        "Se indican claves de idempotencia distintas, aquí o en los encabezados X-Idempotency-Key e Idempotency-Key, o un encabezado está repetido: envíe una sola clave, y cada encabezado una vez.",
     )
 }
 

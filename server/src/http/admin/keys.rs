@@ -6,12 +6,12 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
-use parcelo::{AllowedCountries, ErrorCode, KeyRequest, rules};
+use parcelo::{ErrorCode, KeyRequest, rules};
 
 use super::invalid;
 use crate::{
     core::{
-        AccountKey, Countries, KeyRecord, Refusal, access,
+        AccountKey, KeyRecord, Refusal, access,
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
         keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
     },
@@ -103,10 +103,7 @@ fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {
         account: asked.account,
         environment: asked.environment,
         name: asked.name,
-        countries: match asked.allowed_countries {
-            AllowedCountries::All => Countries::All,
-            AllowedCountries::Only(countries) => Countries::Only(countries),
-        },
+        countries: asked.allowed_countries.into(),
         ip_list,
         rate_limit: None,
     })

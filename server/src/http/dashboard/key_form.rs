@@ -13,12 +13,13 @@ use crate::core::{Countries, access};
 const MOST_ADDRESSES: usize = 50;
 
 /// The form as it was filled in.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct KeyForm {
     pub(super) name: String,
-    pub(super) production: bool,
-    pub(super) some: bool,
+    pub(super) environment: String,
+    /// `all` or `some`.
     pub(super) countries: String,
+    pub(super) codes: String,
     pub(super) addresses: String,
 }
 
@@ -32,13 +33,19 @@ pub(super) struct Wanted {
 }
 
 impl KeyForm {
+    /// As it is before anything is filled in.
+    pub(super) fn blank() -> Self {
+        Self::of(&Fields::of(b"environment=sandbox&countries=all"))
+    }
+
     pub(super) fn of(fields: &Fields) -> Self {
+        let text = |name| fields.text(name).trim().to_owned();
         Self {
-            name: fields.text("name").trim().to_owned(),
-            production: fields.text("environment") == Environment::Production.code(),
-            some: fields.text("countries") == "some",
-            countries: fields.text("codes").trim().to_owned(),
-            addresses: fields.text("addresses").trim().to_owned(),
+            name: text("name"),
+            environment: fields.text("environment").to_owned(),
+            countries: fields.text("countries").to_owned(),
+            codes: text("codes"),
+            addresses: text("addresses"),
         }
     }
 
@@ -52,13 +59,15 @@ impl KeyForm {
         if let Err(fault) = rules::check_name(&self.name) {
             faults.push(nameless(&fault.code, language));
         }
-        let countries = self.countries(supported);
-        if countries.is_none() {
+        let environment = self.environment();
+        if environment.is_none() {
             faults.push(language.pick(
-                "Name the countries by their codes, as EC, MX: each one that parcels can be sent to.",
-                "Indique los países por sus códigos, como EC, MX: cada uno al que se puedan enviar paquetes.",
+                "Choose the environment: sandbox or production.",
+                "Elija el entorno: pruebas o producción.",
             ));
         }
+        let countries = self.countries(supported, language);
+        faults.extend(countries.as_ref().err());
         let addresses = self.addresses();
         if addresses.is_none() {
             faults.push(language.pick(
@@ -66,22 +75,46 @@ impl KeyForm {
                 "Escriba como máximo 50 direcciones o redes, como 203.0.113.7 o 203.0.113.0/24, cada una en su línea.",
             ));
         }
-        match (countries, addresses) {
-            (Some(countries), Some(addresses)) if faults.is_empty() => {
-                let environment =
-                    if self.production { Environment::Production } else { Environment::Sandbox };
+        match (environment, countries, addresses) {
+            (Some(environment), Ok(countries), Some(addresses)) if faults.is_empty() => {
                 Ok(Wanted { name: self.name.clone(), environment, countries, addresses })
             }
             _ => Err(faults),
         }
     }
 
-    fn countries(&self, supported: &Destinations) -> Option<Countries> {
-        if !self.some {
-            return Some(Countries::All);
+    fn environment(&self) -> Option<Environment> {
+        Environment::ALL.into_iter().find(|one| one.code() == self.environment)
+    }
+
+    /// Codes beside "every country" are refused: a key must not do more than whoever made it meant.
+    fn countries(
+        &self,
+        supported: &Destinations,
+        language: Language,
+    ) -> Result<Countries, &'static str> {
+        let is_blank = words(&self.codes).next().is_none();
+        let has_star = words(&self.codes).any(|word| word == "*");
+        match self.countries.as_str() {
+            "all" if is_blank => Ok(Countries::All),
+            "some" if !has_star => self.some(supported).ok_or(language.pick(
+                "Name the countries by their codes, as EC, MX: each one that parcels can be sent to.",
+                "Indique los países por sus códigos, como EC, MX: cada uno al que se puedan enviar paquetes.",
+            )),
+            "all" | "some" => Err(language.pick(
+                "Choose “Every supported country” and leave the codes empty, or “Only these” and name the countries by their codes, without *.",
+                "Elija “Todos los países admitidos” y deje vacíos los códigos, o “Solo estos” e indique los países por sus códigos, sin *.",
+            )),
+            _ => Err(language.pick(
+                "Choose the countries: every supported one, or only those that you name.",
+                "Elija los países: todos los admitidos o solo los que indique.",
+            )),
         }
+    }
+
+    fn some(&self, supported: &Destinations) -> Option<Countries> {
         let mut all = Vec::new();
-        for word in words(&self.countries) {
+        for word in words(&self.codes) {
             let country = CountryCode::parse(&word.to_ascii_uppercase()).ok();
             let country = country.filter(|country| supported.supports(*country))?;
             if !all.contains(&country) {
@@ -135,23 +168,28 @@ mod tests {
         let wanted = wanted.unwrap();
         assert_eq!((wanted.name.as_str(), wanted.environment), ("Shop", Environment::Production));
         assert_eq!(wanted.addresses.len(), 2);
-        let all = check("name=Shop&countries=all&codes=nonsense").unwrap();
+        let all = check("name=Shop&environment=sandbox&countries=all&codes=+,%0A").unwrap();
         assert_eq!((all.countries, all.environment), (Countries::All, Environment::Sandbox));
     }
 
     #[test]
     fn all_that_is_wrong_is_said_at_once() {
-        let long = format!("name={}", "a".repeat(101));
-        let many = format!("name=Shop&addresses={}", "10.0.0.1+".repeat(51));
+        let all = "environment=sandbox&countries=all&name=";
+        let some = "environment=sandbox&countries=some&name=Shop";
+        let long = format!("{all}{}", "a".repeat(101));
+        let many = format!("{all}Shop&addresses={}", "10.0.0.1+".repeat(51));
         let table = [
-            ("", 1),
-            ("name=++", 1),
+            ("", 3),
+            ("environment=production&countries=all&name=++", 1),
             (&long, 1),
-            ("name=Shop&countries=some", 1),
-            ("name=Shop&countries=some&codes=EC,XX", 1),
-            ("name=Shop&addresses=10.0.0.0/99", 1),
+            (some, 1),
+            (&format!("{some}&codes=EC,XX"), 1),
+            (&format!("{some}&codes=EC,*"), 1),
+            (&format!("{all}Shop&codes=EC"), 1),
+            (&format!("{all}Shop&addresses=10.0.0.0/99"), 1),
             (&many, 1),
-            ("name=&countries=some&codes=Ecuador&addresses=here", 3),
+            ("name=Shop&environment=Sandbox&countries=EC,*", 2),
+            ("name=&countries=some&codes=Ecuador&addresses=here", 4),
         ];
         for (text, faults) in table {
             assert_eq!(check(text), Err(faults), "{text}");
@@ -161,7 +199,8 @@ mod tests {
     #[test]
     fn a_country_that_is_not_served_is_refused() {
         let only = Destinations::Only([CountryCode::EC].into_iter().collect());
-        let form = KeyForm::of(&Fields::of(b"name=Shop&countries=some&codes=MX"));
+        let form =
+            KeyForm::of(&Fields::of(b"name=Shop&environment=sandbox&countries=some&codes=MX"));
         assert!(form.check(&only, Language::Es).is_err());
     }
 }

@@ -64,6 +64,7 @@ struct Rotate {
     frame: Frame,
     key: Key,
     overlaps: [Overlap; 4],
+    fault: Option<&'static str>,
 }
 
 /// How long the old secret may keep working, to choose from.
@@ -135,7 +136,7 @@ pub(super) async fn list(
 /// An empty form.
 pub(super) async fn blank(member: Member) -> Result<Response, Refused> {
     let frame = member.frame(Section::Keys);
-    page(&NewKey { frame, form: KeyForm::default(), faults: Vec::new() })
+    page(&NewKey { frame, form: KeyForm::blank(), faults: Vec::new() })
 }
 
 /// Makes a key, whose secret the next page shows.
@@ -172,7 +173,7 @@ pub(super) async fn ask_rotation(
     member: Member,
 ) -> Result<Response, Refused> {
     let key = Key::of(&find(&api, &member, &id)?, api.service.now());
-    page(&Rotate { frame: member.frame(Section::Keys), key, overlaps: OVERLAPS })
+    page(&Rotate { frame: member.frame(Section::Keys), key, overlaps: OVERLAPS, fault: None })
 }
 
 /// Gives a key a new secret, which the next page shows.
@@ -184,13 +185,22 @@ pub(super) async fn rotate(
     let found = find(&api, &member, &id)?;
     let given = fields.text("overlap");
     let offered = |overlap: &&Overlap| overlap.seconds.to_string() == given;
-    let overlap = OVERLAPS.iter().find(offered).ok_or(ErrorCode::NotFound)?;
     let now = api.service.now();
+    let Some(overlap) = OVERLAPS.iter().find(offered) else {
+        let (frame, key) = (member.frame(Section::Keys), Key::of(&found, now));
+        let fault = Some(member.language().pick(
+            "Choose one of the times below for the old secret to keep working.",
+            "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
+        ));
+        return again(&Rotate { frame, key, overlaps: OVERLAPS, fault });
+    };
     match api.service.rotate_key(&found.id, overlap.seconds).await? {
         Rotation::Done(key, record) => {
             let once = Once { of: record.name, secret: key.secret().to_owned() };
             member.leave(Place::Keys, once, now);
-            member.leave(Place::Keys, Said::KeyRotated, now);
+            let is_over = overlap.seconds == 0;
+            let said = if is_over { Said::KeyRotatedAtOnce } else { Said::KeyRotated };
+            member.leave(Place::Keys, said, now);
         }
         Rotation::Revoked => member.leave(Place::Keys, Said::KeyWasRevoked, now),
         Rotation::Unknown => return Err(ErrorCode::NotFound.into()),

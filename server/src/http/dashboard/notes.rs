@@ -27,6 +27,8 @@ pub(super) enum Place {
 pub(super) enum Said {
     KeyRevoked,
     KeyRotated,
+    /// The same, and the old secret works no longer.
+    KeyRotatedAtOnce,
     /// Nothing, since the key is revoked.
     KeyWasRevoked,
     WebhookSet,
@@ -51,6 +53,10 @@ impl Said {
             Self::KeyRotated => language.pick(
                 "The key has a new secret. Put it into your shop before the old one ends.",
                 "La clave tiene un secreto nuevo. Póngalo en su tienda antes de que termine el anterior.",
+            ),
+            Self::KeyRotatedAtOnce => language.pick(
+                "The key has a new secret, and the old one no longer works. Put the new one into your shop now.",
+                "La clave tiene un secreto nuevo y el anterior ya no sirve. Ponga el nuevo en su tienda ahora.",
             ),
             Self::KeyWasRevoked => language.pick(
                 "Nothing was done: the key is revoked. Make a new one.",

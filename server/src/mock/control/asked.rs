@@ -6,10 +6,11 @@ use std::time::Duration;
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ApiKey, CountryCode, ErrorCode, FaultCode, FieldFault, Operation, ParcelStatus, rules,
+    ApiKey, Environment, ErrorCode, FaultCode, FieldFault, KeyRequest, Operation, ParcelStatus,
+    rules::{self, Destinations},
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::form_urlencoded;
 use utoipa::{
     ToSchema,
@@ -28,6 +29,7 @@ use crate::{
     mock::{
         clock::{later, read_time},
         inbox::STATUSES,
+        key::DEFAULT_NAME,
     },
 };
 
@@ -100,9 +102,11 @@ pub(super) enum FaultKind {
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WantedKey {
-    pub(super) account: Option<String>,
-    pub(super) name: Option<String>,
-    pub(super) allowed_countries: Option<Vec<CountryCode>>,
+    account: Option<String>,
+    name: Option<String>,
+    /// Codes of supported countries, or `*` alone.
+    #[schema(value_type = Option<Vec<String>>)]
+    allowed_countries: Option<Value>,
     /// Requests a second.
     #[schema(format = Int64, maximum = 4_294_967_295u64)]
     pub(super) rate_limit: Option<u32>,
@@ -202,17 +206,16 @@ impl KeyToRotate {
 }
 
 impl WantedKey {
-    /// With name and account as they are kept, by the rules of those that operators choose.
-    pub(super) fn sound(self) -> Result<Self, Refusal> {
-        let account = self.account.as_deref().map(rules::check_account_name).transpose();
-        let name = self.name.as_deref().map(rules::check_name).transpose();
-        match (account, name) {
-            (Ok(account), Ok(name)) => Ok(Self { account, name, ..self }),
-            (account, name) => {
-                let faults: Vec<_> = account.err().into_iter().chain(name.err()).collect();
-                Err(Refusal::invalid(&faults))
-            }
-        }
+    /// The key that the admin API would make of it: by the same rules.
+    pub(super) fn check(&self, destinations: &Destinations) -> Result<KeyRequest, Refusal> {
+        let every = json!(["*"]);
+        let body = json!({
+            "name": self.name.as_deref().unwrap_or(DEFAULT_NAME),
+            "environment": Environment::Sandbox.code(),
+            "allowedCountries": self.allowed_countries.as_ref().unwrap_or(&every),
+            "account": self.account,
+        });
+        rules::check_key(&body, destinations).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 }
 

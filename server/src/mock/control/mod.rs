@@ -140,17 +140,11 @@ async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Tol
 
 /// POST keys: a key of an account of its own choosing, for every country unless said otherwise.
 async fn make_key(State(controlled): Controls, request: Request) -> Told {
-    let asked = read::<WantedKey>(request, "a key").await?.sound()?;
-    let mut key = controlled.server.key();
-    if let Some(account) = &asked.account {
-        key = key.account(account);
-    }
-    if let Some(name) = &asked.name {
-        key = key.name(name);
-    }
-    if let Some(countries) = &asked.allowed_countries {
-        key = key.countries(countries.iter().map(parcelo::CountryCode::as_str));
-    }
+    let asked: WantedKey = read(request, "a key").await?;
+    let server = &controlled.server;
+    let wanted = asked.check(&server.service.settings().destinations)?;
+    let key = server.key().account(&wanted.account).name(&wanted.name);
+    let mut key = key.allowed(wanted.allowed_countries.into());
     if let Some(limit) = asked.rate_limit {
         key = key.rate_limit(limit);
     }

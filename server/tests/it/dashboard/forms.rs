@@ -167,6 +167,37 @@ async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in()
 }
 
 #[tokio::test]
+async fn a_form_that_leaves_open_what_a_key_may_do_makes_none() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let table = [
+        ("sandbox", "all", "EC", "leave the codes empty", "deje vacíos los códigos"),
+        ("production", "some", "EC, *", "leave the codes empty", "deje vacíos los códigos"),
+        ("production", "EC,*", "EC", "Choose the countries", "Elija los países"),
+        ("production", "", "EC", "Choose the countries", "Elija los países"),
+        ("production", "ALL", "", "Choose the countries", "Elija los países"),
+        ("PRODUCTION", "all", "", "Choose the environment", "Elija el entorno"),
+        ("", "all", "", "Choose the environment", "Elija el entorno"),
+    ];
+    for (environment, countries, codes, english, spanish) in table {
+        let fields = [
+            ("name", "Shop"),
+            ("environment", environment),
+            ("countries", countries),
+            ("codes", codes),
+        ];
+        for (language, words) in [("en", english), ("es", spanish)] {
+            member.language = language;
+            let answer = member.post("/dashboard/keys", &fields).await;
+            assert_eq!(answer.status, 400, "{fields:?}");
+            assert!(answer.text().contains(words), "{fields:?}: {}", answer.text());
+            assert!(answer.text().contains(&format!("name=\"codes\" value=\"{codes}\"")));
+        }
+    }
+    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+}
+
+#[tokio::test]
 async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
     let house = House::new().await;
     let member = house.member("default").await;
@@ -230,8 +261,15 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     assert!(!member.page("/dashboard/keys").await.contains("Old secret works until"));
 
     for wrong in ["", "7200", "a day", "604801"] {
-        assert_eq!(member.post(&path, &[("overlap", wrong)]).await.status, 404, "{wrong:?}");
+        let answer = member.post(&path, &[("overlap", wrong)]).await;
+        assert_eq!(answer.status, 400, "{wrong:?}");
+        assert!(answer.text().contains("Choose one of the times"), "{wrong:?}: {}", answer.text());
+        assert!(answer.text().contains("Give this key a new secret?"), "the form is there again");
     }
+    assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
+    let html = member.page("/dashboard/keys").await;
+    assert!(html.contains("the old one no longer works"), "{html}");
+    assert!(!html.contains("before the old one ends"), "{html}");
     member.post(&format!("/dashboard/keys/{}/revoke", caller.key.id), &[]).await;
     assert!(member.page(&path).await.contains("It is revoked, and gets no new secret."));
     assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
