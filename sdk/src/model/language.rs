@@ -15,6 +15,8 @@ pub enum Language {
 }
 
 impl Language {
+    const ALL: [Self; 2] = [Self::En, Self::Es];
+
     /// The code in `Accept-Language`: `en` or `es`.
     pub const fn code(self) -> &'static str {
         match self {
@@ -32,16 +34,26 @@ impl Language {
     }
 
     /// Reads an `Accept-Language` header: the language of the two with the highest weight, the one
-    /// named first when they are equal, English when neither is named.
+    /// named first when they are equal, English when neither is wanted. `*` stands for each that is
+    /// not named.
     ///
     /// ```
     /// # use parcelo::Language;
     /// assert_eq!(Language::from_header("fr, es-EC;q=0.8, en;q=0.5"), Language::Es);
+    /// assert_eq!(Language::from_header("*, es;q=0.1"), Language::En);
     /// assert_eq!(Language::from_header("de"), Language::En);
     /// ```
     pub fn from_header(header: &str) -> Self {
+        let entries = || header.split(',').filter_map(weighted);
+        let named = || entries().filter_map(|(language, weight)| Some((language?, weight)));
+        let others = entries().filter(|(language, _)| language.is_none());
+        let others = others.map(|(_, weight)| weight).max().unwrap_or(0);
+        let unnamed = Self::ALL
+            .into_iter()
+            .filter(|language| named().all(|(named, _)| named != *language))
+            .map(|language| (language, others));
         let mut best = (Self::En, 0);
-        for (language, weight) in header.split(',').filter_map(weighted) {
+        for (language, weight) in named().chain(unnamed) {
             if weight > best.1 {
                 best = (language, weight);
             }
@@ -56,13 +68,15 @@ impl std::fmt::Display for Language {
     }
 }
 
-/// One entry of the header with its weight in thousandths.
-fn weighted(entry: &str) -> Option<(Language, u16)> {
+/// One entry of the header with its weight in thousandths; `*` is no language.
+fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
     let mut parts = entry.split(';').map(str::trim);
     let tag = parts.next()?.split('-').next()?;
-    let language = [Language::En, Language::Es]
-        .into_iter()
-        .find(|language| tag.eq_ignore_ascii_case(language.code()))?;
+    let language =
+        Language::ALL.into_iter().find(|language| tag.eq_ignore_ascii_case(language.code()));
+    if language.is_none() && tag != "*" {
+        return None;
+    }
     let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Some(1000), thousandths)?;
     Some((language, weight))
 }
@@ -90,6 +104,16 @@ mod tests {
             ("es;q=0", Language::En),
             ("es;q=zzz", Language::En),
             ("*", Language::En),
+            ("*;q=0.5, es;q=0.4", Language::En),
+            ("fr;q=1, *;q=0.5, es;q=0.4", Language::En),
+            ("*, es;q=0.1", Language::En),
+            ("*;q=0.1, es;q=0.5", Language::Es),
+            ("*, es", Language::Es),
+            ("es;q=0.5, en;q=0.5, *", Language::Es),
+            ("en;q=0, *;q=0.1", Language::Es),
+            ("es;q=0, *", Language::En),
+            ("*;q=0, es;q=0.1", Language::Es),
+            ("en;q=0, *;q=0", Language::En),
             (";;;,,,=", Language::En),
             ("es;q=0.ñ", Language::En),
         ];

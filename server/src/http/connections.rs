@@ -9,7 +9,7 @@ use std::{
 
 use ipnet::IpNet;
 
-use super::listen::MAX_CONNECTIONS;
+use super::{linger::LineState, listen::MAX_CONNECTIONS};
 use crate::{
     core::access::client_network,
     service::{BadHead, Metrics},
@@ -66,14 +66,15 @@ impl Connected {
         Some(Seat(Some((Arc::clone(self), address))))
     }
 
-    /// Counts what hyper answers by itself: a head that cannot be read never becomes a request.
-    pub(super) fn ended(&self, fault: &hyper::Error) {
+    /// Counts what hyper answers by itself: a head that cannot be read never becomes a request. An
+    /// idle connection that ends is no head at all.
+    pub(super) fn ended(&self, fault: &hyper::Error, line: &LineState) {
         let Some(rules) = &self.rules else { return };
         let bad = if fault.is_parse_too_large() {
             BadHead::TooLarge
         } else if fault.is_parse() {
             BadHead::Malformed
-        } else if fault.is_timeout() {
+        } else if fault.is_timeout() && line.has_begun() {
             BadHead::TooSlow
         } else {
             return;
@@ -110,6 +111,8 @@ mod tests {
 
     use super::*;
     use crate::http::{Listener, Stop};
+
+    const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 
     fn connected(exempt: &[&str]) -> Arc<Connected> {
         let exempt = exempt.iter().map(|net| net.parse().unwrap()).collect();
@@ -154,16 +157,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_above_its_addresss_share_is_closed_and_counted() {
         let metrics = Metrics::default();
-        let rules = Connections {
-            listener: "production",
-            per_address: 2,
-            exempt: Vec::new(),
-            metrics: metrics.clone(),
-        };
-        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = socket.local_addr().unwrap();
-        let (routes, stop) = (Router::new().route("/", get(|| async { "here" })), Stop::default());
-        let listener = Listener::start_within(rules, socket, routes, stop.clone());
+        let (listener, stop, address) = listening(&metrics).await;
         let (mut first, mut second) = (connect(address).await, connect(address).await);
         assert!(is_served(&mut first).await && is_served(&mut second).await);
         assert!(!is_served(&mut connect(address).await).await, "a third one");
@@ -177,15 +171,69 @@ mod tests {
         listener.finish().await;
     }
 
+    #[tokio::test]
+    async fn a_head_is_too_slow_once_it_has_begun() {
+        const UPLOAD: &str = "POST / HTTP/1.1\r\nHost: a.test\r\nExpect: 100-continue\r\n";
+        let body = &[("Content-Length: 4\r\n\r\n", "\r\n\r\n"), ("body", "here")];
+        let chunks = &[
+            ("Transfer-Encoding: chunked\r\n\r\n", "\r\n\r\n"),
+            ("4\r\nbody\r\n0\r\n\r\n", "here"),
+        ];
+        let table: [(&str, &[(&str, &str)], &str, u64); 7] = [
+            ("", &[], "", 0),
+            (GET, &[("", "here")], "", 0),
+            (UPLOAD, body, "", 0),
+            (UPLOAD, chunks, "", 0),
+            ("", &[], "G", 1),
+            (GET, &[("", "here")], "GET / HTTP/1.1\r\n", 1),
+            (UPLOAD, body, "P", 1),
+        ];
+        for (first, rest, begun, counted) in table {
+            let metrics = Metrics::default();
+            let (listener, stop, address) = listening(&metrics).await;
+            let mut line = connect(address).await;
+            line.write_all(first.as_bytes()).await.unwrap();
+            for (packet, end) in rest {
+                line.write_all(packet.as_bytes()).await.unwrap();
+                assert!(has_answered(&mut line, end).await, "{first}{packet}");
+            }
+            line.write_all(begun.as_bytes()).await.unwrap();
+            // From here the clock moves on when nothing else does.
+            tokio::time::pause();
+            assert_eq!(line.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
+            stop.now();
+            listener.finish().await;
+            tokio::time::resume();
+            let slow = metrics.bad_heads("production", BadHead::TooSlow);
+            assert_eq!(slow, counted, "{first}{rest:?}{begun}");
+        }
+    }
+
+    /// A listener with two places for an address.
+    async fn listening(metrics: &Metrics) -> (Listener, Stop, SocketAddr) {
+        let metrics = metrics.clone();
+        let rules =
+            Connections { listener: "production", per_address: 2, exempt: Vec::new(), metrics };
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let here = get(|| async { "here" }).post(|_: String| async { "here" });
+        let (routes, stop) = (Router::new().route("/", here), Stop::default());
+        (Listener::start_within(rules, socket, routes, stop.clone()), stop, address)
+    }
+
     async fn connect(address: SocketAddr) -> TcpStream {
         TcpStream::connect(address).await.unwrap()
     }
 
     async fn is_served(line: &mut TcpStream) -> bool {
         // A connection that was closed shows in what is read.
-        let _ = line.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").await;
+        let _ = line.write_all(GET.as_bytes()).await;
+        has_answered(line, "here").await
+    }
+
+    async fn has_answered(line: &mut TcpStream, end: &str) -> bool {
         let mut answer = Vec::new();
-        while !answer.ends_with(b"here") {
+        while !answer.ends_with(end.as_bytes()) {
             if !matches!(line.read_buf(&mut answer).await, Ok(1..)) {
                 return false;
             }

@@ -22,11 +22,36 @@ const LINGER_TIME: Duration = Duration::from_secs(2);
 /// How much it may send meanwhile.
 const LINGER_BYTES: usize = 1024 * 1024;
 
+/// What is known of a connection, to its line, to the service on it, and to who counts its end.
+#[derive(Debug, Default)]
+pub(super) struct LineState {
+    unread: AtomicBool,
+    begun: AtomicBool,
+}
+
+impl LineState {
+    /// An answer leaves before its request was read to the end.
+    pub(super) fn leave_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// A request is answered: what is read from here on is the next head.
+    pub(super) fn expect_head(&self) {
+        self.begun.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a byte of the next head has come. One that came ahead of the last answer is not
+    /// seen, since nobody but hyper knows where a head ends.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+}
+
 /// A connection that reads on, and forgets what it reads, after its own side was closed.
 #[derive(Debug)]
 pub(super) struct Lingering<L> {
     line: L,
-    unread: Arc<AtomicBool>,
+    state: Arc<LineState>,
     stage: Stage,
     left: usize,
 }
@@ -40,9 +65,8 @@ enum Stage {
 }
 
 impl<L> Lingering<L> {
-    /// `unread` says that an answer left before its request was read to the end.
-    pub(super) fn new(line: L, unread: Arc<AtomicBool>) -> Self {
-        Self { line, unread, stage: Stage::Open, left: LINGER_BYTES }
+    pub(super) fn new(line: L, state: Arc<LineState>) -> Self {
+        Self { line, state, stage: Stage::Open, left: LINGER_BYTES }
     }
 }
 
@@ -58,7 +82,7 @@ impl<L: AsyncRead + AsyncWrite + Unpin> Lingering<L> {
     /// What to do once our side is closed: wait for the rest of a request, if there is one.
     fn closing(&mut self, context: &mut Context<'_>) -> Stage {
         // After a head that could not be read nobody knows what is still to come; a byte tells.
-        let is_unread = self.unread.load(Ordering::Relaxed)
+        let is_unread = self.state.unread.load(Ordering::Relaxed)
             || matches!(self.poll_forget(context), Poll::Ready(1..));
         if is_unread { Stage::Closing(Box::pin(sleep(LINGER_TIME))) } else { Stage::Closed }
     }
@@ -70,7 +94,12 @@ impl<L: AsyncRead + AsyncWrite + Unpin> AsyncRead for Lingering<L> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.line).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.line).poll_read(context, buffer));
+        if buffer.filled().len() > before {
+            self.state.begun.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(read)
     }
 }
 

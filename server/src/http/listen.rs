@@ -1,14 +1,6 @@
 //! Accepting connections: sockets, their limits in time and number, and stopping in order.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -33,7 +25,7 @@ use tower::ServiceExt;
 use super::{
     Peer,
     connections::{Connected, Connections, Seat},
-    linger::Lingering,
+    linger::{LineState, Lingering},
     request_body::UnreadRest,
 };
 
@@ -248,18 +240,20 @@ fn serve<L: Line>(
     // Small answers leave at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
     let (line, exit) = L::open(stream);
-    let unread = Arc::new(AtomicBool::new(false));
-    let line = Lingering::new(line, Arc::clone(&unread));
+    let state = Arc::new(LineState::default());
+    let line = Lingering::new(line, Arc::clone(&state));
+    let ending = Arc::clone(&state);
     let service = service_fn(move |request: Request<Incoming>| {
         let (routes, exit, stop) = (routes.clone(), exit.clone(), stop.clone());
-        let unread = Arc::clone(&unread);
+        let state = Arc::clone(&state);
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(Peer(peer.ip()));
             let Ok(mut answer) = routes.oneshot(request).await;
             if answer.extensions().get::<UnreadRest>().is_some() {
-                unread.store(true, Ordering::Relaxed);
+                state.leave_unread();
             }
+            state.expect_head();
             if stop.is_last() {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -270,13 +264,15 @@ fn serve<L: Line>(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(MAX_BUFFER_BYTES)
+        // By itself the buffer lets a longer head pass, if it comes in large packets.
+        .max_header_size(MAX_BUFFER_BYTES)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(line), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         // A client that breaks off is no fault of ours.
         if let Err(fault) = connection.await {
-            place.connected.ended(&fault);
+            place.connected.ended(&fault, &ending);
         }
         drop(place);
     });

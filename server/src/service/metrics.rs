@@ -41,12 +41,22 @@ pub struct Request {
 /// and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadHead {
-    /// It is not HTTP/1 (400).
+    /// It is not HTTP/1 (400, or nothing for HTTP/2).
     Malformed,
     /// The address or the head is too long (414, 431).
     TooLarge,
-    /// It did not arrive in time; the connection was closed.
+    /// It began and was not complete in time; the connection was closed.
     TooSlow,
+}
+
+impl BadHead {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::TooLarge => "too_large",
+            Self::TooSlow => "too_slow",
+        }
+    }
 }
 
 /// The counts of one service; a clone counts in the same place.
@@ -164,12 +174,12 @@ impl Metrics {
 
     /// Counts a head that never became a request.
     pub fn bad_head(&self, listener: &'static str, bad: BadHead) {
-        let reason = match bad {
-            BadHead::Malformed => "malformed",
-            BadHead::TooLarge => "too_large",
-            BadHead::TooSlow => "too_slow",
-        };
-        self.bad_heads.get_or_create(&BadHeadLabels { listener, reason }).inc();
+        self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).inc();
+    }
+
+    /// How many such heads there were, at a listener.
+    pub fn bad_heads(&self, listener: &'static str, bad: BadHead) -> u64 {
+        self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).get()
     }
 
     /// Counts what came of an attempt to deliver a webhook event.

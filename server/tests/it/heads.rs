@@ -120,6 +120,34 @@ async fn a_head_that_cannot_be_read_is_counted() {
 }
 
 #[tokio::test]
+async fn a_head_has_at_most_128_kib_and_100_lines() {
+    let server = MockServer::start().await;
+    let head = |headers: String| format!("GET /healthz HTTP/1.1\r\n{headers}\r\n");
+    let lines = |count: usize| head("Host: a.test\r\n".to_owned() + &"X: a\r\n".repeat(count - 1));
+    let bytes = |count: usize| {
+        let filled = |text: &str| head(format!("Host: a.test\r\nX: {text}\r\n"));
+        filled(&"x".repeat(count - filled("").len()))
+    };
+    for (head, status) in [
+        (lines(100), 200),
+        (lines(101), 431),
+        (bytes(128 * 1024), 200),
+        (bytes(128 * 1024 + 1), 431),
+        (bytes(150_000), 431),
+    ] {
+        assert_eq!(asked(server.url(), &head).await.status, status, "{} bytes", head.len());
+    }
+}
+
+#[tokio::test]
+async fn http_2_is_closed_without_an_answer() {
+    let server = MockServer::start().await;
+    let mut line = Line::to(server.url()).await;
+    line.send(&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]).await;
+    assert!(line.answer().await.is_none());
+}
+
+#[tokio::test]
 async fn no_answer_is_taken_for_another_type_than_it_says() {
     let server = MockServer::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
