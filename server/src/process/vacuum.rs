@@ -26,10 +26,11 @@ pub(super) fn run(options: &Vacuum) -> Result<(), Failure> {
         Database::File(file) => file,
     };
     let name = file.display().to_string();
+    let held = Store::to_vacuum(file, Ids::random().array())?;
     if !options.json {
         print::vacuuming(&name)?;
     }
-    let done = Store::vacuum(file, Ids::random().array())?;
+    let done = held.run()?;
     if options.json {
         print::json(
             &json!({ "file": name, "bytesBefore": done.before, "bytesAfter": done.after }),

@@ -132,6 +132,36 @@ mod tests {
             both.wall = both.wall.plus(by);
         }
 
+        /// Begins again on the same data, as a start does.
+        async fn restart(&mut self) {
+            let (store, ids) = (self.service.store().clone(), Arc::new(Ids::seeded(1)));
+            let clock = Arc::new(GuardedClock::reading(self.clocks.clone()));
+            self.service = Service::new(store, clock, ids, settings());
+            self.service.end_leases().await.unwrap();
+            self.service.bring_deliveries_forward().await.unwrap();
+        }
+
+        /// A shop that is told what happens.
+        async fn listen(&self) {
+            let tenant = self.caller.key.tenant;
+            let url = "https://shop.example/parcelo".to_owned();
+            let request =
+                EndpointRequest { tenant, url, kinds: Kinds::default(), reach: Reach::Everywhere };
+            self.service.endpoints().set(request, START).await.unwrap();
+        }
+
+        /// How many attempts are made now; each of them fails.
+        async fn fail_due(&self) -> usize {
+            let due = self.due().await;
+            let made = due.len();
+            for delivery in due {
+                let at = self.service.now();
+                let outcome = Outcome { at, millis: 1, said: Err(Undelivered::Broken) };
+                self.service.settle_delivery(delivery, outcome).await.unwrap();
+            }
+            made
+        }
+
         async fn create(&self, order: &Value) -> Option<Answer> {
             self.service.create_order(&self.caller, order, None).await.ok()
         }
@@ -224,17 +254,10 @@ mod tests {
     async fn a_webhook_put_off_by_a_clock_that_was_set_back_comes_after_its_own_pause() {
         let house = House::settled().await;
         let tenant = house.caller.key.tenant;
-        let url = "https://shop.example/parcelo".to_owned();
-        let request =
-            EndpointRequest { tenant, url, kinds: Kinds::default(), reach: Reach::Everywhere };
-        house.service.endpoints().set(request, START).await.unwrap();
+        house.listen().await;
         house.set(Millis::DAY);
         house.create(&order()).await.unwrap();
-        for delivery in house.due().await {
-            let at = house.service.now();
-            let outcome = Outcome { at, millis: 1, said: Err(Undelivered::Broken) };
-            house.service.settle_delivery(delivery, outcome).await.unwrap();
-        }
+        assert_eq!(house.fail_due().await, 1);
         house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
         house.run(1).await;
         house.set(-Millis::DAY);
@@ -249,13 +272,52 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn every_step_back_of_the_clock_leaves_a_webhook_its_own_pause() {
+        let mut house = House::settled().await;
+        house.listen().await;
+        house.set(9 * Millis::DAY);
+        house.create(&order()).await.unwrap();
+        assert_eq!(house.fail_due().await, 1);
+        house.run(6).await;
+        assert_eq!(house.fail_due().await, 1);
+        for _ in 0..3 {
+            house.set(-Millis::DAY);
+            house.run(1).await;
+            assert_eq!(house.fail_due().await, 0, "it waits for its minute again");
+            house.set(-Millis::DAY);
+            house.restart().await;
+            house.run(50).await;
+            assert_eq!(house.fail_due().await, 0, "and again after a start");
+        }
+        house.restart().await;
+        house.run(17).await;
+        assert_eq!(house.fail_due().await, 1, "which begins anew with a step back alone");
+    }
+
+    #[tokio::test]
+    async fn a_start_spends_no_attempt_when_the_clock_was_once_set_back() {
+        let mut house = House::settled().await;
+        house.listen().await;
+        house.set(Millis::DAY);
+        house.create(&order()).await.unwrap();
+        assert_eq!(house.fail_due().await, 1);
+        house.run(1).await;
+        house.set(-Millis::DAY);
+        house.run(1).await;
+        house.run(6).await;
+        assert_eq!(house.fail_due().await, 1);
+        house.restart().await;
+        house.run(50).await;
+        assert_eq!(house.fail_due().await, 0);
+        house.run(17).await;
+        assert_eq!(house.fail_due().await, 1);
+    }
+
+    #[tokio::test]
     async fn a_lease_of_a_clock_that_was_set_back_ends_within_a_minute() {
         let house = House::settled().await;
         let tenant = house.caller.key.tenant;
-        let url = "https://shop.example/parcelo".to_owned();
-        let request =
-            EndpointRequest { tenant, url, kinds: Kinds::default(), reach: Reach::Everywhere };
-        house.service.endpoints().set(request, START).await.unwrap();
+        house.listen().await;
         house.set(Millis::DAY);
         house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
         house.run(1).await;

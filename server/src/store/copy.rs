@@ -15,7 +15,7 @@ use rusqlite::{
 };
 use tempfile::NamedTempFile;
 
-use super::{Mode, Store, StoreError, connection, leases};
+use super::{Mode, Store, StoreError, connection, error::is_of_writing, leases};
 
 /// All pages at once.
 const ALL: i32 = -1;
@@ -38,15 +38,15 @@ impl Store {
         if file.symlink_metadata().is_ok() {
             return Err(StoreError::Exists { file: file.to_owned() });
         }
-        let failed = |error| StoreError::open(file, error);
+        let failed = |error: io::Error| StoreError::copy(file, error);
         let draft = draft_beside(file).map_err(failed)?;
-        self.read(|db| {
-            let mut copy = Connection::open(draft.path())?;
-            copy.busy_timeout(connection::BUSY)?;
-            // A draft that is not finished is thrown away, so nothing need be undone in it.
-            copy.execute_batch("PRAGMA journal_mode = OFF")?;
-            copy_pages(db, &mut copy)
+        let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
+        let copied = self.read(|db| match copy_pages(db, &mut copy) {
+            Err(error) if is_of_writing(&error) => Ok(Err(error)),
+            read => read.map(Ok),
         })?;
+        copied.map_err(|error| StoreError::copy(file, error))?;
+        drop(copy);
         let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
         let size = written.map_err(failed)?.len();
         draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
@@ -82,6 +82,14 @@ fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(folder_of(file))
 }
 
+fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
+    let copy = Connection::open(draft.path())?;
+    copy.busy_timeout(connection::BUSY)?;
+    // A draft that is not finished is thrown away, so nothing need be undone in it.
+    copy.execute_batch("PRAGMA journal_mode = OFF")?;
+    Ok(copy)
+}
+
 fn folder_of(file: &Path) -> PathBuf {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -114,5 +122,17 @@ mod tests {
         holder.execute_batch("COMMIT").unwrap();
         copy_pages(&from, &mut to).unwrap();
         assert!(to.prepare("SELECT b FROM u").is_ok());
+    }
+
+    #[test]
+    fn a_copy_without_room_is_not_the_fault_of_what_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut to = Connection::open(folder.path().join("copy.db")).unwrap();
+        to.execute_batch("PRAGMA max_page_count = 2").unwrap();
+        let from = connection::memory().unwrap();
+        from.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (randomblob(99999));")
+            .unwrap();
+        let error = copy_pages(&from, &mut to).unwrap_err();
+        assert!(is_of_writing(&error), "{error:?}");
     }
 }

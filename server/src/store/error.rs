@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 /// A failure of the database. No message holds data of a row.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +18,14 @@ pub enum StoreError {
         file: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// A copy cannot be written; the database is as it was.
+    #[error("cannot write the copy {file} ({source}): check that its folder exists and can be written, and the disk and its free space", file = .file.display())]
+    Copy {
+        /// The copy.
+        file: PathBuf,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A file that is to be made exists already.
     #[error("{file} exists already and is left as it is: name another file", file = .file.display())]
@@ -121,6 +129,13 @@ impl StoreError {
         Self::Open { file: file.to_owned(), source }
     }
 
+    pub(super) fn copy(
+        file: &Path,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Copy { file: file.to_owned(), source: source.into() }
+    }
+
     pub(super) fn of(file: &Path, source: rusqlite::Error) -> Self {
         let file = file.to_owned();
         match source {
@@ -150,6 +165,20 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 /// Whether a constraint of a table refused a row.
 pub(super) fn is_constraint(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+}
+
+/// Whether something could not be written, which is no fault of what was read.
+pub(super) fn is_of_writing(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(
+        code,
+        Some(
+            ffi::SQLITE_FULL
+                | ffi::SQLITE_IOERR_WRITE
+                | ffi::SQLITE_IOERR_FSYNC
+                | ffi::SQLITE_IOERR_TRUNCATE
+        )
+    )
 }
 
 /// Whether a page of the file does not hold what it should.

@@ -1,7 +1,7 @@
 //! Whose a database file is. Nothing is written to one before it is known to be ours: another
 //! program's `SQLite` file would take our tables without a word.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
@@ -12,6 +12,9 @@ use super::{
 
 /// `PRAGMA application_id` of our files: "PCLO". Files from before 0.2 have none.
 const APPLICATION_ID: i32 = 0x5043_4C4F;
+
+/// How long the header of a database is: `SQLite` calls a file of one byte empty, and would write over it.
+const HEADER: u64 = 100;
 
 /// What becomes of a database without any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,7 @@ enum Identity {
 /// It only reads.
 pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(), StoreError> {
     match identify(db) {
+        _ if is_scrap(file) => Err(StoreError::Foreign { file: file.to_owned() }),
         Ok(Identity::Ours) => check_version(db, file),
         Ok(Identity::Empty) if if_empty == IfEmpty::Create => Ok(()),
         Ok(Identity::Empty) => Err(StoreError::Empty { file: file.to_owned() }),
@@ -41,6 +45,11 @@ pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(
         }
         Err(error) => Err(StoreError::of(file, error)),
     }
+}
+
+/// Whether the file is too short for a database, and not empty.
+fn is_scrap(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| (1..HEADER).contains(&found.len()))
 }
 
 fn check_version(db: &Connection, file: &Path) -> Result<(), StoreError> {

@@ -65,7 +65,7 @@ pub use self::{
     keys::{ALL_KEYS, KeyChanges},
     leases::Leased,
     parcels::Created,
-    vacuum::Vacuumed,
+    vacuum::{ToVacuum, Vacuumed},
 };
 use self::{
     group::Work,

@@ -34,18 +34,23 @@ impl Store {
 }
 
 /// A first attempt is due at once, a lease ends within its own time, and another attempt comes as long
-/// after now as it was to come after the one before.
+/// after now as it was to come after the one before. That one's moment is brought down too: the clock may
+/// be set back again, and the pause is what lies between the two.
 fn bring_forward(db: &Connection, rows: &[i64], now: Millis) -> rusqlite::Result<usize> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET first_attempt = min(first_attempt, ?2), due = CASE \
          WHEN leased = 1 THEN min(due, ?3) WHEN attempts = 0 THEN ?2 ELSE ?2 + due - made.at END \
-         FROM (SELECT max(at) AS at FROM webhook_attempts WHERE outbox = ?1) AS made \
+         FROM (SELECT (SELECT at FROM webhook_attempts WHERE outbox = ?1 \
+         ORDER BY id DESC LIMIT 1) AS at) AS made \
          WHERE id = ?1 AND due > CASE leased WHEN 1 THEN ?3 ELSE ?2 END \
          AND (leased = 1 OR attempts = 0 OR made.at > ?2)",
     )?;
+    let mut made =
+        db.prepare_cached("UPDATE webhook_attempts SET at = ?2 WHERE outbox = ?1 AND at > ?2")?;
     let mut moved = 0;
     for row in rows {
         moved += update.execute(params![row, now.0, now.plus(LEASE).0])?;
+        made.execute(params![row, now.0])?;
     }
     Ok(moved)
 }

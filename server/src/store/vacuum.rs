@@ -2,11 +2,19 @@
 //! the write-ahead log beside it holds older copies of pages until it is truncated, which needs a
 //! moment in which nobody reads from it. A file that was written before 0.2 is cleaned as a whole.
 
-use std::{fs, path::Path, sync::atomic::Ordering};
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+};
 
 use rusqlite::Connection;
 
-use super::{Mode, Store, StoreError, connection, hold, identity::IfEmpty};
+use super::{
+    Mode, Store, StoreError, connection,
+    hold::{self, Hold},
+    identity::IfEmpty,
+};
 
 /// The size of a database before and after it was written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,18 +25,42 @@ pub struct Vacuumed {
     pub after: u64,
 }
 
+/// A database file that nobody else uses.
+pub struct ToVacuum {
+    db: Connection,
+    path: PathBuf,
+    before: u64,
+    /// Last, so that it goes after the connection.
+    _hold: Hold,
+}
+
+impl ToVacuum {
+    /// Writes the whole file anew, without any trace of what was deleted.
+    pub fn run(self) -> Result<Vacuumed, StoreError> {
+        let Self { db, path, before, .. } = &self;
+        let failed = |error| StoreError::of(path, error);
+        vacuum(db).map_err(failed)?;
+        if !connection::truncate_log(db).map_err(failed)? {
+            return Err(StoreError::Busy { file: path.clone() });
+        }
+        Ok(Vacuumed { before: *before, after: size(path)? })
+    }
+}
+
+impl fmt::Debug for ToVacuum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToVacuum").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 impl Store {
-    /// Writes a whole database file anew, without any trace of what was deleted. It needs the file
-    /// for itself: no server may use it meanwhile.
-    pub fn vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<Vacuumed, StoreError> {
-        let _hold = hold::hold(path)?;
+    /// Takes hold of a database file that is to be written anew: it is ours, and no server uses it
+    /// meanwhile.
+    pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
+        let hold = hold::hold(path)?;
         let before = size(path)?;
         let (db, _) = connection::writer(path, IfEmpty::Refuse, fresh_secret)?;
-        vacuum(&db).map_err(|error| StoreError::of(path, error))?;
-        if !connection::truncate_log(&db).map_err(|error| StoreError::of(path, error))? {
-            return Err(StoreError::Busy { file: path.to_owned() });
-        }
-        Ok(Vacuumed { before, after: size(path)? })
+        Ok(ToVacuum { _hold: hold, path: path.to_owned(), db, before })
     }
 
     /// Truncates the log if it may hold what was erased and nothing is being erased; while somebody

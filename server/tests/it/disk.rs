@@ -75,6 +75,26 @@ fn a_backup_leaves_nothing_but_itself() {
     assert_eq!(listed(&folder), [copy]);
 }
 
+#[test]
+fn a_backup_that_finds_no_room_names_the_copy_and_leaves_nothing() {
+    let house = House::new();
+    large_database(&house);
+    let folder = house.path("copies");
+    fs::create_dir(&folder).unwrap();
+    let copy = folder.join("copy.db");
+    // A file of this process may have 4 MB, and the database has 24.
+    let mut small = Command::new("sh");
+    small
+        .args(["-c", r#"trap '' XFSZ; ulimit -f 8000; exec "$@""#, "sh", BINARY, "backup"])
+        .args(["--database", &house.database()])
+        .arg(&copy);
+    let output = small.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert!(words.contains("copy.db") && !words.contains("parcelo.db"), "{words}");
+    assert_eq!(listed(&folder), Vec::<PathBuf>::new());
+}
+
 /// Why a command does not take the house's database.
 fn refused(house: &House, arguments: &[&str]) -> String {
     if arguments == ["serve"] {
@@ -106,7 +126,9 @@ fn what_is_not_ours_is_refused_in_one_sentence_and_left_as_it_is() {
     };
     let text = |path: &Path| fs::write(path, "a shopping list\n".repeat(500)).unwrap();
     let short = |path: &Path| fs::write(path, "short").unwrap();
-    for make in [&foreign as &dyn Fn(&Path), &tagged, &text, &short] {
+    let single = |path: &Path| fs::write(path, "x").unwrap();
+    let almost = |path: &Path| fs::write(path, "x".repeat(99)).unwrap();
+    for make in [&foreign as &dyn Fn(&Path), &tagged, &text, &short, &single, &almost] {
         let house = House::new();
         let file = house.path("parcelo.db");
         make(&file);

@@ -74,6 +74,15 @@ async fn it_leaves_a_file_alone_that_a_server_uses_and_makes_none() {
     assert!(!is_done && error.contains("there is no database"), "{error}");
     let _running = house.start(&[]);
     let (is_done, output, error) = vacuum(&house, &[]);
-    assert!(!is_done, "{output}");
-    assert!(error.contains("parcelo.db: stop it"), "{error}");
+    assert!(!is_done && error.contains("parcelo.db: stop it"), "{error}");
+    assert_eq!(output, "", "nothing was begun");
+}
+
+#[test]
+fn it_says_nothing_but_why_it_leaves_a_file_alone_that_is_not_ours() {
+    let house = House::new();
+    fs::write(house.path("parcelo.db"), "a shopping list").unwrap();
+    let (is_done, output, error) = vacuum(&house, &[]);
+    assert!(!is_done && error.contains("is not a Parcelo database"), "{error}");
+    assert_eq!(output, "", "nothing was begun");
 }

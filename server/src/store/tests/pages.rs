@@ -191,7 +191,7 @@ async fn among_rows_of_others_a_few_copies_may_stay_and_a_vacuum_takes_them() {
         assert!(file <= 4 && log == 0 && backup <= 4, "{owner}: {file} {log} {backup}");
     }
     store.close().await;
-    Store::vacuum(&place.file("parcelo.db"), SECRET).unwrap();
+    Store::to_vacuum(&place.file("parcelo.db"), SECRET).unwrap().run().unwrap();
     let bytes = [first, second].map(|owner| count(&place.file("parcelo.db"), owner));
     assert_eq!(bytes, [0; 2]);
     assert!(count(&place.file("parcelo.db"), third) > 600, "theirs stays");
