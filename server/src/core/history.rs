@@ -2,8 +2,7 @@
 //! (spec: Tracking record).
 
 use parcelo::{
-    BatchResult, BatchSummary, BatchTracking, ErrorCode, HistoryEntry, Language, ParcelStatus,
-    TrackingRecord,
+    BatchResult, BatchSummary, BatchTracking, HistoryEntry, Language, ParcelStatus, TrackingRecord,
 };
 
 use super::{Event, ParcelRow, Refusal, State, delivery};
@@ -53,11 +52,14 @@ fn entry(event: &Event, language: Language) -> HistoryEntry {
     }
 }
 
-/// One number of a batch.
-pub fn batch_result(tracking_number: String, tracking: Option<TrackingRecord>) -> BatchResult {
-    let error = match &tracking {
-        Some(_) => None,
-        None => Some(Refusal::from(ErrorCode::ParcelNotFound).to_item()),
+/// One number of a batch: its record, or why there is none.
+pub fn batch_result(
+    tracking_number: String,
+    tracking: Result<TrackingRecord, Refusal>,
+) -> BatchResult {
+    let (tracking, error) = match tracking {
+        Ok(tracking) => (Some(tracking), None),
+        Err(refusal) => (None, Some(refusal.to_item())),
     };
     BatchResult { tracking_number, found: tracking.is_some(), tracking, error }
 }

@@ -53,8 +53,8 @@ pub struct Submission<'a> {
     pub request: &'a ManifestRequest,
     /// The tenant's manifest under the same air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels for the numbers asked, in their order.
-    pub found: &'a [Option<Candidate>],
+    /// The tenant's parcels for the numbers asked, in their order, or why there is none.
+    pub found: &'a [Result<Candidate, Refusal>],
 }
 
 /// What comes of a submission that is not refused.
@@ -85,9 +85,8 @@ pub fn submit(submission: Submission<'_>, id: Ulid, now: Millis) -> Result<Submi
         };
     }
     let asked = request.tracking_numbers.iter().zip(found).enumerate();
-    let offenders: Vec<_> = asked
-        .filter_map(|(place, (number, found))| offender(place, number, found.as_ref()))
-        .collect();
+    let offenders: Vec<_> =
+        asked.filter_map(|(place, (number, found))| offender(place, number, found)).collect();
     if !offenders.is_empty() {
         let details = json!({ "errors": offenders });
         return Err(Refusal::from(ErrorCode::ManifestParcelsRejected).with_details(details));
@@ -129,23 +128,27 @@ struct Offender<'a> {
     error: ItemError,
 }
 
-fn offender<'a>(place: usize, number: &'a str, found: Option<&Candidate>) -> Option<Offender<'a>> {
+fn offender<'a>(
+    place: usize,
+    number: &'a str,
+    found: &Result<Candidate, Refusal>,
+) -> Option<Offender<'a>> {
     let refusal = match found {
-        None => ErrorCode::ParcelNotFound.into(),
-        Some(Candidate { manifest: Some(manifest), .. }) => {
+        Err(refusal) => refusal.clone(),
+        Ok(Candidate { manifest: Some(manifest), .. }) => {
             Refusal::already_manifested(&named("man", *manifest))
         }
-        Some(Candidate { parcel, .. }) if can_be_added(parcel.state) => {
+        Ok(Candidate { parcel, .. }) if can_be_added(parcel.state) => {
             return None;
         }
-        Some(Candidate { parcel, .. }) => {
+        Ok(Candidate { parcel, .. }) => {
             Refusal::status(ErrorCode::ParcelNotManifestable, parcel.state)
         }
     };
     Some(Offender {
         field: format!("{NUMBERS}[{place}]"),
         tracking_number: number,
-        status: found.map(|candidate| candidate.parcel.state.into()),
+        status: found.as_ref().ok().map(|candidate| candidate.parcel.state.into()),
         error: refusal.to_item(),
     })
 }

@@ -18,10 +18,10 @@ pub struct Voiding {
     pub ops: Vec<Op>,
 }
 
-/// Decides a void on the parcels that were found for the numbers asked, in their order.
+/// Decides a void on the parcels that were found for the numbers asked, in their order, or why one was not.
 pub fn void(
     request: &VoidRequest,
-    found: &[Option<ParcelRow>],
+    found: &[Result<ParcelRow, Refusal>],
     request_id: &str,
     now: Millis,
 ) -> Result<Voiding, Refusal> {
@@ -31,8 +31,7 @@ pub fn void(
         ops.extend(moves(parcel, request.reason.clone(), now));
     }
     let asked = request.tracking_numbers.iter().zip(found);
-    let results: Vec<_> =
-        asked.map(|(number, parcel)| result(number, parcel.as_ref(), now)).collect();
+    let results: Vec<_> = asked.map(|(number, parcel)| result(number, parcel, now)).collect();
     if !results.iter().any(|result| result.voided) {
         return Err(nothing_voided(&results));
     }
@@ -59,9 +58,10 @@ fn moves(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> {
     ops
 }
 
-fn result(number: &str, parcel: Option<&ParcelRow>, now: Millis) -> VoidResult {
-    let Some(parcel) = parcel else {
-        return failed(number, None, &ErrorCode::ParcelNotFound.into());
+fn result(number: &str, parcel: &Result<ParcelRow, Refusal>, now: Millis) -> VoidResult {
+    let parcel = match parcel {
+        Ok(parcel) => parcel,
+        Err(refusal) => return failed(number, None, refusal),
     };
     let is_void = parcel.state == State::Voided;
     if !is_void && !can_be_voided(parcel.state) {

@@ -9,7 +9,7 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{KeyIssuer, Service, failed, key_cache::CachedKey, keys::last4};
+use super::{KeyIssuer, Service, changes::of_item, failed, key_cache::CachedKey, keys::last4};
 use crate::{
     clock::Millis,
     core::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
@@ -75,13 +75,14 @@ impl Service {
         let mut results = Vec::with_capacity(events.len());
         for event in events {
             let report = report(carrier, &event)?;
-            let told = self.take_report(environment, &event.tracking_number, &report, now).await?;
-            results.push(result(event, told));
+            let told = self.take_report(environment, &event.tracking_number, &report, now).await;
+            results.push(result(event, of_item(told)?.flatten()));
         }
         Ok(CarrierResults { summary: summary(&results), results })
     }
 
-    /// What the carrier is told of one event; a failure of the service ends the whole request.
+    /// What the carrier is told of one event; a failure of the service ends the whole request, unless it is
+    /// the event's own.
     async fn take_report(
         &self,
         environment: Environment,

@@ -87,26 +87,32 @@ impl Service {
         labels::metadata(parcel, &self.site(parcel.tenant.environment), self.secrets())
     }
 
-    /// The tenant's parcels with these numbers, in their order, up to date.
+    /// The tenant's parcels with these numbers, in their order, up to date, or why one is not there.
     pub(super) async fn parcels(
         &self,
         tenant: Tenant,
         numbers: &[String],
-    ) -> Result<Vec<Option<ParcelRow>>, Refusal> {
+    ) -> Result<Vec<Result<ParcelRow, Refusal>>, Refusal> {
         let mut found = Vec::with_capacity(numbers.len());
         for number in numbers {
-            found.push(self.find(tenant, number).await?);
+            found.push(of_item(self.find(tenant, number).await)?);
         }
         Ok(found)
     }
 
-    async fn find(&self, tenant: Tenant, number: &str) -> Result<Option<ParcelRow>, Refusal> {
-        let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
-        match self.parcel(tenant, &number).await {
-            Ok(parcel) => Ok(Some(parcel)),
-            Err(refusal) if refusal.code == ErrorCode::ParcelNotFound => Ok(None),
-            Err(refusal) => Err(refusal),
-        }
+    async fn find(&self, tenant: Tenant, number: &str) -> Result<ParcelRow, Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        self.parcel(tenant, &number).await
+    }
+}
+
+/// Tells what is wrong with one item of a list, which fails alone, from what ends the whole request: a row
+/// that cannot be read is the former, a store that does not answer the latter.
+pub(super) fn of_item<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal>, Refusal> {
+    let is_of_item = |code| matches!(code, ErrorCode::ParcelNotFound | ErrorCode::InternalError);
+    match answer {
+        Err(refusal) if !is_of_item(refusal.code) => Err(refusal),
+        answer => Ok(answer),
     }
 }
 

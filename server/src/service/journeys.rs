@@ -1,6 +1,8 @@
 //! Journeys through the whole service on a clock that the test moves: the sandbox's steps with a
 //! restart in the middle, and what may follow on each of the 13 states.
 
+mod damage;
+
 use std::{path::Path, sync::Arc};
 
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};

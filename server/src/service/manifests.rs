@@ -69,7 +69,11 @@ impl Service {
         self.take_due_steps_of(tenant, now).await?;
         let loaded =
             self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers)?;
-        let submission = Submission { tenant, request, known: loaded.known, found: &loaded.found };
+        let found = loaded.found.into_iter();
+        let found: Vec<_> = found
+            .map(|candidate| candidate?.ok_or_else(|| ErrorCode::ParcelNotFound.into()))
+            .collect();
+        let submission = Submission { tenant, request, known: loaded.known, found: &found };
         let (answer, body, expect, ops) =
             match manifest::submit(submission, self.ids.ulid(now), now)? {
                 Submitted::Before(manifest) => {

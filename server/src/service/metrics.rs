@@ -121,6 +121,11 @@ struct BacklogLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TableLabels {
+    table: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BuildLabels {
     version: &'static str,
 }
@@ -253,6 +258,12 @@ impl Service {
             counter.inc_by(count);
             registry.register(name, help, counter);
         }
+        let unreadable = Family::<TableLabels, Counter>::default();
+        for (table, count) in stats.unreadable {
+            unreadable.get_or_create(&TableLabels { table }).inc_by(count);
+        }
+        let help = "Reads that met a parcel which cannot be read, by the damaged table";
+        registry.register("unreadable_rows", help, unreadable);
         let writable: Gauge = Gauge::default();
         writable.set(self.store.is_writable().into());
         registry.register("store_writable", "1 while the database takes writes", writable);

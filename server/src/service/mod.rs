@@ -182,6 +182,11 @@ impl From<StoreError> for Refusal {
         match error {
             // It is the caller who asks for too much.
             StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
+            // Another try would read the same.
+            StoreError::Damaged { .. } => {
+                tracing::error!(%error, "a row cannot be read");
+                return ErrorCode::InternalError.into();
+            }
             error => tracing::error!(%error, "the store failed"),
         }
         Self::unavailable()

@@ -6,7 +6,7 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Caller, Service};
+use super::{Caller, Service, changes::of_item};
 use crate::{
     core::{ParcelRow, Refusal, Secrets, Tenant, history, labels},
     label::{self, LabelData},
@@ -56,10 +56,8 @@ impl Service {
         let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
         let mut results = Vec::with_capacity(found.len());
         for (number, parcel) in asked.tracking_numbers.into_iter().zip(found) {
-            let tracking = match parcel {
-                Some(parcel) => Some(self.record(&parcel, asked.include_history, language)?),
-                None => None,
-            };
+            let record = |parcel| self.record(&parcel, asked.include_history, language);
+            let tracking = of_item(parcel.and_then(record))?;
             results.push(history::batch_result(number, tracking));
         }
         Ok(history::batch(results))

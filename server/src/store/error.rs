@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{ErrorCode, ffi};
+use rusqlite::{ErrorCode, ffi, types::Type};
 
 /// A failure of the database. No message holds data of a row.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +82,10 @@ pub enum StoreError {
         mode: String,
     },
     /// A row does not hold what was once written to it.
-    #[error("the database {file} holds a row that cannot be read: check the disk, and restore a backup", file = .file.display())]
+    #[error(
+        "the database {file} holds a row that cannot be read{which}: check the disk, and restore a backup",
+        file = .file.display(), which = named(.source)
+    )]
     Damaged {
         /// The database.
         file: PathBuf,
@@ -144,6 +147,48 @@ impl StoreError {
             source => Self::Sql { file, source },
         }
     }
+}
+
+/// What of a parcel cannot be read, so that an operator finds it.
+#[derive(Debug, thiserror::Error)]
+#[error("{table}, parcel row {row}")]
+struct Unreadable {
+    table: &'static str,
+    row: i64,
+    source: rusqlite::Error,
+}
+
+/// The error of a parcel that cannot be read, with the table and the parcel's row.
+pub(super) fn unreadable(
+    table: &'static str,
+    row: i64,
+    source: rusqlite::Error,
+) -> rusqlite::Error {
+    let source = Box::new(Unreadable { table, row, source });
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Null, source)
+}
+
+/// The table in which a parcel cannot be read, if that is what the error says.
+pub(super) fn unreadable_table(error: &rusqlite::Error) -> Option<&'static str> {
+    find(error).map(|unreadable| unreadable.table)
+}
+
+fn find(error: &rusqlite::Error) -> Option<&Unreadable> {
+    match error {
+        rusqlite::Error::FromSqlConversionFailure(_, _, source) => source.downcast_ref(),
+        _ => None,
+    }
+}
+
+fn named(error: &rusqlite::Error) -> String {
+    find(error).map(|unreadable| format!(" ({unreadable})")).unwrap_or_default()
+}
+
+/// Whether a query of one row failed for what is in the row, or on its page. Text that is to be JSON and
+/// is not fails as a plain error when `SQLite` looks into it.
+pub(super) fn is_of_row(error: &rusqlite::Error) -> bool {
+    let is_plain = |error: &ffi::Error| error.extended_code == ffi::SQLITE_ERROR;
+    is_damaged(error) || is_corrupt(error) || error.sqlite_error().is_some_and(is_plain)
 }
 
 /// Whether a row does not hold what was once written to it; the next one may.

@@ -43,6 +43,8 @@ pub struct Stats {
     pub orders: u64,
     /// Reads that were not part of a write.
     pub reads: u64,
+    /// Reads that met a parcel which cannot be read, by the table that holds the damage.
+    pub unreadable: [(&'static str, u64); 2],
 }
 
 /// Whether the database can be written, and how much was.
@@ -55,6 +57,8 @@ pub(super) struct Health {
     commits: AtomicU64,
     changes: AtomicU64,
     orders: AtomicU64,
+    unreadable_parcels: AtomicU64,
+    unreadable_events: AtomicU64,
 }
 
 impl Health {
@@ -85,6 +89,15 @@ impl Health {
         }
         self.end(Lost::Place);
         false
+    }
+
+    /// Counts that a parcel's row, or its history's, could not be read.
+    pub(super) fn count_unreadable(&self, table: &'static str) {
+        let count = match table {
+            "events" => &self.unreadable_events,
+            _ => &self.unreadable_parcels,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a commit by the orders of each write that it kept.
@@ -156,7 +169,13 @@ impl Store {
         let Health { commits, changes, orders, .. } = &*self.0.health;
         let [commits, changes, orders] =
             [commits, changes, orders].map(|count| count.load(Ordering::Relaxed));
-        Stats { commits, changes, orders, reads: self.0.reads.load(Ordering::Relaxed) }
+        let unreadable = [
+            ("parcels", &self.0.health.unreadable_parcels),
+            ("events", &self.0.health.unreadable_events),
+        ];
+        let unreadable = unreadable.map(|(table, count)| (table, count.load(Ordering::Relaxed)));
+        let reads = self.0.reads.load(Ordering::Relaxed);
+        Stats { commits, changes, orders, reads, unreadable }
     }
 
     /// False once the disk has failed or the store is closed: it is read-only from then on, for a

@@ -35,20 +35,22 @@ macro_rules! filter {
 const ANY_ORDER_ID: &str = filter!(":order_id IS NULL");
 const ONE_ORDER_ID: &str = filter!("json_extract(order_json, '$.externalOrderId') = :order_id");
 
-/// The rows of a page, whose ids are found without a look at any row.
-const PAGE: &str = select_parcels!(
+/// A row of a page: each is read alone, for one that cannot be read is to hide no others.
+const ROW: &str = select_parcels!(
     ", json_extract(order_json, '$.externalOrderId'), json_extract(order_json, '$.customerReference'), \
      (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id), \
      (SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id)",
-    "WHERE id IN (SELECT id FROM living_parcels "
+    "WHERE id = ?1"
 );
-const PAGE_END: &str = " ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset) \
-     ORDER BY created_at DESC, id DESC";
+/// The ids of a page's rows are found without a look at any row.
+const IDS: &str = "SELECT id FROM living_parcels ";
+const IDS_END: &str = " ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset";
 
 impl Store {
-    /// A page of a tenant's parcels, newest first, and how many the whole list has.
+    /// A page of a tenant's parcels, newest first, and how many the whole list has. What cannot be read is
+    /// left out, logged and counted.
     pub fn list(
         &self,
         tenant: Tenant,
@@ -63,11 +65,21 @@ impl Store {
             let spans = spans(&moment, &filter)?;
             let total = spans.iter().map(|span| span.parcels).sum();
             let offset = u64::from(query.page - 1) * u64::from(query.limit);
-            let page = match Stretch::of(&spans, offset, query.limit.into()) {
-                Some(stretch) => page(&moment, &filter, &stretch)?,
-                None => Vec::new(),
+            let Some(stretch) = Stretch::of(&spans, offset, query.limit.into()) else {
+                return Ok((Vec::new(), total));
             };
-            Ok((page, total))
+            let mut listed = Vec::new();
+            for id in page(&moment, &filter, &stretch)? {
+                match parcels::by_id(&moment, ROW, id, read)? {
+                    Some(Ok(parcel)) => listed.push(parcel),
+                    Some(Err(unread)) => {
+                        let error = self.failed(unread.error);
+                        tracing::error!(%error, "a parcel is left out of a list");
+                    }
+                    None => {}
+                }
+            }
+            Ok((listed, total))
         })
     }
 
@@ -149,15 +161,15 @@ impl Stretch {
     }
 }
 
-fn page(db: &Connection, filter: &Filter<'_>, stretch: &Stretch) -> rusqlite::Result<Vec<Listed>> {
-    let mut find = db.prepare_cached(&[PAGE, filter.condition(), PAGE_END].concat())?;
+fn page(db: &Connection, filter: &Filter<'_>, stretch: &Stretch) -> rusqlite::Result<Vec<i64>> {
+    let mut find = db.prepare_cached(&[IDS, filter.condition(), IDS_END].concat())?;
     let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let bound = named_params! {
         ":tenant": filter.tenant, ":from": stretch.from, ":to": stretch.to,
         ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
         ":limit": signed(stretch.parcels), ":offset": signed(stretch.skipped),
     };
-    find.query_map(bound, read)?.collect()
+    find.query_map(bound, |row| row.get(0))?.collect()
 }
 
 /// The filters as they are bound.

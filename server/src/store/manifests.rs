@@ -6,6 +6,7 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError,
+    error::is_damaged,
     parcels::{self, damaged, select_parcels},
     resets,
 };
@@ -19,12 +20,12 @@ use crate::{
 };
 
 /// What a submission is decided on, all of one moment.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Loaded {
     /// The tenant's manifest under the air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels with the numbers, in their order.
-    pub found: Vec<Option<Candidate>>,
+    /// The tenant's parcels with the numbers, in their order; one that cannot be read is its own error.
+    pub found: Vec<Result<Option<Candidate>, StoreError>>,
 }
 
 impl Store {
@@ -40,7 +41,10 @@ impl Store {
             let known = "SELECT document FROM living_manifests WHERE tenant = ?1 AND awb = ?2";
             let mut known = moment.prepare_cached(known)?;
             let known = known.query_row(params![tenant.number(), awb.as_str()], document);
-            let found = numbers.iter().map(|number| candidate(&moment, tenant, number));
+            let found = numbers.iter().map(|number| match candidate(&moment, tenant, number) {
+                Err(error) if is_damaged(&error) => Ok(Err(self.failed(error))),
+                found => found.map(Ok),
+            });
             Ok(Loaded { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
         })
     }
@@ -129,11 +133,10 @@ fn candidate(db: &Connection, tenant: Tenant, number: &str) -> rusqlite::Result<
         ", json_extract(order_json, '$.parcelDetails'), \
          (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
-        "WHERE environment = ?1 AND number = ?2 AND tenant = ?3"
+        "WHERE environment = ?1 AND number = ?2"
     );
-    let mut find = db.prepare_cached(sql)?;
-    let environment = parcels::environment(tenant.environment);
-    find.query_row(params![environment, number.as_str(), tenant.number()], read).optional()
+    let found = parcels::one(db, sql, (tenant.environment, &number), read)?;
+    Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Candidate> {

@@ -43,6 +43,7 @@ mod tests;
 pub(crate) use tests::{Damage, damage, damage_file, held, reads::hold_list};
 
 use std::{
+    collections::HashSet,
     fmt,
     path::{Path, PathBuf},
     sync::{
@@ -79,9 +80,7 @@ use self::{
 };
 use crate::{
     clock::Millis,
-    core::{
-        AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey, Tenant,
-    },
+    core::{AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey},
 };
 
 /// How long a caller waits for a write.
@@ -104,6 +103,8 @@ struct Inner {
     /// How often keys were written through this store.
     key_writes: AtomicU64,
     reads: AtomicU64,
+    /// Rows of due parcels that cannot be read, of which the log says so already.
+    passed_over: Mutex<HashSet<i64>>,
     mode: Mode,
 }
 
@@ -182,7 +183,7 @@ impl Store {
     }
 
     fn over(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
-        let (wake, mass_writes, key_writes, reads) = Default::default();
+        let (wake, mass_writes, key_writes, reads, passed_over) = Default::default();
         // A server before this one may have ended before it could truncate its log.
         let log_holds_erased = AtomicBool::new(true);
         let file = file.to_owned();
@@ -195,6 +196,7 @@ impl Store {
             log_holds_erased,
             key_writes,
             reads,
+            passed_over,
             mode,
         }))
     }
@@ -253,26 +255,6 @@ impl Store {
         self.read(|db| parcels::events(db, parcel))
     }
 
-    /// Up to `most` parcels whose next step is due at `until`, earliest first.
-    pub fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
-        self.read(|db| parcels::due(db, until, most))
-    }
-
-    /// As [`Store::due`], of one tenant's parcels.
-    pub fn due_of(
-        &self,
-        tenant: Tenant,
-        until: Millis,
-        most: usize,
-    ) -> Result<Vec<ParcelRow>, StoreError> {
-        self.read(|db| parcels::due_of(db, tenant, until, most))
-    }
-
-    /// When the next step after a moment is due.
-    pub fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
-        self.read(|db| parcels::next_due(db, after))
-    }
-
     /// The account with a name; it is made, as `public_id`, if there is none.
     pub async fn account(
         &self,
@@ -313,7 +295,15 @@ impl Store {
             Mode::File(_, readers, ..) => readers.read(read),
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
         };
-        answer.map_err(|error| StoreError::of(&self.0.file, error))
+        answer.map_err(|error| self.failed(error))
+    }
+
+    /// The error as it is told; a parcel that cannot be read is counted.
+    fn failed(&self, error: rusqlite::Error) -> StoreError {
+        if let Some(table) = error::unreadable_table(&error) {
+            self.0.health.count_unreadable(table);
+        }
+        StoreError::of(&self.0.file, error)
     }
 
     async fn call<T, F>(&self, run: F) -> Result<T, StoreError>

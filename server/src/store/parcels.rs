@@ -1,12 +1,15 @@
 //! Parcels and their histories, as they are read.
 
-use std::error::Error;
+use std::{error::Error, sync::PoisonError};
 
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
+use rusqlite::{Connection, OptionalExtension, Row, params, types::Type};
 use ulid::Ulid;
 
-use super::{Store, StoreError};
+use super::{
+    Store, StoreError,
+    error::{is_of_row, unreadable},
+};
 use crate::{
     clock::Millis,
     core::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history},
@@ -67,6 +70,44 @@ impl Store {
             find.query_map([], creation)?.collect()
         })
     }
+
+    /// Up to `most` parcels whose next step is due at `until`, earliest first.
+    pub fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
+        self.due_among(None, until, most)
+    }
+
+    /// As [`Store::due`], of one tenant's parcels.
+    pub fn due_of(
+        &self,
+        tenant: Tenant,
+        until: Millis,
+        most: usize,
+    ) -> Result<Vec<ParcelRow>, StoreError> {
+        self.due_among(Some(tenant), until, most)
+    }
+
+    fn due_among(
+        &self,
+        tenant: Option<Tenant>,
+        until: Millis,
+        most: usize,
+    ) -> Result<Vec<ParcelRow>, StoreError> {
+        let (due, unread) = self.read(|db| due(db, tenant, until, most))?;
+        let mut passed_over = self.0.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in unread {
+            // It is found again at every look for due steps.
+            if passed_over.insert(one.row) {
+                let error = self.failed(one.error);
+                tracing::error!(%error, "a parcel's steps cannot be taken; others go on");
+            }
+        }
+        Ok(due)
+    }
+
+    /// When the next step after a moment is due.
+    pub fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
+        self.read(|db| next_due(db, after))
+    }
 }
 
 /// The number under which an environment is stored.
@@ -84,8 +125,7 @@ pub(super) fn find(
     number: &TrackingNumber,
 ) -> rusqlite::Result<Option<ParcelRow>> {
     let sql = select_parcels!("", "WHERE environment = ?1 AND number = ?2");
-    let mut find = db.prepare_cached(sql)?;
-    find.query_row(params![environment(in_environment), number.as_str()], read).optional()
+    one(db, sql, (in_environment, number), read)
 }
 
 /// The parcel with a number, whosever it is, and its order.
@@ -95,39 +135,84 @@ pub(super) fn find_with_order(
     number: &TrackingNumber,
 ) -> rusqlite::Result<Option<(ParcelRow, OrderRequest)>> {
     let sql = select_parcels!(", order_json", "WHERE environment = ?1 AND number = ?2");
-    let mut find = db.prepare_cached(sql)?;
     let both = |row: &Row<'_>| {
         let order = row.get_ref(ORDER)?.as_str()?;
         let order = serde_json::from_str(order).map_err(|error| damaged(ORDER, error))?;
         Ok((read(row)?, order))
     };
-    find.query_row(params![environment(in_environment), number.as_str()], both).optional()
+    one(db, sql, (in_environment, number), both)
 }
 
-/// Parcels whose next step is due, earliest first.
-pub(super) fn due(db: &Connection, until: Millis, most: usize) -> rusqlite::Result<Vec<ParcelRow>> {
-    let sql = select_parcels!("", "WHERE step_due <= ?1 ORDER BY step_due LIMIT ?2");
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let rows: [&dyn ToSql; 2] = [&until.0, &most];
-    db.prepare_cached(sql)?.query_map(rows, read)?.collect()
-}
-
-/// The same of one tenant's parcels.
-pub(super) fn due_of(
+/// What `sql` finds under an environment (`?1`) and a number (`?2`). A row that cannot be read is named.
+pub(super) fn one<T>(
     db: &Connection,
-    tenant: Tenant,
+    sql: &str,
+    (in_environment, number): (Environment, &TrackingNumber),
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    let key = (environment(in_environment), number.as_str());
+    let found = db.prepare_cached(sql)?.query_row(key, read).optional();
+    found.map_err(|error| {
+        // The index knows the row, also when the row's page is bad.
+        let row = "SELECT id FROM parcels WHERE environment = ?1 AND number = ?2";
+        let row =
+            if is_of_row(&error) { db.query_row(row, key, |row| row.get(0)).ok() } else { None };
+        match row {
+            Some(row) => unreadable("parcels", row, error),
+            None => error,
+        }
+    })
+}
+
+/// What `sql` finds in the row with an id (`?1`), alone, so that a row that cannot be read is only its own error.
+pub(super) fn by_id<T>(
+    db: &Connection,
+    sql: &str,
+    id: i64,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<Result<T, Unread>>> {
+    match db.prepare_cached(sql)?.query_row([id], read).optional() {
+        Err(error) if is_of_row(&error) => {
+            Ok(Some(Err(Unread { row: id, error: unreadable("parcels", id, error) })))
+        }
+        found => Ok(found?.map(Ok)),
+    }
+}
+
+/// A row that cannot be read.
+pub(super) struct Unread {
+    pub(super) row: i64,
+    pub(super) error: rusqlite::Error,
+}
+
+/// Parcels whose next step is due, earliest first; `most` of those that can be read.
+fn due(
+    db: &Connection,
+    tenant: Option<Tenant>,
     until: Millis,
     most: usize,
-) -> rusqlite::Result<Vec<ParcelRow>> {
-    // The few that are due are looked through, not the many of the tenant.
-    let sql =
-        select_parcels!("", "WHERE step_due <= ?1 AND +tenant = ?2 ORDER BY step_due LIMIT ?3");
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    db.prepare_cached(sql)?.query_map([until.0, tenant.number(), most], read)?.collect()
+) -> rusqlite::Result<(Vec<ParcelRow>, Vec<Unread>)> {
+    // The few that are due are looked through, not the many of a tenant.
+    let due = "SELECT id FROM parcels WHERE step_due <= ?1 ORDER BY step_due";
+    let mut due = db.prepare_cached(due)?;
+    let mut ids = due.query([until.0])?;
+    let (mut read_rows, mut unread) = (Vec::new(), Vec::new());
+    while read_rows.len() < most {
+        let Some(id) = ids.next()? else { break };
+        match by_id(db, select_parcels!("", "WHERE id = ?1"), id.get(0)?, read)? {
+            Some(Ok(parcel)) if tenant.is_none_or(|tenant| parcel.tenant == tenant) => {
+                read_rows.push(parcel);
+            }
+            Some(Err(one)) => unread.push(one),
+            // Another's, or one that a reset has deleted.
+            Some(Ok(_)) | None => {}
+        }
+    }
+    Ok((read_rows, unread))
 }
 
 /// When the next step after a moment is due.
-pub(super) fn next_due(db: &Connection, after: Millis) -> rusqlite::Result<Option<Millis>> {
+fn next_due(db: &Connection, after: Millis) -> rusqlite::Result<Option<Millis>> {
     let mut next = db.prepare_cached(
         "SELECT step_due FROM living_parcels WHERE step_due > ?1 ORDER BY step_due LIMIT 1",
     )?;
@@ -143,7 +228,9 @@ pub(super) fn events(db: &Connection, parcel: &ParcelRow) -> rusqlite::Result<Ve
     let rows = find.query_map(params![parcel.key.0, parcel.last_sequence], read_event)?;
     let mut events = Vec::from(history::first_events(parcel));
     for event in rows {
-        events.push(event?);
+        events.push(event.map_err(|error| {
+            if is_of_row(&error) { unreadable("events", parcel.key.0, error) } else { error }
+        })?);
     }
     events.sort_by_key(|event| (event.at, event.sequence));
     Ok(events)

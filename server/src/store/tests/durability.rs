@@ -302,6 +302,10 @@ async fn a_bad_page_hurts_its_own_rows_only() {
     let number_of = |n| parcelo::TrackingNumber::parse(&number(n)).unwrap();
     assert!(store.parcel(parcelo::Environment::Sandbox, &number_of(3)).is_err());
     assert!(row(&store, &number(59)).is_some());
+    let query = parcelo::rules::check_list([("limit".into(), "100".into())]).unwrap();
+    let (page, total) = store.list(sandbox(1), &query).unwrap();
+    assert_eq!(total, 60);
+    assert!((40..60).contains(&page.len()), "{} of them", page.len());
     let ops = vec![moved(&hurt, crate::core::State::CustomsClearance, 1)];
     let move_hurt = on(&hurt, ops);
     assert_eq!(store.commit(move_hurt).await, Commit::Broken);
