@@ -230,7 +230,8 @@ impl std::hash::Hash for IdempotencyKey {
 
 checked_text!(
     IdempotencyKey,
-    format!("^[A-Za-z0-9_-]{{{},{}}}$", Self::MIN, Self::MAX),
+    // A blank one counts as absent, in the body and in the headers.
+    format!("^\\s*$|^[A-Za-z0-9_-]{{{},{}}}$", Self::MIN, Self::MAX),
     "order-2026-01-10-0001"
 );
 

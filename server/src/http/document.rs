@@ -220,25 +220,21 @@ fn headers(page: &Page) -> Vec<Parameter> {
     match page.operation.idempotency() {
         Idempotency::Required | Idempotency::Optional => {
             let about = "The idempotency key, where the body has none; the same one where it has.";
-            all.push(in_header("X-Idempotency-Key", about, key_or_nothing(false)));
+            all.push(in_header("X-Idempotency-Key", about, IdempotencyKey::schema()));
             let about = "The same, in quotes or without, as the draft standard of the IETF has it.";
-            all.push(in_header("Idempotency-Key", about, key_or_nothing(true)));
+            all.push(in_header("Idempotency-Key", about, quoted_key()));
         }
         Idempotency::Reads | Idempotency::None => {}
     }
     all
 }
 
-/// An idempotency key, as it is or in quotes; a blank header is none.
-fn key_or_nothing(may_be_quoted: bool) -> RefOr<Schema> {
+/// An idempotency key, as it is or in quotes.
+fn quoted_key() -> RefOr<Schema> {
     let mut key = IdempotencyKey::schema();
     if let RefOr::T(Schema::Object(key)) = &mut key {
-        let quote = if may_be_quoted { "\"?" } else { "" };
-        let whole = |pattern: String| {
-            let inner = pattern.trim_start_matches('^').trim_end_matches('$');
-            format!("^$|^{quote}{inner}{quote}$")
-        };
-        key.pattern = key.pattern.take().map(whole);
+        let quoted = |pattern: String| pattern.replace("^[", "^\"?[").replace("}$", "}\"?$");
+        key.pattern = key.pattern.take().map(quoted);
     }
     key
 }
