@@ -199,7 +199,7 @@ pub struct Downloads {
 #[serde(rename_all = "camelCase")]
 pub struct ReprintRequest {
     /// The caller's name for this write.
-    #[cfg_attr(feature = "openapi", schema(required = false))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
     pub idempotency_key: IdempotencyKey,
     /// Why; at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]

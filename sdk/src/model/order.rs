@@ -25,7 +25,7 @@ use super::{
 #[serde(rename_all = "camelCase")]
 pub struct OrderRequest {
     /// The caller's name for this write; the same key never makes a second parcel.
-    #[cfg_attr(feature = "openapi", schema(required = false))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
     pub idempotency_key: IdempotencyKey,
     /// The caller's own tracking number; the service makes one when it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

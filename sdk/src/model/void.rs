@@ -11,7 +11,7 @@ use super::{IdempotencyKey, ItemError, ParcelStatus, TrackingNumber, time};
 #[serde(rename_all = "camelCase")]
 pub struct VoidRequest {
     /// The caller's name for this write.
-    #[cfg_attr(feature = "openapi", schema(required = false))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
     pub idempotency_key: IdempotencyKey,
     /// The numbers to void, each once.
     pub tracking_numbers: Vec<String>,

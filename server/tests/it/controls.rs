@@ -201,7 +201,7 @@ async fn a_key_has_a_sound_name_and_account() {
         assert_eq!(post(&api, "keys", &key).await.faults(), [fault], "{key}");
     }
     let both = post(&api, "keys", &json!({ "account": "", "name": "" })).await;
-    assert_eq!(both.faults(), ["account REQUIRED", "name REQUIRED"]);
+    assert_eq!(both.faults(), ["name REQUIRED", "account REQUIRED"]);
     for key in [json!({ "account": "a".repeat(100) }), json!({ "account": null, "name": " Ana " })]
     {
         assert_eq!(post(&api, "keys", &key).await.status, 200, "{key}");

@@ -171,7 +171,8 @@ fn sql_stands_under_the_store_only() {
     assert_none("only server/src/store may name rusqlite", &offences);
 }
 
-/// A reset hides rows before it deletes them: who reads from the tables shows what is gone.
+/// A reset hides rows before it deletes them: who reads from the tables shows what is gone. A query for ids
+/// alone shows nothing: their rows are read through the views, and the views would look into a bad page.
 #[test]
 fn reads_of_the_store_see_nothing_that_a_reset_hides() {
     let mut offences = Vec::new();
@@ -182,7 +183,9 @@ fn reads_of_the_store_see_nothing_that_a_reset_hides() {
             continue;
         }
         for table in ["parcels", "manifests", "idempotency", "outbox"] {
-            for (word, may_follow) in [("FROM ", ["DELETE ", "max(id) "]), ("JOIN ", ["-", "-"])] {
+            for (word, may_follow) in
+                [("FROM ", ["DELETE ", "max(id) ", "\"SELECT id "].as_slice()), ("JOIN ", &[])]
+            {
                 let read = format!("{word}{table} ");
                 for (at, _) in source.without_tests().match_indices(&read) {
                     let before = source.text.get(..at).unwrap_or_default();
