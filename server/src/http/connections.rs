@@ -171,6 +171,9 @@ mod tests {
         listener.finish().await;
     }
 
+    /// What is said, by requests and their answers; what is sent at last; how often it counts.
+    type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str, u64);
+
     #[tokio::test]
     async fn a_head_is_too_slow_once_it_has_begun() {
         const UPLOAD: &str = "POST / HTTP/1.1\r\nHost: a.test\r\nExpect: 100-continue\r\n";
@@ -179,7 +182,7 @@ mod tests {
             ("Transfer-Encoding: chunked\r\n\r\n", "\r\n\r\n"),
             ("4\r\nbody\r\n0\r\n\r\n", "here"),
         ];
-        let table: [(&str, &[(&str, &str)], &str, u64); 7] = [
+        let table: [Row; 7] = [
             ("", &[], "", 0),
             (GET, &[("", "here")], "", 0),
             (UPLOAD, body, "", 0),
