@@ -72,7 +72,7 @@ pub(super) async fn listen(receiver: Receiver) -> Result<Done, Failure> {
 fn client() -> Result<reqwest::Client, Failure> {
     let builder =
         || reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
-    // A machine without root certificates trusts nobody; a program on plain http needs no trust.
+    // A machine without root certificates trusts no server; plain http needs no trust.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
     client.map_err(|why| Failure::output_lost(&why))
 }

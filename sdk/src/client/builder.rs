@@ -166,7 +166,7 @@ impl ClientBuilder {
     /// `ALL_PROXY`, except to what `NO_PROXY` names. Plain http, and requests to this machine, take none
     /// from the environment: it would read the API key.
     ///
-    /// Errors (`Config`) when it is no http or https address. A live key is not sent through a proxy on
+    /// Errors (`Config`) when it is not an http or https address. A live key is not sent through a proxy on
     /// another machine to a plain http address: see [`ClientBuilder::build`].
     ///
     /// ```
