@@ -20,7 +20,7 @@ const STATEMENTS: usize = 128;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -34,6 +34,7 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0011_counts.sql"),
     include_str!("migrations/0012_key_rotation.sql"),
     include_str!("migrations/0013_resets.sql"),
+    include_str!("migrations/0014_living_parcels.sql"),
 ];
 
 /// A connection that writes to a file, durably, and the database's secret, which is `fresh` if it is new.

@@ -10,12 +10,12 @@ use std::{
 };
 
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     task::spawn_blocking,
 };
 
 use super::{Mode, Store, StoreError};
-use crate::core::Tenant;
+use crate::{clock::stopwatch, core::Tenant};
 
 /// How many of one tenant are at work.
 const EACH: usize = 1;
@@ -24,6 +24,8 @@ const EACH: usize = 1;
 const QUEUE: usize = 64;
 /// How long one waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// However long a scan took, its tenant rests no longer.
+const LONGEST_REST: Duration = Duration::from_millis(250);
 /// From how many queues on the empty ones are looked for.
 const SWEPT: usize = 64;
 
@@ -40,10 +42,20 @@ struct Queues {
     swept_at: usize,
 }
 
-/// Leave to read, until it is dropped.
+/// Leave to read.
 struct Turn {
-    _own: OwnedSemaphorePermit,
-    _one_of_all: OwnedSemaphorePermit,
+    own: OwnedSemaphorePermit,
+    one_of_all: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    /// Makes way for everybody at once, and for the tenant's next after as long as this one took: what one
+    /// tenant reads takes half of a core, for a core of few would be missed by who writes.
+    fn give_back(self, took: Duration) {
+        drop(self.one_of_all);
+        thread::sleep(took.min(LONGEST_REST));
+        drop(self.own);
+    }
 }
 
 impl Default for Scans {
@@ -62,7 +74,7 @@ impl Scans {
             // A tenant's queue first: only its foremost stands in everybody's.
             let own = queue.acquire_owned().await.ok()?;
             let one_of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-            Some(Turn { _own: own, _one_of_all: one_of_all })
+            Some(Turn { own, one_of_all })
         };
         tokio::time::timeout(PATIENCE, turn).await.ok().flatten()
     }
@@ -91,11 +103,14 @@ impl Store {
         let file = || self.0.file.clone();
         let turn = scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { file: file() })?;
         let store = self.clone();
+        let (answer, answered) = oneshot::channel();
         // A caller that goes away ends nothing that has begun: the turn goes with the work.
-        let work = spawn_blocking(move || {
-            let _turn = turn;
-            read(&store)
+        spawn_blocking(move || {
+            let begun = stopwatch();
+            // Nobody hears it when the caller has gone.
+            drop(answer.send(read(&store)));
+            turn.give_back(begun.elapsed());
         });
-        work.await.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
+        answered.await.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
     }
 }
