@@ -44,6 +44,11 @@ pub enum EndpointError {
         "the webhook has no event with this id; `parcelo-server webhooks deliveries` shows them"
     )]
     UnknownEvent,
+    /// Its row is damaged.
+    #[error(
+        "the webhook's settings cannot be read; `parcelo-server webhooks set` sets it up again"
+    )]
+    Unreadable,
     /// It is turned off.
     #[error("the webhook is disabled; `parcelo-server webhooks enable` turns it on")]
     Disabled,
@@ -93,7 +98,10 @@ impl Endpoints<'_> {
 
     /// The tenant's endpoint.
     pub fn find(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
-        self.store.endpoint(tenant)?.ok_or(EndpointError::None)
+        match self.store.endpoint(tenant) {
+            Err(StoreError::Damaged { .. }) => Err(EndpointError::Unreadable),
+            found => found?.ok_or(EndpointError::None),
+        }
     }
 
     /// A new secret; each one before signs beside it until 24 hours after it was replaced.

@@ -12,10 +12,11 @@ use std::{
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     task::spawn_blocking,
+    time::sleep,
 };
 
 use super::{Mode, Store, StoreError};
-use crate::{clock::stopwatch, core::Tenant};
+use crate::{clock::runtime_time, core::Tenant};
 
 /// How many of one tenant are at work.
 const EACH: usize = 1;
@@ -42,20 +43,10 @@ struct Queues {
     swept_at: usize,
 }
 
-/// Leave to read.
+/// Leave to read, until it is dropped.
 struct Turn {
     own: OwnedSemaphorePermit,
     one_of_all: OwnedSemaphorePermit,
-}
-
-impl Turn {
-    /// Makes way for everybody at once, and for the tenant's next after as long as this one took: what one
-    /// tenant reads takes half of a core, for a core of few would be missed by who writes.
-    fn give_back(self, took: Duration) {
-        drop(self.one_of_all);
-        thread::sleep(took.min(LONGEST_REST));
-        drop(self.own);
-    }
 }
 
 impl Default for Scans {
@@ -105,12 +96,18 @@ impl Store {
         let store = self.clone();
         let (answer, answered) = oneshot::channel();
         // A caller that goes away ends nothing that has begun: the turn goes with the work.
-        spawn_blocking(move || {
-            let begun = stopwatch();
+        tokio::spawn(async move {
+            let begun = runtime_time();
+            let read = spawn_blocking(move || read(&store)).await;
+            drop(turn.one_of_all);
             // Nobody hears it when the caller has gone.
-            drop(answer.send(read(&store)));
-            turn.give_back(begun.elapsed());
+            let _unheard = answer.send(read);
+            // What one tenant reads takes half of a core at most: where there are few, whoever writes
+            // would miss a whole one.
+            sleep(begun.elapsed().min(LONGEST_REST)).await;
+            drop(turn.own);
         });
-        answered.await.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
+        let read = answered.await.map_err(|_ended| StoreError::Broken { file: file() })?;
+        read.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
     }
 }

@@ -103,7 +103,11 @@ fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
     };
     // Without root certificates there is no client of the machine's, not even for receivers on plain http.
     builder().build().or_else(|error| {
-        tracing::warn!(%error, "this machine has no root certificates: webhooks trust the bundled ones");
+        tracing::warn!(
+            %error,
+            "no root certificates can be read here (the package ca-certificates, SSL_CERT_FILE or \
+             SSL_CERT_DIR): webhooks trust the bundled ones"
+        );
         with_bundled_roots(builder())
     })
 }

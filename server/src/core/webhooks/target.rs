@@ -133,13 +133,19 @@ pub fn check_url(text: &str, reach: Reach) -> Result<Url, BadTarget> {
     let literal: Option<IpAddr> = match url.host() {
         Some(Host::Ipv4(address)) => Some(address.into()),
         Some(Host::Ipv6(address)) => Some(address.into()),
-        Some(Host::Domain(_)) => None,
+        // The one name whose address is known beforehand (RFC 6761).
+        Some(Host::Domain(name)) => is_localhost(name).then_some(Ipv4Addr::LOCALHOST.into()),
         None => return Err(BadTarget::Malformed),
     };
     match literal {
         Some(address) if !reach.allows(address) => Err(BadTarget::NotPublic),
         Some(_) | None => Ok(url),
     }
+}
+
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 fn is_public(address: IpAddr) -> bool {
@@ -344,6 +350,10 @@ mod tests {
             ("http://127.0.0.1:9000/hook", Reach::PublicByHttp, Some(BadTarget::NotPublic)),
             ("http://127.0.0.1:9000/hook", Reach::Here, None),
             ("http://localhost:9000/hook", Reach::Here, None),
+            ("http://localhost:9000/hook", Reach::PublicByHttp, Some(BadTarget::NotPublic)),
+            ("https://LOCALHOST./hook", Reach::Public, Some(BadTarget::NotPublic)),
+            ("https://shop.localhost/hook", Reach::Public, Some(BadTarget::NotPublic)),
+            ("https://localhost.example/hook", Reach::Public, None),
             ("http://10.0.0.7/hook", Reach::Here, Some(BadTarget::NotPublic)),
             ("http://10.0.0.7/hook", Reach::Everywhere, None),
             ("https://user@shop.example", Reach::Public, Some(BadTarget::Credentials)),

@@ -10,7 +10,7 @@ use parcelo::{
         self, AccountNotFound, AdminAuthFailed, EventNotFound, InternalError, KeyNotFound,
         KeyRevoked, MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, RequestTimeout,
         ServiceUnavailable, UnsupportedMediaType, ValidationFailed, WebhookDisabled,
-        WebhookNotFound,
+        WebhookNotFound, WebhookUnreadable,
     },
     ErrorEnvelope, KeyRequest, Meta, ReplayRequest, WebhookRequest, rules,
 };
@@ -182,8 +182,9 @@ fn accounts() -> Vec<Call> {
 }
 
 const WEBHOOK: &str = "/webhooks/{environment}";
-const UNSET: &[ErrorCode] = &[AccountNotFound, WebhookNotFound];
-const UNSENT: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookDisabled];
+const UNSET: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookUnreadable];
+const UNSENT: &[ErrorCode] =
+    &[AccountNotFound, WebhookNotFound, WebhookDisabled, WebhookUnreadable];
 
 fn webhooks() -> Vec<Call> {
     let wanted = json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
@@ -245,7 +246,13 @@ fn of_webhook() -> Vec<Call> {
             .asks(&[ACCOUNT])
             .takes::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
             .answers("200", "How many are sent again.", one::<ReplayedView>())
-            .refuses(&[AccountNotFound, WebhookNotFound, EventNotFound, WebhookDisabled]),
+            .refuses(&[
+                AccountNotFound,
+                WebhookNotFound,
+                EventNotFound,
+                WebhookDisabled,
+                WebhookUnreadable,
+            ]),
     ]
 }
 

@@ -321,7 +321,8 @@ pub(super) fn address(environment: Environment) -> String {
 /// What is said of a button that was pressed on a page that has grown old.
 fn outdated(error: EndpointError) -> Result<What, EndpointError> {
     match error {
-        EndpointError::None => Ok(Said::IsGone.into()),
+        // The page then shows the form that sets it up again.
+        EndpointError::None | EndpointError::Unreadable => Ok(Said::IsGone.into()),
         EndpointError::Disabled => Ok(Said::IsOff.into()),
         other => Err(other),
     }
@@ -331,6 +332,7 @@ fn refused(error: EndpointError) -> Refused {
     match error {
         EndpointError::Store(error) => error.into(),
         EndpointError::None
+        | EndpointError::Unreadable
         | EndpointError::Disabled
         | EndpointError::UnknownEvent
         | EndpointError::Address(_) => ErrorCode::NotFound.into(),
