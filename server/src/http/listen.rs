@@ -32,7 +32,7 @@ use super::{
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops.
-pub const LAST_WORDS: Duration = Duration::from_secs(25);
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 /// Connections served at once; a further one waits to be accepted.
 pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that
@@ -67,7 +67,7 @@ impl Stop {
 
     /// Stops them.
     pub fn now(&self) {
-        self.within(LAST_WORDS);
+        self.within(SHUTDOWN_GRACE);
     }
 
     /// Stops them; what is in flight has so long to finish.
@@ -76,7 +76,7 @@ impl Stop {
     }
 
     /// Resolves once it is time to stop.
-    pub async fn told(&self) {
+    pub async fn requested(&self) {
         self.grace().await;
     }
 
@@ -324,7 +324,7 @@ mod tests {
         }
         let _both = entered.acquire_many(2).await.unwrap();
         stop.within(Duration::ZERO);
-        let finished = tokio::time::timeout(LAST_WORDS, listener.finish()).await;
+        let finished = tokio::time::timeout(SHUTDOWN_GRACE, listener.finish()).await;
         assert!(finished.is_ok(), "the listener waits for a place");
     }
 

@@ -52,7 +52,7 @@ pub(crate) use document::Beside;
 pub use gate::Peer;
 pub(crate) use host::of as host_of;
 pub(crate) use listen::Line;
-pub use listen::{LAST_WORDS, Listener, Stop};
+pub use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use request_body::{read_body, settle};
 
 /// Where the OpenAPI document is.

@@ -11,6 +11,7 @@ mod clock;
 mod dashboard;
 mod deliveries;
 mod endpoints;
+mod idempotency;
 mod key_cache;
 mod keys;
 mod legacy;
@@ -19,15 +20,14 @@ mod lists;
 mod manifests;
 mod metrics;
 mod orders;
+mod parcel_locks;
 mod parcels;
 mod passwords;
-mod replay;
 mod sandbox;
 mod settings;
 mod sign_in;
 mod steps;
 mod tokens;
-mod turns;
 
 use std::{
     borrow::Cow,
@@ -49,14 +49,14 @@ pub use carriers::Carrier;
 pub use dashboard::OwnParcel;
 pub use deliveries::{Delivery, LeasedEvent};
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
+pub use idempotency::Keyed;
 pub use keys::{KeyIssuer, NewKeyRequest, Rotation};
 pub use limiter::Limited;
 pub use metrics::{BadHead, Metrics, Request};
 pub use parcels::LabelFile;
 pub use passwords::hash_password;
-pub use replay::Keyed;
 pub use settings::{Limits, Settings};
-pub use sign_in::{Entry, Knock};
+pub use sign_in::{LoginOutcome, LoginRequest};
 pub use steps::Fired;
 
 /// The service, shared by all that serve it.
@@ -69,10 +69,10 @@ pub struct Service {
     limiter: limiter::Limiter,
     callers: key_cache::KeyCache<KeyRecord>,
     carriers: key_cache::KeyCache<CarrierHash>,
-    turns: turns::Turns,
+    parcel_locks: parcel_locks::ParcelLocks,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
-    door: sign_in::Door,
+    login: sign_in::LoginGate,
     /// Parcels of which the log says already that their steps cannot be taken.
     stuck: Mutex<HashSet<steps::Stuck>>,
     first_live_label: Once,
@@ -92,8 +92,8 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, carriers, turns, legacy_uses, metrics) = Default::default();
-        let (door, stuck) = Default::default();
+        let (limiter, callers, carriers, parcel_locks, legacy_uses, metrics) = Default::default();
+        let (login, stuck) = Default::default();
         let first_live_label = Once::new();
         Self {
             store,
@@ -103,10 +103,10 @@ impl Service {
             limiter,
             callers,
             carriers,
-            turns,
+            parcel_locks,
             legacy_uses,
             metrics,
-            door,
+            login,
             stuck,
             first_live_label,
         }

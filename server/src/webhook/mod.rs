@@ -19,7 +19,7 @@ use self::send::Sender;
 use crate::{
     core::{
         Refusal, Tenant,
-        webhooks::{Outcome, Places, Said, Undelivered},
+        webhooks::{AttemptResult, DeliveryError, EndpointAnswer, Places},
     },
     service::{Delivery, LeasedEvent, Service},
 };
@@ -30,11 +30,11 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// What takes a message to its endpoint.
 trait Transport: fmt::Debug + Send + Sync {
-    /// Sends a message; answers how many milliseconds it took, and what the endpoint said.
+    /// Sends a message; answers how many milliseconds it took, and what the endpoint answered.
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)>;
+    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)>;
 }
 
 /// Sends what the outbox holds.
@@ -85,7 +85,7 @@ impl Dispatcher {
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                () = self.service.told() => {}
+                () = self.service.outbox_changed() => {}
                 _ = ticks.tick() => {}
                 true = round.finish_some() => {}
             }
@@ -145,7 +145,7 @@ impl Round {
 async fn deliver(service: Arc<Service>, transport: Arc<dyn Transport>, event: LeasedEvent) {
     // A failure is logged where it happened; the lease ends, and the message is sent again.
     let Ok(Some(delivery)) = service.delivery(event).await else { return };
-    let (millis, said) = transport.send(&delivery).await;
-    let outcome = Outcome { at: service.now(), millis, said };
+    let (millis, answer) = transport.send(&delivery).await;
+    let outcome = AttemptResult { at: service.now(), millis, answer };
     let _ = service.settle_delivery(delivery, outcome).await;
 }

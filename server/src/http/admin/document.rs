@@ -33,7 +33,7 @@ use crate::{
             AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
             NewCarrierKeyView, NewSecret, ReplayedView, RotatedApiKey, TestedView, WebhookView,
         },
-        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
+        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{
         Api,
@@ -133,8 +133,8 @@ fn overlap() -> RefOr<Schema> {
     let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
     seconds
         .minimum(Some(0))
-        .maximum(Some(LONGEST_OVERLAP))
-        .default(Some(USUAL_OVERLAP.into()))
+        .maximum(Some(MAX_OVERLAP_SECONDS))
+        .default(Some(DEFAULT_OVERLAP_SECONDS.into()))
         .into()
 }
 
