@@ -5,9 +5,8 @@
 //! All positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218. From top to bottom, between the rules:
 //! header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 beside the QR symbol,
 //! receiver 380-660, cells 660-733 (weight, pieces, date, reference), bar code 733-980, customs 980-1154,
-//! instructions 1154-1202. The receiver has the largest share: drivers read it at arm's length. The bar code
-//! has the whole width: its modules are then 3 dots or more for numbers of usual length, which worn printers
-//! and cheap scanners still manage.
+//! instructions 1154-1202. The receiver has the largest text, since drivers read it. The bar code has the
+//! whole width: its modules are then 4 dots for up to 13 characters, 3 for up to 19, 2 for up to 30.
 
 use super::{
     LabelData, LabelError, address, caption, code128, customs,
@@ -83,7 +82,7 @@ const QR_BOTTOM: u32 = 483;
 const QR_INSIDE: (u32, u32, u32, u32) = (505, 186, 288, 297);
 /// Light modules around a QR symbol (ISO/IEC 18004).
 const QR_QUIET: u32 = 4;
-/// Dots a module: below 3 (0.375 mm) telephones fail to read a worn print; above 7 the symbol only grows.
+/// Dots a module; 3 are 0.375 mm.
 const QR_MODULES: std::ops::RangeInclusive<u32> = 3..=7;
 
 fn symbol(url: &str) -> Result<Qr, LabelError> {
@@ -134,7 +133,7 @@ fn reference(data: &LabelData<'_>) -> (&'static str, String) {
 
 /// Light modules on each side of a Code 128 (ISO/IEC 15417).
 const BAR_QUIET: u32 = 10;
-/// Dots a module, at most: 4 (0.5 mm) is what shipping scanners are set for; short numbers get no wider bars.
+/// Dots a module, at most (0.5 mm): short numbers get no wider bars.
 const WIDEST_MODULE: u32 = 4;
 
 fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {

@@ -1,6 +1,11 @@
-//! The webhook shell: leases what is due from the outbox and sends it, a few messages at a time to
-//! each endpoint and to all of them, so that a slow one delays nobody else. It decides nothing: what an answer means is
-//! the core's, what is due the store's.
+//! The webhook dispatcher: leases what is due from the outbox and sends it, a few messages at a time to
+//! each endpoint and to all of them, so that a slow one delays nobody else. It decides nothing: what an answer
+//! means is the core's, what is due the store's.
+//!
+//! A lease lasts a minute, four times what an attempt may take (15 s): when it ends, the process that held it is
+//! gone, and the event is due again. An answer that comes after the end of its lease (a process that was
+//! suspended) still counts if nobody has leased the event since; otherwise the later attempt decides, and the
+//! late answer is only logged.
 
 mod resolver;
 mod send;
@@ -24,13 +29,13 @@ use crate::{
     service::{Delivery, LeasedEvent, Service},
 };
 
-/// How often the outbox is looked into when nobody says that there is something new: for what falls
-/// due, and for what another process put there.
+/// How often the outbox is read without a notification: for retries that fall due, and for events that another
+/// process (an admin command) enqueued.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What takes a message to its endpoint.
+/// Sends a message to its endpoint.
 trait Transport: fmt::Debug + Send + Sync {
-    /// Sends a message; answers how many milliseconds it took, and what the endpoint answered.
+    /// Sends a message; answers how many milliseconds it took, and the endpoint's answer.
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
