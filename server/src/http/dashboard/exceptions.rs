@@ -5,8 +5,8 @@ use axum::{extract::State, response::Response};
 use parcelo::{Environment, Language, ParcelStatus};
 
 use super::{
+    auth::SignedIn,
     frame::{Frame, Moment, Section, page, tone},
-    member::Member,
 };
 use crate::{
     core::carrier::LoggedException,
@@ -42,7 +42,7 @@ struct Status {
 }
 
 /// The latest of both environments.
-pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
+pub(super) async fn list(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);

@@ -8,7 +8,7 @@ use axum::{
 use chrono::{DateTime, Utc};
 use parcelo::{Environment, ErrorCode, Language, ParcelStatus};
 
-use super::{notes::Said, visit::FORGED};
+use super::{flash::FlashText, visit::FORGED};
 use crate::{
     clock::Millis,
     core::Refusal,
@@ -97,7 +97,7 @@ impl Frame {
     }
 
     /// The same with what was just done.
-    pub(super) fn saying(self, said: Option<Said>) -> Self {
+    pub(super) fn saying(self, said: Option<FlashText>) -> Self {
         Self { said: said.map(|said| said.text(self.language)), ..self }
     }
 

@@ -6,7 +6,7 @@ use parcelo::{
     rules::{self, Destinations},
 };
 
-use super::member::Fields;
+use super::auth::Fields;
 use crate::core::{Countries, access};
 
 /// The most addresses and networks that a key may be tied to.

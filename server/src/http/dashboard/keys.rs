@@ -8,10 +8,10 @@ use axum::{
 use parcelo::{Environment, ErrorCode};
 
 use super::{
+    auth::{Fields, SignedIn, SubmittedForm},
+    flash::{FlashPage, FlashText, OneTimeSecret},
     frame::{Frame, Moment, Section, again, page},
     key_form::KeyForm,
-    member::{Fields, Member, Posted},
-    notes::{Once, Place, Said},
     pages::{self, Pages},
 };
 use crate::{
@@ -32,7 +32,7 @@ const SHOWN: usize = 50;
 #[template(path = "dashboard/keys.html")]
 struct Keys {
     frame: Frame,
-    fresh: Vec<Once>,
+    fresh: Vec<OneTimeSecret>,
     all: Vec<Key>,
     pages: Pages,
 }
@@ -119,7 +119,7 @@ impl Key {
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: Member,
+    member: SignedIn,
 ) -> Result<Response, Refused> {
     let records = api.service.store().keys_of(member.session.account)?;
     let asked = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
@@ -127,18 +127,18 @@ pub(super) async fn list(
     let number = asked.min(last);
     let shown = records.iter().skip(pages::skipped(number, SHOWN)).take(SHOWN);
     let now = api.service.now();
-    let notes = member.take(Place::Keys, now);
-    let frame = member.frame(Section::Keys).saying(notes.said);
+    let flashes = member.take(FlashPage::Keys, now);
+    let frame = member.frame(Section::Keys).saying(flashes.said);
     page(&Keys {
         frame,
-        fresh: notes.secrets,
+        fresh: flashes.secrets,
         all: shown.map(|record| Key::of(record, now)).collect(),
         pages: Pages::beside(number, number < last, |number| pages::address(PAGE, number)),
     })
 }
 
 /// An empty form.
-pub(super) async fn blank(member: Member) -> Result<Response, Refused> {
+pub(super) async fn blank(member: SignedIn) -> Result<Response, Refused> {
     let frame = member.frame(Section::Keys);
     page(&NewKey { frame, form: KeyForm::blank(), faults: Vec::new() })
 }
@@ -146,7 +146,7 @@ pub(super) async fn blank(member: Member) -> Result<Response, Refused> {
 /// Makes a key, whose secret the next page shows.
 pub(super) async fn create(
     State(api): State<Api>,
-    Posted { member, fields }: Posted,
+    SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let form = KeyForm::of(&fields);
     let wanted = match form.check(&api.service.settings().destinations, member.language()) {
@@ -165,8 +165,8 @@ pub(super) async fn create(
         rate_limit: None,
     };
     let (key, _) = api.service.issuer().issue(request, now).await?;
-    let once = Once { of: wanted.name, secret: key.secret().to_owned() };
-    member.leave(Place::Keys, once, now);
+    let one_time = OneTimeSecret { of: wanted.name, secret: key.secret().to_owned() };
+    member.leave(FlashPage::Keys, one_time, now);
     Ok(Redirect::to(PAGE).into_response())
 }
 
@@ -174,7 +174,7 @@ pub(super) async fn create(
 pub(super) async fn ask_rotation(
     State(api): State<Api>,
     Path(id): Path<String>,
-    member: Member,
+    member: SignedIn,
 ) -> Result<Response, Refused> {
     let key = Key::of(&find(&api, &member, &id)?, api.service.now());
     page(&Rotate { frame: member.frame(Section::Keys), key, overlaps: OVERLAPS, fault: None })
@@ -184,7 +184,7 @@ pub(super) async fn ask_rotation(
 pub(super) async fn rotate(
     State(api): State<Api>,
     Path(id): Path<String>,
-    Posted { member, fields }: Posted,
+    SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let found = find(&api, &member, &id)?;
     let given = fields.text("overlap");
@@ -200,13 +200,13 @@ pub(super) async fn rotate(
     };
     match api.service.rotate_key(&found.id, overlap.seconds).await? {
         Rotation::Done(key, record) => {
-            let once = Once { of: record.name, secret: key.secret().to_owned() };
-            member.leave(Place::Keys, once, now);
+            let one_time = OneTimeSecret { of: record.name, secret: key.secret().to_owned() };
+            member.leave(FlashPage::Keys, one_time, now);
             let is_over = overlap.seconds == 0;
-            let said = if is_over { Said::KeyRotatedAtOnce } else { Said::KeyRotated };
-            member.leave(Place::Keys, said, now);
+            let said = if is_over { FlashText::KeyRotatedAtOnce } else { FlashText::KeyRotated };
+            member.leave(FlashPage::Keys, said, now);
         }
-        Rotation::Revoked => member.leave(Place::Keys, Said::KeyWasRevoked, now),
+        Rotation::Revoked => member.leave(FlashPage::Keys, FlashText::KeyWasRevoked, now),
         Rotation::Unknown => return Err(ErrorCode::NotFound.into()),
     }
     Ok(Redirect::to(PAGE).into_response())
@@ -216,7 +216,7 @@ pub(super) async fn rotate(
 pub(super) async fn ask(
     State(api): State<Api>,
     Path(id): Path<String>,
-    member: Member,
+    member: SignedIn,
 ) -> Result<Response, Refused> {
     let key = Key::of(&find(&api, &member, &id)?, api.service.now());
     page(&Revoke { frame: member.frame(Section::Keys), key })
@@ -226,15 +226,15 @@ pub(super) async fn ask(
 pub(super) async fn revoke(
     State(api): State<Api>,
     Path(id): Path<String>,
-    Posted { member, .. }: Posted,
+    SubmittedForm { member, .. }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let key = find(&api, &member, &id)?;
     api.service.revoke_key(&key.id).await?;
-    member.leave(Place::Keys, Said::KeyRevoked, api.service.now());
+    member.leave(FlashPage::Keys, FlashText::KeyRevoked, api.service.now());
     Ok(Redirect::to(PAGE).into_response())
 }
 
-fn find(api: &Api, member: &Member, id: &str) -> Result<KeyRecord, Refused> {
+fn find(api: &Api, member: &SignedIn, id: &str) -> Result<KeyRecord, Refused> {
     let found = api.service.store().key_of(member.session.account, id)?;
     found.ok_or_else(|| ErrorCode::NotFound.into())
 }

@@ -4,8 +4,8 @@ use askama::Template;
 use axum::{extract::State, response::Response};
 
 use super::{
+    auth::SignedIn,
     frame::{Frame, Section, page},
-    member::Member,
 };
 use crate::{
     core::legacy::Uses,
@@ -22,7 +22,7 @@ struct Legacy {
 }
 
 /// Requests by day and key.
-pub(super) async fn list(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
+pub(super) async fn list(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let era = &api.service.settings().legacy;
     let date = |at: crate::clock::Millis| in_words(at.to_utc().date_naive(), member.language());
     page(&Legacy {

@@ -1,14 +1,14 @@
 //! The dashboard, `/dashboard` on the operators' listener: pages for whoever owns an account. Pages
 //! are written here and need no script; what they do is done by the service.
 
+mod auth;
 mod chart;
 mod exceptions;
+mod flash;
 mod frame;
 mod key_form;
 mod keys;
 mod legacy;
-mod member;
-mod notes;
 mod overview;
 mod pages;
 mod parcels;
@@ -27,7 +27,7 @@ use axum::{
 };
 
 use super::Api;
-pub(super) use notes::Desk;
+pub(super) use flash::FlashStore;
 pub(super) use visit::Visit;
 
 /// Where it is, with its pages below.
@@ -41,9 +41,9 @@ const STYLE: &str = concat!(
 
 const ICON: &str = include_str!("../../../templates/dashboard/icon.svg");
 
-/// Marks the requests of a listener that has a dashboard, and gives them its desk.
+/// Marks the requests of a listener that has a dashboard, and gives them its flashes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Here(pub(super) Arc<Desk>);
+pub(super) struct Here(pub(super) Arc<FlashStore>);
 
 /// The dashboard's pages.
 pub(super) fn routes() -> Router<Api> {

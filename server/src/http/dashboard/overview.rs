@@ -5,9 +5,9 @@ use axum::{extract::State, response::Response};
 use parcelo::{Environment, ParcelStatus};
 
 use super::{
+    auth::SignedIn,
     chart::Chart,
     frame::{Frame, Section, page, tone},
-    member::Member,
     webhooks,
 };
 use crate::{
@@ -55,7 +55,7 @@ struct Status {
 }
 
 /// Both environments, the last thirty days.
-pub(super) async fn show(State(api): State<Api>, member: Member) -> Result<Response, Refused> {
+pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let last = day_of(api.service.now());
     let first = last - DAYS + 1;
     let mut environments = Vec::new();
@@ -73,7 +73,7 @@ pub(super) async fn show(State(api): State<Api>, member: Member) -> Result<Respo
 }
 
 /// The webhooks that are off, but for those that somebody turned off.
-fn off(api: &Api, member: &Member) -> Result<Vec<Off>, Refused> {
+fn off(api: &Api, member: &SignedIn) -> Result<Vec<Off>, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
         match api.service.store().switched_off(member.tenant(environment))? {
@@ -90,7 +90,7 @@ fn off(api: &Api, member: &Member) -> Result<Vec<Off>, Refused> {
 }
 
 /// The statuses that any parcel has, in the order of a journey.
-fn statuses(counted: &[Counted], member: &Member, first: i64) -> Vec<Status> {
+fn statuses(counted: &[Counted], member: &SignedIn, first: i64) -> Vec<Status> {
     let from = begin_of(first).to_utc().date_naive().to_string();
     let with_parcels = ParcelStatus::KNOWN.iter().filter_map(|status| {
         let of_it = counted.iter().filter(|one| ParcelStatus::from(one.state) == *status);

@@ -1,6 +1,6 @@
 //! Long lists come page by page.
 
-use super::member::Fields;
+use super::auth::Fields;
 
 /// The last page that an address can ask for.
 const LAST: u32 = 1_000_000;

@@ -9,8 +9,8 @@ use axum::{
 use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, ParcelSummary};
 
 use super::{
+    auth::{Fields, SignedIn, SubmittedForm},
     frame::{Frame, Moment, Section, again, page, tone},
-    member::{Fields, Member, Posted},
     pages::Pages,
     search::{self, Search},
     webhooks::environment_of,
@@ -73,7 +73,7 @@ struct Event {
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: Member,
+    member: SignedIn,
 ) -> Result<Response, Refused> {
     let fields = Fields::of(query.unwrap_or_default().as_bytes());
     let search = Search::of(&fields).map_err(|_| ErrorCode::NotFound)?;
@@ -83,7 +83,7 @@ pub(super) async fn list(
 /// Goes to the page that shows what was looked for; what was typed is in no address.
 pub(super) async fn search(
     State(api): State<Api>,
-    Posted { member, fields }: Posted,
+    SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let looked_for = search::number(&fields);
     let found = Search::of(&fields);
@@ -105,7 +105,7 @@ pub(super) async fn search(
 }
 
 /// The page of a parcel, in whichever environment it is.
-async fn place_of(api: &Api, member: &Member, number: &str) -> Result<Option<String>, Refused> {
+async fn place_of(api: &Api, member: &SignedIn, number: &str) -> Result<Option<String>, Refused> {
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
         match api.service.parcel_of(tenant, number, member.language()).await {
@@ -120,7 +120,7 @@ async fn place_of(api: &Api, member: &Member, number: &str) -> Result<Option<Str
     Ok(None)
 }
 
-async fn parcels(api: &Api, member: &Member, search: Search) -> Result<Parcels, Refused> {
+async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels, Refused> {
     let (tenant, language) = (member.tenant(search.environment), member.language());
     let (found, meta) = api.service.list_of(tenant, &search.query(), language).await?;
     let choice = |status: &ParcelStatus| Choice {
@@ -144,7 +144,7 @@ async fn parcels(api: &Api, member: &Member, search: Search) -> Result<Parcels, 
 }
 
 impl Row {
-    fn of(parcel: &ParcelSummary, member: &Member) -> Self {
+    fn of(parcel: &ParcelSummary, member: &SignedIn) -> Self {
         Self {
             number: parcel.tracking_number.to_string(),
             status: parcel.status_name.clone(),
@@ -159,7 +159,7 @@ impl Row {
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
-    member: Member,
+    member: SignedIn,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let tenant = member.tenant(environment);
@@ -185,7 +185,7 @@ pub(super) async fn show(
     })
 }
 
-fn facts(found: &OwnParcel, member: &Member) -> Vec<(&'static str, String)> {
+fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
     let OwnParcel { row, order, record, .. } = found;
     let say = |en, es| member.language().pick(en, es);
     let mut facts = vec![
@@ -210,7 +210,7 @@ fn facts(found: &OwnParcel, member: &Member) -> Vec<(&'static str, String)> {
 pub(super) async fn label(
     State(api): State<Api>,
     Path((environment, number, file)): Path<(String, String, String)>,
-    member: Member,
+    member: SignedIn,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let format = file.strip_prefix("label.").and_then(|format| LabelFormat::parse(format).ok());

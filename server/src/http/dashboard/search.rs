@@ -5,7 +5,7 @@ use chrono::{NaiveDate, TimeDelta};
 use parcelo::{Environment, Language, ParcelStatus, TrackingNumber, rules::ListQuery};
 use url::form_urlencoded;
 
-use super::{member::Fields, pages};
+use super::{auth::Fields, pages};
 
 /// Parcels on a page.
 const LIMIT: u32 = 25;

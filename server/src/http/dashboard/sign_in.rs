@@ -9,8 +9,8 @@ use parcelo::ErrorCode;
 
 use super::{
     FOLDER,
+    auth::{Fields, SIGN_IN, SubmittedForm},
     frame::{Frame, page as written},
-    member::{Fields, Posted, SIGN_IN},
     visit::{FORGED, Visit, as_guest, signed_in, signed_out},
 };
 use crate::{
@@ -75,9 +75,12 @@ pub(super) async fn enter(
 }
 
 /// Signs out.
-pub(super) async fn leave(State(api): State<Api>, posted: Posted) -> Result<Response, Refused> {
-    let token = posted.member.token;
+pub(super) async fn leave(
+    State(api): State<Api>,
+    submitted: SubmittedForm,
+) -> Result<Response, Refused> {
+    let token = submitted.member.token;
     api.service.sign_out(&token).await?;
-    posted.member.visit.desk.forget(&token);
+    submitted.member.visit.flashes.forget(&token);
     Ok(signed_out(Redirect::to(SIGN_IN).into_response()))
 }

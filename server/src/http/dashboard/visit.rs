@@ -12,7 +12,7 @@ use parcelo::{ErrorCode, Language};
 use url::form_urlencoded;
 
 use super::{
-    Desk, Here,
+    FlashStore, Here,
     frame::{self, Frame, Notice},
 };
 use crate::http::{Refused, answer, body, public};
@@ -53,7 +53,7 @@ pub(in crate::http) struct Visit {
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
-    pub(super) desk: Arc<Desk>,
+    pub(super) flashes: Arc<FlashStore>,
     /// Somebody sees the page, and not only its head.
     pub(super) is_seen: bool,
 }
@@ -61,7 +61,7 @@ pub(in crate::http) struct Visit {
 impl Visit {
     /// A visit to something under [`FOLDER`], on a listener that has a dashboard.
     pub(in crate::http) fn of(request: &Request, client: IpAddr) -> Option<Self> {
-        let Here(desk) = request.extensions().get::<Here>()?;
+        let Here(flashes) = request.extensions().get::<Here>()?;
         let headers = request.headers();
         let asked = body::query(request.uri().query(), "lang");
         let asked = asked.and_then(|tag| public::language_of(&tag));
@@ -73,7 +73,7 @@ impl Visit {
             session: cookie(headers, SESSION),
             guest: cookie(headers, GUEST),
             client,
-            desk: Arc::clone(desk),
+            flashes: Arc::clone(flashes),
             is_seen: request.method() != Method::HEAD,
         })
     }

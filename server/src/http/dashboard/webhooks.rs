@@ -9,9 +9,9 @@ use parcelo::{Environment, ErrorCode, Language, webhook::Secret};
 use ulid::Ulid;
 
 use super::{
+    auth::{Fields, SignedIn, SubmittedForm},
+    flash::{FlashContent, FlashPage, FlashText, OneTimeSecret},
     frame::{Frame, Moment, Section, again, page},
-    member::{Fields, Member, Posted},
-    notes::{Once, Place, Said, What},
     pages::{self, Pages},
 };
 use crate::{
@@ -40,7 +40,7 @@ struct Webhook {
     url: String,
     kinds: Vec<Choice>,
     fault: Option<&'static str>,
-    fresh: Option<Once>,
+    fresh: Option<OneTimeSecret>,
     log: Vec<Delivery>,
     pages: Pages,
     missed: bool,
@@ -97,7 +97,7 @@ pub(super) async fn show(
     State(api): State<Api>,
     Path(environment): Path<String>,
     RawQuery(query): RawQuery,
-    member: Member,
+    member: SignedIn,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let number = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
@@ -111,17 +111,17 @@ pub(super) async fn show(
 pub(super) async fn set(
     State(api): State<Api>,
     Path(environment): Path<String>,
-    Posted { member, fields }: Posted,
+    SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
-    let (tenant, place) = (member.tenant(environment), Place::Webhook(environment));
+    let (tenant, place) = (member.tenant(environment), FlashPage::Webhook(environment));
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let reach = api.service.settings().reach(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
     match api.service.endpoints().set_up(request.clone(), now).await {
-        Ok((endpoint, true)) => member.leave(place, once(&endpoint.secret), now),
-        Ok((_, false)) => member.leave(place, Said::WebhookSet, now),
+        Ok((endpoint, true)) => member.leave(place, one_time(&endpoint.secret), now),
+        Ok((_, false)) => member.leave(place, FlashText::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
             let draft = Draft { environment, url: request.url, kinds, fault, page: 1 };
@@ -136,29 +136,31 @@ pub(super) async fn set(
 pub(super) async fn act(
     State(api): State<Api>,
     Path((environment, action)): Path<(String, String)>,
-    Posted { member, fields }: Posted,
+    SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let endpoints = api.service.endpoints();
-    let done: Result<What, _> = match action.as_str() {
-        "test" => endpoints.test(tenant, now).await.map(|_| Said::TestSent.into()),
-        "enable" => endpoints.enable(tenant).await.map(|_| Said::Enabled.into()),
-        "remove" => endpoints.remove(tenant).await.map(|_| Said::Removed.into()),
-        "disable" => endpoints.disable(tenant).await.map(|_| Said::Disabled.into()),
+    let done: Result<FlashContent, _> = match action.as_str() {
+        "test" => endpoints.test(tenant, now).await.map(|_| FlashText::TestSent.into()),
+        "enable" => endpoints.enable(tenant).await.map(|_| FlashText::Enabled.into()),
+        "remove" => endpoints.remove(tenant).await.map(|_| FlashText::Removed.into()),
+        "disable" => endpoints.disable(tenant).await.map(|_| FlashText::Disabled.into()),
         "replay" => {
             let what = replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;
-            endpoints.replay(tenant, what, now).await.map(|count| Said::Replayed(count).into())
+            endpoints.replay(tenant, what, now).await.map(|count| FlashText::Replayed(count).into())
         }
-        "rotate" => endpoints.rotate_secret(tenant, now).await.map(|secret| once(&secret).into()),
+        "rotate" => {
+            endpoints.rotate_secret(tenant, now).await.map(|secret| one_time(&secret).into())
+        }
         _ => return Err(ErrorCode::NotFound.into()),
     };
     let what = done.or_else(outdated).map_err(refused)?;
-    member.leave(Place::Webhook(environment), what, now);
+    member.leave(FlashPage::Webhook(environment), what, now);
     Ok(back(environment))
 }
 
-async fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Refused> {
+async fn webhook(api: &Api, member: &SignedIn, draft: Draft) -> Result<Webhook, Refused> {
     let Draft { environment, url, kinds, fault, page } = draft;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
@@ -168,11 +170,11 @@ async fn webhook(api: &Api, member: &Member, draft: Draft) -> Result<Webhook, Re
     let mut logged = api.service.deliveries_of(tenant, skipped, SHOWN + 1).await?;
     let has_older = logged.len() > SHOWN;
     logged.truncate(SHOWN);
-    let mut notes = member.take(Place::Webhook(environment), now);
+    let mut flashes = member.take(FlashPage::Webhook(environment), now);
     Ok(Webhook {
         // Of two the newer one signs.
-        fresh: notes.secrets.pop(),
-        frame: member.frame(Section::Webhooks).saying(notes.said),
+        fresh: flashes.secrets.pop(),
+        frame: member.frame(Section::Webhooks).saying(flashes.said),
         environment,
         hook: hook.map(|hook| Hook::of(&hook, now, language)),
         url,
@@ -259,8 +261,8 @@ fn replay(event: &str) -> Option<Replay> {
     event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(Replay::One)
 }
 
-fn once(secret: &Secret) -> Once {
-    Once { of: String::new(), secret: secret.expose().clone() }
+fn one_time(secret: &Secret) -> OneTimeSecret {
+    OneTimeSecret { of: String::new(), secret: secret.expose().clone() }
 }
 
 /// Why there was no answer; the log has it in English.
@@ -320,11 +322,11 @@ pub(super) fn address(environment: Environment) -> String {
 }
 
 /// What is said of a button that was pressed on a page that has grown old.
-fn outdated(error: EndpointError) -> Result<What, EndpointError> {
+fn outdated(error: EndpointError) -> Result<FlashContent, EndpointError> {
     match error {
         // The page then shows the form that sets it up again.
-        EndpointError::None | EndpointError::Unreadable => Ok(Said::IsGone.into()),
-        EndpointError::Disabled => Ok(Said::IsOff.into()),
+        EndpointError::None | EndpointError::Unreadable => Ok(FlashText::IsGone.into()),
+        EndpointError::Disabled => Ok(FlashText::IsOff.into()),
         other => Err(other),
     }
 }

@@ -1,4 +1,4 @@
-//! Somebody who is signed in, and a form that they sent from one of these pages.
+//! Who is signed in, and the forms submitted from the dashboard's pages.
 
 use axum::{
     body::Body,
@@ -10,8 +10,8 @@ use parcelo::{Environment, ErrorCode, Language};
 use url::{Url, form_urlencoded};
 
 use super::{
+    flash::{Flash, FlashContent, FlashPage, ShownFlashes},
     frame::{Frame, Section},
-    notes::{Note, Place, Taken, What},
     visit::{FORGED, Visit},
 };
 use crate::{
@@ -27,18 +27,18 @@ pub(super) const TOKEN: &str = "form";
 /// The most bytes of a form.
 const MAX_FORM_BYTES: usize = 16 * 1024;
 
-/// Somebody who is signed in.
+/// A signed-in user.
 #[derive(Clone)]
-pub(super) struct Member {
+pub(super) struct SignedIn {
     pub(super) visit: Visit,
     pub(super) session: Session,
     pub(super) token: String,
     pub(super) form: String,
 }
 
-/// A form that a member sent.
-pub(super) struct Posted {
-    pub(super) member: Member,
+/// A form that a signed-in user submitted.
+pub(super) struct SubmittedForm {
+    pub(super) member: SignedIn,
     pub(super) fields: Fields,
 }
 
@@ -46,21 +46,21 @@ pub(super) struct Posted {
 #[derive(Default)]
 pub(super) struct Fields(Vec<(String, String)>);
 
-/// Why somebody does not come in.
-pub(super) enum Turned {
+/// Why a request is not served.
+pub(super) enum NotSignedIn {
     /// Nobody is signed in.
     ToSignIn,
     /// The request is refused.
     Away(Refused),
 }
 
-impl<T: Into<Refused>> From<T> for Turned {
+impl<T: Into<Refused>> From<T> for NotSignedIn {
     fn from(refused: T) -> Self {
         Self::Away(refused.into())
     }
 }
 
-impl IntoResponse for Turned {
+impl IntoResponse for NotSignedIn {
     fn into_response(self) -> Response {
         match self {
             Self::ToSignIn => Redirect::to(SIGN_IN).into_response(),
@@ -69,31 +69,31 @@ impl IntoResponse for Turned {
     }
 }
 
-impl FromRequestParts<Api> for Member {
-    type Rejection = Turned;
+impl FromRequestParts<Api> for SignedIn {
+    type Rejection = NotSignedIn;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Turned> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, NotSignedIn> {
         let visit = visit(parts)?;
-        let token = visit.session.clone().ok_or(Turned::ToSignIn)?;
-        let session = api.service.session(&token)?.ok_or(Turned::ToSignIn)?;
+        let token = visit.session.clone().ok_or(NotSignedIn::ToSignIn)?;
+        let session = api.service.session(&token)?.ok_or(NotSignedIn::ToSignIn)?;
         let form = api.service.form_token(&token);
         Ok(Self { visit, session, token, form })
     }
 }
 
-impl FromRequest<Api> for Posted {
-    type Rejection = Turned;
+impl FromRequest<Api> for SubmittedForm {
+    type Rejection = NotSignedIn;
 
-    async fn from_request(request: Request, api: &Api) -> Result<Self, Turned> {
+    async fn from_request(request: Request, api: &Api) -> Result<Self, NotSignedIn> {
         let (mut parts, body) = request.into_parts();
-        let member = Member::from_request_parts(&mut parts, api).await?;
+        let member = SignedIn::from_request_parts(&mut parts, api).await?;
         let fields = Fields::read(&parts.headers, body).await?;
         fields.check(api, &member.token)?;
         Ok(Self { member, fields })
     }
 }
 
-impl Member {
+impl SignedIn {
     pub(super) const fn language(&self) -> Language {
         self.visit.language
     }
@@ -108,17 +108,17 @@ impl Member {
     }
 
     /// A page says this when it is seen next.
-    pub(super) fn leave(&self, place: Place, what: impl Into<What>, at: Millis) {
+    pub(super) fn leave(&self, page: FlashPage, what: impl Into<FlashContent>, at: Millis) {
         let (session, what) = (self.token.clone(), what.into());
-        self.visit.desk.leave(Note { session, place, at, what });
+        self.visit.flashes.leave(Flash { session, page, at, what });
     }
 
     /// What the page at hand says. Where only its head is asked for, nobody sees it.
-    pub(super) fn take(&self, place: Place, now: Millis) -> Taken {
+    pub(super) fn take(&self, page: FlashPage, now: Millis) -> ShownFlashes {
         if self.visit.is_seen {
-            self.visit.desk.take(&self.token, place, now)
+            self.visit.flashes.take(&self.token, page, now)
         } else {
-            Taken::default()
+            ShownFlashes::default()
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a page says of what was just done: a sentence, and secrets that are shown once. They are kept
-//! in memory only, for one session and for the page where it was done, and for a few minutes.
+//! Flashes: what the next page says of what was just done, a sentence or a secret that is shown once. They are
+//! kept in memory only, for one session and one page, and for a few minutes.
 
 use std::{
     collections::VecDeque,
@@ -10,21 +10,21 @@ use parcelo::{Environment, Language};
 
 use crate::clock::Millis;
 
-/// How long a note waits for its page.
-const NOTE_LIFETIME: i64 = 5 * Millis::MINUTE;
-/// Notes kept before the oldest is thrown away.
-const MAX_NOTES: usize = 1_000;
+/// How long a flash waits until its page is loaded.
+const FLASH_LIFETIME: i64 = 5 * Millis::MINUTE;
+/// Flashes kept in all; the oldest makes room for the next.
+const MAX_FLASHES: usize = 1_000;
 
-/// A page that notes are made for.
+/// A page that flashes are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FlashPage {
     Keys,
     Webhook(Environment),
 }
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum FlashText {
     KeyRevoked,
     KeyRotated,
     /// The same, and the old secret works no longer.
@@ -43,7 +43,7 @@ pub(super) enum Said {
     IsGone,
 }
 
-impl Said {
+impl FlashText {
     pub(super) fn text(self, language: Language) -> String {
         let text = match self {
             Self::KeyRevoked => language.pick(
@@ -107,105 +107,105 @@ impl Said {
 }
 
 /// A secret that is shown once.
-pub(super) struct Once {
+pub(super) struct OneTimeSecret {
     /// Whose it is: a key's name, or nothing.
     pub(super) of: String,
     pub(super) secret: String,
 }
 
-/// What a page is to say.
-pub(super) enum What {
-    Said(Said),
-    Once(Once),
+/// What a flash says.
+pub(super) enum FlashContent {
+    FlashText(FlashText),
+    OneTimeSecret(OneTimeSecret),
 }
 
-impl From<Said> for What {
-    fn from(said: Said) -> Self {
-        Self::Said(said)
+impl From<FlashText> for FlashContent {
+    fn from(said: FlashText) -> Self {
+        Self::FlashText(said)
     }
 }
 
-impl From<Once> for What {
-    fn from(once: Once) -> Self {
-        Self::Once(once)
+impl From<OneTimeSecret> for FlashContent {
+    fn from(one_time: OneTimeSecret) -> Self {
+        Self::OneTimeSecret(one_time)
     }
 }
 
-/// Something to say, and to whom, and where.
-pub(super) struct Note {
+/// A message for one session and one page.
+pub(super) struct Flash {
     pub(super) session: String,
-    pub(super) place: Place,
+    pub(super) page: FlashPage,
     pub(super) at: Millis,
-    pub(super) what: What,
+    pub(super) what: FlashContent,
 }
 
-impl Note {
+impl Flash {
     fn is_stale(&self, now: Millis) -> bool {
-        now.0 - self.at.0 >= NOTE_LIFETIME
+        now.0 - self.at.0 >= FLASH_LIFETIME
     }
 }
 
-/// All that a page has to say: what was done last, and the secrets, the oldest first.
+/// All that a page shows: what was done last, and the secrets, oldest first.
 #[derive(Default)]
-pub(super) struct Taken {
-    pub(super) said: Option<Said>,
-    pub(super) secrets: Vec<Once>,
+pub(super) struct ShownFlashes {
+    pub(super) said: Option<FlashText>,
+    pub(super) secrets: Vec<OneTimeSecret>,
 }
 
-impl Taken {
-    fn add(&mut self, what: What) {
+impl ShownFlashes {
+    fn add(&mut self, what: FlashContent) {
         match what {
-            What::Said(said) => self.said = Some(said),
-            What::Once(once) => self.secrets.push(once),
+            FlashContent::FlashText(said) => self.said = Some(said),
+            FlashContent::OneTimeSecret(one_time) => self.secrets.push(one_time),
         }
     }
 }
 
-/// The notes of all sessions, the oldest first.
+/// The flashes of all sessions, the oldest first.
 #[derive(Default)]
-pub(in crate::http) struct Desk(Mutex<VecDeque<Note>>);
+pub(in crate::http) struct FlashStore(Mutex<VecDeque<Flash>>);
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for FlashStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Desk(***)")
+        f.write_str("FlashStore(***)")
     }
 }
 
-impl Desk {
-    fn notes(&self) -> MutexGuard<'_, VecDeque<Note>> {
+impl FlashStore {
+    fn flashes(&self) -> MutexGuard<'_, VecDeque<Flash>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a note until its page is seen.
-    pub(super) fn leave(&self, note: Note) {
-        let mut notes = self.notes();
-        notes.retain(|kept| !kept.is_stale(note.at));
-        if notes.len() >= MAX_NOTES {
-            notes.pop_front();
+    /// Keeps a flash until its page is seen.
+    pub(super) fn leave(&self, flash: Flash) {
+        let mut flashes = self.flashes();
+        flashes.retain(|kept| !kept.is_stale(flash.at));
+        if flashes.len() >= MAX_FLASHES {
+            flashes.pop_front();
         }
-        notes.push_back(note);
+        flashes.push_back(flash);
     }
 
     /// What the page at hand says; it is not said again.
-    pub(super) fn take(&self, session: &str, place: Place, now: Millis) -> Taken {
-        let mut taken = Taken::default();
-        let mut notes = self.notes();
-        for note in std::mem::take(&mut *notes) {
-            if note.is_stale(now) {
+    pub(super) fn take(&self, session: &str, page: FlashPage, now: Millis) -> ShownFlashes {
+        let mut shown = ShownFlashes::default();
+        let mut flashes = self.flashes();
+        for flash in std::mem::take(&mut *flashes) {
+            if flash.is_stale(now) {
                 continue;
             }
-            if note.session == session && note.place == place {
-                taken.add(note.what);
+            if flash.session == session && flash.page == page {
+                shown.add(flash.what);
             } else {
-                notes.push_back(note);
+                flashes.push_back(flash);
             }
         }
-        taken
+        shown
     }
 
-    /// Forgets a session's notes.
+    /// Forgets a session's flashes.
     pub(super) fn forget(&self, session: &str) {
-        self.notes().retain(|note| note.session != session);
+        self.flashes().retain(|flash| flash.session != session);
     }
 }
 
@@ -213,59 +213,60 @@ impl Desk {
 mod tests {
     use super::*;
 
-    const SANDBOX: Place = Place::Webhook(Environment::Sandbox);
+    const SANDBOX: FlashPage = FlashPage::Webhook(Environment::Sandbox);
 
-    fn leave(desk: &Desk, session: &str, place: Place, what: impl Into<What>) {
+    fn leave(flashes: &FlashStore, session: &str, page: FlashPage, what: impl Into<FlashContent>) {
         let (session, at) = (session.to_owned(), Millis(0));
-        desk.leave(Note { session, place, at, what: what.into() });
+        flashes.leave(Flash { session, page, at, what: what.into() });
     }
 
-    fn once(secret: &str) -> Once {
-        Once { of: "Shop".to_owned(), secret: secret.to_owned() }
+    fn one_time(secret: &str) -> OneTimeSecret {
+        OneTimeSecret { of: "Shop".to_owned(), secret: secret.to_owned() }
     }
 
-    fn secrets(desk: &Desk, session: &str, place: Place, now: i64) -> Vec<String> {
-        let taken = desk.take(session, place, Millis(now));
-        taken.secrets.into_iter().map(|once| once.secret).collect()
+    fn secrets(flashes: &FlashStore, session: &str, page: FlashPage, now: i64) -> Vec<String> {
+        let shown = flashes.take(session, page, Millis(now));
+        shown.secrets.into_iter().map(|one_time| one_time.secret).collect()
     }
 
     #[test]
     fn notes_are_for_their_session_on_their_own_page_once() {
-        let desk = Desk::default();
+        let flashes = FlashStore::default();
         for secret in ["one", "two"] {
-            leave(&desk, "mine", Place::Keys, once(secret));
+            leave(&flashes, "mine", FlashPage::Keys, one_time(secret));
         }
-        leave(&desk, "mine", Place::Keys, Said::KeyRevoked);
-        assert_eq!(format!("{desk:?}"), "Desk(***)");
-        let production = Place::Webhook(Environment::Production);
-        for (session, place) in [("other", Place::Keys), ("mine", SANDBOX), ("mine", production)] {
-            assert!(secrets(&desk, session, place, 0).is_empty(), "{session} {place:?}");
+        leave(&flashes, "mine", FlashPage::Keys, FlashText::KeyRevoked);
+        assert_eq!(format!("{flashes:?}"), "FlashStore(***)");
+        let production = FlashPage::Webhook(Environment::Production);
+        for (session, page) in [("other", FlashPage::Keys), ("mine", SANDBOX), ("mine", production)]
+        {
+            assert!(secrets(&flashes, session, page, 0).is_empty(), "{session} {page:?}");
         }
-        let taken = desk.take("mine", Place::Keys, Millis(NOTE_LIFETIME - 1));
-        assert_eq!((taken.said, taken.secrets.len()), (Some(Said::KeyRevoked), 2));
-        let taken = desk.take("mine", Place::Keys, Millis(NOTE_LIFETIME - 1));
-        assert!(taken.said.is_none() && taken.secrets.is_empty());
+        let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
+        assert_eq!((shown.said, shown.secrets.len()), (Some(FlashText::KeyRevoked), 2));
+        let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
+        assert!(shown.said.is_none() && shown.secrets.is_empty());
     }
 
     #[test]
     fn a_note_that_waited_too_long_or_whose_session_is_over_is_forgotten() {
-        let desk = Desk::default();
-        leave(&desk, "mine", SANDBOX, once("late"));
-        assert!(secrets(&desk, "mine", SANDBOX, NOTE_LIFETIME).is_empty());
-        leave(&desk, "mine", SANDBOX, once("gone"));
-        leave(&desk, "other", SANDBOX, once("kept"));
-        desk.forget("mine");
-        assert!(secrets(&desk, "mine", SANDBOX, 0).is_empty());
-        assert_eq!(secrets(&desk, "other", SANDBOX, 0), ["kept"]);
+        let flashes = FlashStore::default();
+        leave(&flashes, "mine", SANDBOX, one_time("late"));
+        assert!(secrets(&flashes, "mine", SANDBOX, FLASH_LIFETIME).is_empty());
+        leave(&flashes, "mine", SANDBOX, one_time("gone"));
+        leave(&flashes, "other", SANDBOX, one_time("kept"));
+        flashes.forget("mine");
+        assert!(secrets(&flashes, "mine", SANDBOX, 0).is_empty());
+        assert_eq!(secrets(&flashes, "other", SANDBOX, 0), ["kept"]);
     }
 
     #[test]
     fn of_too_many_notes_the_oldest_alone_is_lost() {
-        let desk = Desk::default();
-        for secret in 0..=MAX_NOTES {
-            leave(&desk, "mine", Place::Keys, once(&secret.to_string()));
+        let flashes = FlashStore::default();
+        for secret in 0..=MAX_FLASHES {
+            leave(&flashes, "mine", FlashPage::Keys, one_time(&secret.to_string()));
         }
-        let kept = secrets(&desk, "mine", Place::Keys, 0);
-        assert_eq!(kept, (1..=MAX_NOTES).map(|secret| secret.to_string()).collect::<Vec<_>>());
+        let kept = secrets(&flashes, "mine", FlashPage::Keys, 0);
+        assert_eq!(kept, (1..=MAX_FLASHES).map(|secret| secret.to_string()).collect::<Vec<_>>());
     }
 }
