@@ -34,6 +34,7 @@ deny:
 
 # Accept changed snapshots: look at the diff afterwards.
 bless:
+    PARCELO_BLESS=1 cargo test -p parcelo-server --lib document
     INSTA_UPDATE=always PARCELO_BLESS=1 cargo test
 
 # Everything that must pass, in the order in which it fails soonest.

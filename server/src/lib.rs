@@ -34,6 +34,7 @@ pub mod http;
 pub mod ids;
 pub mod label;
 pub mod mock;
+#[cfg(feature = "server")]
 pub mod process;
 pub mod service;
 pub mod store;

@@ -50,7 +50,7 @@ pub(super) async fn rotate(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let query = query.as_deref();
-    let overlap = body::number(query, "overlapSeconds", 0..=LONGEST_OVERLAP)?;
+    let overlap = super::number(query, "overlapSeconds", 0..=LONGEST_OVERLAP)?;
     let key = known(&api, query, path)?;
     match api.service.rotate_key(&key, overlap.unwrap_or(USUAL_OVERLAP)).await? {
         Rotation::Done(key, record) => {
