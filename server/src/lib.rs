@@ -24,6 +24,8 @@
 //! - [`http`] is the shell of the API, [`process`] that of the command, [`mock`] that of tests;
 //! - [`clock`] and [`ids`] are the only places that read time and randomness.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(all(doctest, feature = "sdk"))]
 #[doc = include_str!("../../docs/testing.md")]
 mod testing {}
