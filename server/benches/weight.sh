@@ -1,13 +1,9 @@
 #!/usr/bin/env bash
 # What an integrator's build takes on: the number of crates, and the seconds of a cold debug build, of the
-# SDK beside reqwest alone and of the mock server beside wiremock. `counts` prints the crates and fails when
-# they grow; `seconds` builds each from nothing and needs a quiet machine.
+# SDK beside reqwest alone and of the mock server beside wiremock. `counts` prints the crates, `seconds`
+# builds each from nothing: that takes minutes, a network and a quiet machine.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-
-# A crate counts once however often it is asked for; the integrator's own does not.
-sdk_bound=119
-mock_bound=50
 
 packages=$(mktemp -d)
 trap 'rm -rf "$packages"' EXIT
@@ -32,6 +28,7 @@ package wiremock "$reqwest" 'wiremock = "0.6"'
 package mock "$parcelo" "$mock"
 kinds="reqwest sdk wiremock mock"
 
+# A crate counts once however often it is asked for; the integrator's own does not.
 crates() {
     cargo tree --quiet --offline --manifest-path "$packages/$1/Cargo.toml" -e normal,dev --prefix none |
         awk '$1 != "integrator" { print $1, $2 }' | sort -u | wc -l
@@ -41,12 +38,10 @@ counts() {
     local kind
     local -A of
     for kind in $kinds; do of[$kind]=$(crates "$kind"); done
-    local more=$((of[mock] - of[sdk]))
-    echo "reqwest alone: ${of[reqwest]} crates"
-    echo "the SDK: ${of[sdk]} crates, at most $sdk_bound"
-    echo "wiremock beside reqwest: $((of[wiremock] - of[reqwest])) more crates"
-    echo "the mock server beside the SDK: $more more crates, at most $mock_bound"
-    [ "${of[sdk]}" -le "$sdk_bound" ] && [ "$more" -le "$mock_bound" ]
+    echo "reqwest: ${of[reqwest]}"
+    echo "sdk: ${of[sdk]}"
+    echo "wiremock: ${of[wiremock]}, $((of[wiremock] - of[reqwest])) more than reqwest"
+    echo "mock: ${of[mock]}, $((of[mock] - of[sdk])) more than the SDK"
 }
 
 # Wall clock, and the CPU's, which other load moves less.
