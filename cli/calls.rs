@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use parcelo::{Error, ErrorBody, ErrorCode, ErrorKind, ItemError, Language, VoidResult};
+use parcelo::{
+    Error, ErrorBody, ErrorCode, ErrorKind, ItemError, Language, StopReason, VoidResult,
+};
 
 use crate::{
     failure::{Exit, Failure},
@@ -116,6 +118,10 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
         (Exit::Auth, _) => texts::CHECK_KEY,
         (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
         (Exit::Validation, _) => texts::FIX_FIELDS,
+        // Of what sent nothing, only a peer without a trusted certificate is the same the next time.
+        (Exit::NotExecuted, _) if error.stop_reason() == Some(StopReason::Permanent) => {
+            texts::CHECK_CERTIFICATE
+        }
         (Exit::NotExecuted, _) => texts::TRY_AGAIN,
         (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::GIVE_PLACE,
         (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {

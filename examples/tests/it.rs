@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     io::{BufRead, BufReader, Write},
     net::TcpStream,
@@ -108,11 +109,12 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-const CALLERS: [(&str, &str); 4] = [
+const CALLERS: [(&str, &str); 5] = [
     ("create_order", "1001"),
     ("import_orders", "orders.csv"),
     ("track_until_delivered", "SB-SUCCESS-0001"),
     ("resume_after_crash", "journal.jsonl"),
+    ("worker", "journal.jsonl"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -356,6 +358,56 @@ async fn resume_after_crash_ships_each_order_once() {
     shop.run("resume_after_crash", &["journal.jsonl"]);
     assert_eq!(shop.parcels().await, 6, "new orders have new keys");
     shop.server.assert_exactly_once();
+}
+
+/// Orders of a journal, one on a line.
+fn journal(orders: usize) -> String {
+    let line = |number: usize| {
+        let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
+        order.idempotency_key = IdempotencyKey::derive("worker", &number.to_string());
+        (order.tracking_number, order.external_order_id) = (None, Some(number.to_string()));
+        serde_json::to_string(&order).unwrap() + "\n"
+    };
+    (0..orders).map(line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_killed_fifty_times_ships_each_order_once() {
+    const ORDERS: usize = 120;
+    let clock = Clock::system();
+    let mut shop = Shop::around(MockServer::builder().clock(clock).start().await);
+    shop.key = shop.server.key().countries(["EC"]).rate_limit(10_000).issue().secret().to_owned();
+    let path = |name: &str| shop.folder.path().join(name);
+    fs::write(path("journal.jsonl"), journal(ORDERS)).unwrap();
+    let mut kills = 0;
+    while kills < 50 {
+        let (before, more) = (shop.server.requests().count(), fastrand::usize(0..8));
+        let (mut child, lines) = start(shop.example("worker", &["journal.jsonl"]));
+        while shop.server.requests().count() < before + more && child.try_wait().unwrap().is_none()
+        {
+            tokio::task::yield_now().await;
+        }
+        // Wherever it is by now: between two bytes of an order, an answer, a label or a note.
+        std::thread::yield_now();
+        child.kill().unwrap();
+        drop(lines);
+        kills += u32::from(!child.wait().unwrap().success());
+    }
+    shop.run("worker", &["journal.jsonl"]);
+
+    assert_eq!(shop.parcels().await, ORDERS as u64);
+    shop.server.assert_exactly_once();
+    let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
+    let numbers: BTreeSet<_> =
+        noted.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
+    assert_eq!((noted.lines().count(), numbers.len()), (ORDERS, ORDERS), "{noted}");
+    for number in numbers {
+        let label = fs::read(path("labels").join(format!("{number}.pdf"))).unwrap();
+        assert!(
+            label.starts_with(b"%PDF") && label.trim_ascii_end().ends_with(b"%%EOF"),
+            "{number}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

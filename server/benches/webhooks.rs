@@ -23,7 +23,7 @@ use parcelo_server::{
     core::{
         Secrets, Site, Tenant,
         legacy::Era,
-        webhooks::{Allowance, IN_FLIGHT, Kinds, Reach},
+        webhooks::{Allowance, AllowedHosts, IN_FLIGHT, Kinds},
     },
     http::{Listener, Stop},
     ids::Ids,
@@ -102,7 +102,7 @@ impl Half {
         }
         let dispatcher = Dispatcher::new(Arc::clone(&service), IN_FLIGHT);
         let (sends, stopped) = (tokio::spawn(keep_open(silent)), stop.clone());
-        let running = tokio::spawn(async move { dispatcher.run(stopped.told()).await });
+        let running = tokio::spawn(async move { dispatcher.run(stopped.requested()).await });
         let committed = offer(&service, &tenants[dead..], &tenants[..dead], time).await;
         let offered = Instant::now();
         while arrived.lock().unwrap().len() < committed.len() {
@@ -174,7 +174,7 @@ async fn subscriber(service: &Service, place: usize, url: &str) -> Tenant {
     let (store, now) = (service.store(), service.now());
     let account = store.account(&format!("shop-{place}"), format!("acc_{place}"), now).await;
     let tenant = Tenant { account: account.unwrap(), environment: Environment::Sandbox };
-    let (url, kinds, reach) = (url.to_owned(), Kinds::default(), Reach::Here);
+    let (url, kinds, reach) = (url.to_owned(), Kinds::default(), AllowedHosts::Here);
     let request = EndpointRequest { tenant, url, kinds, reach };
     service.endpoints().set(request, now).await.unwrap();
     tenant

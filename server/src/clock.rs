@@ -181,9 +181,8 @@ pub struct TokioClock {
 
 impl TokioClock {
     /// A clock that shows `origin` now.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads tokio's time")]
     pub fn starting_at(origin: Millis) -> Self {
-        Self { origin, start: tokio::time::Instant::now() }
+        Self { origin, start: runtime_time() }
     }
 }
 
@@ -199,6 +198,12 @@ impl Clock for TokioClock {
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
 pub fn stopwatch() -> Instant {
     Instant::now()
+}
+
+/// The runtime's time, by which it sleeps: a test can hold and move it.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads tokio's time")]
+pub fn runtime_time() -> tokio::time::Instant {
+    tokio::time::Instant::now()
 }
 
 /// Whether `age` has passed on the stopwatch since `start`.

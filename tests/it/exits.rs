@@ -34,6 +34,16 @@ async fn a_machine_without_root_certificates_is_as_good_as_any() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_a_certificate_that_is_trusted_is_told_as_that() {
+    let shop = Shop::open().await;
+    let plain = shop.server.url().replace("http:", "https:");
+    let ran = shop.desk.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
+    assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
+    let hint = ran.error()["hint"].to_string();
+    assert!(hint.contains("SSL_CERT_FILE"), "{hint}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_proxy_of_the_environment_reads_the_key_of_a_plain_request() {
     let shop = Shop::open().await;
     let proxy = peer::saying("200 OK", "{}").await;

@@ -119,6 +119,8 @@ catalogue! {
     EventNotFound = "EVENT_NOT_FOUND", 404, "No event with this id.", "No existe un evento con este identificador.";
     /// The webhook is off: enable it first.
     WebhookDisabled = "WEBHOOK_DISABLED", 409, "The webhook is disabled; enable it first.", "El webhook está desactivado; actívelo primero.";
+    /// The webhook's settings cannot be read: set it up again.
+    WebhookUnreadable = "WEBHOOK_UNREADABLE", 409, "The webhook's settings cannot be read; set it up again.", "La configuración del webhook no se puede leer; configúrelo de nuevo.";
     /// The service failed; the request id finds the reason.
     InternalError = "INTERNAL_ERROR", 500, "Internal error. Quote the request id to support.", "Error interno. Indique el identificador de la solicitud a soporte.";
     /// The service cannot answer now; carries `Retry-After`.

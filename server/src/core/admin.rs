@@ -338,7 +338,7 @@ impl From<&Logged> for DeliveryView {
             event_id: named("evt", logged.event),
             event: logged.kind.to_wire(),
             tracking_number: logged.tracking_number.clone(),
-            status: logged.standing.code(),
+            status: logged.delivery_status.code(),
             created_at: wire(logged.created_at),
             next_attempt_at: logged.due.map(wire),
             attempts: logged.attempts.iter().map(AttemptView::from).collect(),

@@ -10,9 +10,9 @@ use super::Tenant;
 use crate::clock::Millis;
 
 /// For how many seconds a replaced secret still works unless the operator says otherwise: a day.
-pub const USUAL_OVERLAP: u32 = 24 * 60 * 60;
+pub const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
 /// The most seconds that a replaced secret may still work: a week.
-pub const LONGEST_OVERLAP: u32 = 7 * USUAL_OVERLAP;
+pub const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
 /// Replaced secrets kept for each key: the latest. More at once would mean a rotation every few
 /// hours, and each one is a door that somebody may have left open.
 pub const OLD_SECRETS: u32 = 15;

@@ -6,7 +6,7 @@ use std::{collections::HashMap, hash::Hash};
 use crate::clock::Millis;
 
 /// Callers for whom room is kept from one second to the next.
-const KEPT: usize = 10_000;
+const MAX_WINDOWS: usize = 10_000;
 
 /// What the three rate headers say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl<K: Eq + Hash> Windows<K> {
         self.second = second;
         self.used.clear();
         // After a flood of addresses the memory is given back.
-        self.used.shrink_to(KEPT);
+        self.used.shrink_to(MAX_WINDOWS);
     }
 }
 
@@ -133,6 +133,6 @@ mod tests {
         }
         windows.take(0, 1, Millis(2_000));
         assert_eq!(windows.used.len(), 1);
-        assert!(windows.used.capacity() <= 2 * KEPT, "{}", windows.used.capacity());
+        assert!(windows.used.capacity() <= 2 * MAX_WINDOWS, "{}", windows.used.capacity());
     }
 }

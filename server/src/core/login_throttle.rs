@@ -14,11 +14,11 @@ use crate::clock::Millis;
 
 /// Counts that are remembered, and networks that have signed in: the latest. An attacker who wants
 /// one of them forgotten has to fail as often under other names, and each failure takes time.
-const REMEMBERED: usize = 10_000;
+const MAX_COUNTS: usize = 10_000;
 /// Failures are forgotten when none was added for so long.
-const FORGOTTEN: i64 = Millis::HOUR;
+const FAILURE_LIFETIME: i64 = Millis::HOUR;
 /// The longest name of an account, in characters; what is longer is counted by its beginning.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// How many failures cost nothing, and how long the next attempts wait after further ones.
 struct Pauses {
@@ -75,7 +75,7 @@ pub struct LoginThrottle {
 
 impl Default for LoginThrottle {
     fn default() -> Self {
-        Self { failures: LruCache::new(REMEMBERED), known: LruCache::new(REMEMBERED) }
+        Self { failures: LruCache::new(MAX_COUNTS), known: LruCache::new(MAX_COUNTS) }
     }
 }
 
@@ -149,12 +149,12 @@ impl Pauses {
 
 impl Failures {
     fn are_forgotten(&self, now: Millis) -> bool {
-        now.0 - self.last.0 >= FORGOTTEN
+        now.0 - self.last.0 >= FAILURE_LIFETIME
     }
 }
 
 fn known(attempt: LoginAttempt<'_>) -> (String, IpAddr) {
-    (attempt.account.chars().take(LONGEST_NAME).collect(), client_network(attempt.client))
+    (attempt.account.chars().take(MAX_NAME_CHARS).collect(), client_network(attempt.client))
 }
 
 #[cfg(test)]
@@ -264,7 +264,7 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let mut throttle = LoginThrottle::default();
         let long = "ñ".repeat(10_000);
-        assert!(known(from(&long, "::1")).0.len() <= 4 * LONGEST_NAME);
+        assert!(known(from(&long, "::1")).0.len() <= 4 * MAX_NAME_CHARS);
         for number in 0..30_000_u32 {
             let account = number.to_string();
             fail(
@@ -274,6 +274,6 @@ mod tests {
             );
             throttle.has_signed_in(from(&account, "::1"));
         }
-        assert_eq!((throttle.failures.len(), throttle.known.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!((throttle.failures.len(), throttle.known.len()), (MAX_COUNTS, MAX_COUNTS));
     }
 }

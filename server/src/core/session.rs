@@ -7,11 +7,11 @@ use crate::clock::Millis;
 use parcelo::{Environment, rules::is_invisible};
 
 /// How long one stays signed in.
-pub const LASTS: i64 = 12 * Millis::HOUR;
+pub const SESSION_LIFETIME: i64 = 12 * Millis::HOUR;
 /// The fewest characters of a password.
-pub const SHORTEST: usize = 12;
+pub const MIN_PASSWORD_CHARS: usize = 12;
 /// The most characters of a password.
-pub const LONGEST: usize = 200;
+pub const MAX_PASSWORD_CHARS: usize = 200;
 
 /// An account that somebody may sign in to.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,7 +55,9 @@ impl Session {
 pub fn is_password(text: &str) -> bool {
     let is_blank = text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c));
     let is_line = !text.contains(['\n', '\r']);
-    (SHORTEST..=LONGEST).contains(&text.chars().count()) && is_line && !is_blank
+    (MIN_PASSWORD_CHARS..=MAX_PASSWORD_CHARS).contains(&text.chars().count())
+        && is_line
+        && !is_blank
 }
 
 #[cfg(test)]

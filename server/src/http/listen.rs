@@ -30,9 +30,10 @@ use super::{
 };
 
 /// How long a client may take to send the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
-/// How long requests in flight may take to finish when the process stops.
-pub const LAST_WORDS: Duration = Duration::from_secs(25);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long requests in flight may take to finish when the process stops: less than the 30 s after which
+/// container runtimes kill it.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 /// Connections served at once; a further one waits to be accepted.
 pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that
@@ -67,7 +68,7 @@ impl Stop {
 
     /// Stops them.
     pub fn now(&self) {
-        self.within(LAST_WORDS);
+        self.within(SHUTDOWN_GRACE);
     }
 
     /// Stops them; what is in flight has so long to finish.
@@ -76,7 +77,7 @@ impl Stop {
     }
 
     /// Resolves once it is time to stop.
-    pub async fn told(&self) {
+    pub async fn requested(&self) {
         self.grace().await;
     }
 
@@ -177,7 +178,7 @@ async fn accept_up_to<L: Line>(
 ) {
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(most));
-    let mut told = std::pin::pin!(stop.grace());
+    let mut stopped = std::pin::pin!(stop.grace());
     let grace = loop {
         tokio::select! {
             // The wait for a place is in here too: with all of them taken, a stop is heard all the same.
@@ -187,9 +188,11 @@ async fn accept_up_to<L: Line>(
                 Ok(None) => {}
                 Err(error) => rest_after(&error).await,
             },
-            grace = &mut told => break grace,
+            grace = &mut stopped => break grace,
         }
     };
+    // First the socket, so that clients whose connection is refused go to another server at once; a connection
+    // accepted now could only be cut short. Then requests in flight have their time.
     drop(socket);
     if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not finish in time");
@@ -216,6 +219,8 @@ async fn next(
     places: &Arc<Semaphore>,
     connected: &Arc<Connected>,
 ) -> io::Result<Option<Arrival>> {
+    // Before `accept`: at the limit, further connections wait in the system's queue and cost us nothing, not
+    // even a file descriptor, which the store and webhooks need too.
     let permit = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = socket.accept().await?;
     let connected = Arc::clone(connected);
@@ -262,7 +267,7 @@ fn serve<L: Line>(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_BUFFER_BYTES)
         // By itself the buffer lets a longer head pass, if it comes in large packets.
         .max_header_size(MAX_BUFFER_BYTES)
@@ -324,7 +329,7 @@ mod tests {
         }
         let _both = entered.acquire_many(2).await.unwrap();
         stop.within(Duration::ZERO);
-        let finished = tokio::time::timeout(LAST_WORDS, listener.finish()).await;
+        let finished = tokio::time::timeout(SHUTDOWN_GRACE, listener.finish()).await;
         assert!(finished.is_ok(), "the listener waits for a place");
     }
 

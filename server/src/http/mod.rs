@@ -62,7 +62,7 @@ pub use connections::{Connections, DEFAULT_SHARE};
 pub use gate::Peer;
 pub(crate) use host::of as host_of;
 pub(crate) use listen::Line;
-pub use listen::{LAST_WORDS, Listener, Stop};
+pub use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 pub(crate) use request_body::{read_body, settle};
 

@@ -18,12 +18,12 @@ use super::{Api, admin_router, gated, router};
 use crate::{
     clock::{ManualClock, Millis},
     core::{
-        Changes, Countries, Event, Op, Secrets, Site, State, access, legacy::Era, sample,
+        Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access, legacy::Era, sample,
         webhooks::Allowance,
     },
     ids::Ids,
     service::{KeyIssuer, Limits, NewKeyRequest, Service, Settings},
-    store::{Store, held},
+    store::{Damage, Store, damage, held},
 };
 
 const NOW: Millis = Millis(1_767_600_000_000);
@@ -325,6 +325,10 @@ async fn operators(house: &mut House) {
     let (off, test) = (format!("{webhook}/disable"), format!("{webhook}/test"));
     assert_eq!(call(routes(), Asked::post(&off, &headers, &json!({}))).await.0, 200);
     let disabled = call(routes(), Asked::post(&test, &headers, &json!({}))).await;
+    let tenant = house.service.store().account_named("default").unwrap().unwrap();
+    let tenant = Tenant { account: tenant, environment: Environment::Sandbox };
+    damage(house.service.store(), tenant, Damage::Endpoint).await;
+    let unreadable = call(routes(), Asked::get(webhook, &headers)).await;
     house.key(|request| request.name = "Revoked".to_owned()).await;
     let key = house.service.store().keys().unwrap().pop().unwrap().id;
     house.service.revoke_key(&key).await.unwrap();
@@ -340,6 +344,7 @@ async fn operators(house: &mut House) {
     house.keep(ErrorCode::WebhookNotFound, unset);
     house.keep(ErrorCode::WebhookDisabled, disabled);
     house.keep(ErrorCode::EventNotFound, event);
+    house.keep(ErrorCode::WebhookUnreadable, unreadable);
 }
 
 /// The page that a form gets that was not sent from one of the dashboard's pages.

@@ -4,10 +4,10 @@ use parcelo::{CountryCode, Language, OrderRequest};
 
 use super::{
     caption,
-    fit::Style,
-    mark::Room,
-    sheet::{Place, Sheet, bold, goes_into, regular, room},
+    element::Span,
+    page::{Page, TextSlot, bold, goes_into, regular, span},
     text::{clean, join},
+    text_fit::Style,
 };
 
 /// Right end of the lines beside the QR symbol.
@@ -23,13 +23,13 @@ const NAME_SIZES: &[u32] = &[44, 40, 36, 32, 28];
 const LONG_NAME_SIZES: &[u32] = &[34, 32, 30, 28];
 
 /// FROM / REMITENTE.
-pub(super) fn from(sheet: &mut Sheet, order: &OrderRequest) {
-    let across = room(32, 492);
-    sheet.line(caption::FROM, Place::new(212, across, bold(&[20])));
+pub(super) fn from(page: &mut Page, order: &OrderRequest) {
+    let across = span(32, 492);
+    page.line(caption::FROM, TextSlot::new(212, across, bold(&[20])));
     let sender = &order.sender;
     let company = sender.company_name.as_deref().unwrap_or_default();
     let name = join([company, &sender.full_name], " — ");
-    sheet.line(&name, Place::new(242, across, bold(FROM_SIZES)));
+    page.line(&name, TextSlot::new(242, across, bold(FROM_SIZES)));
 
     let at = &sender.address;
     let region = join([or_empty(at.state.as_ref()), or_empty(at.zip_code.as_ref())], " ");
@@ -40,34 +40,34 @@ pub(super) fn from(sheet: &mut Sheet, order: &OrderRequest) {
         phone: clean(&sender.phone),
         id: String::new(),
     };
-    block.draw(sheet, &[272, 302, 332, 362].map(|y| Place::new(y, across, regular(FROM_SIZES))));
+    block.draw(page, &[272, 302, 332, 362].map(|y| TextSlot::new(y, across, regular(FROM_SIZES))));
 }
 
 /// TO / DESTINATARIO.
-pub(super) fn to(sheet: &mut Sheet, order: &OrderRequest) {
-    let beside = room(32, BESIDE_QR);
-    sheet.line(caption::TO, Place::new(410, beside, bold(&[20])));
+pub(super) fn to(page: &mut Page, order: &OrderRequest) {
+    let beside = span(32, BESIDE_QR);
+    page.line(caption::TO, TextSlot::new(410, beside, bold(&[20])));
     let lines = [
         (490, beside),
-        (528, room(32, 780)),
-        (566, room(32, 780)),
-        (604, room(32, 780)),
-        (642, room(32, 780)),
+        (528, span(32, 780)),
+        (566, span(32, 780)),
+        (604, span(32, 780)),
+        (642, span(32, 780)),
     ];
-    let lines = lines.map(|(y, across)| Place::new(y, across, regular(TO_SIZES)));
-    let used = receiver_name(sheet, &clean(&order.receiver.full_name), beside);
-    receiver(order).draw(sheet, lines.get(used..).unwrap_or_default());
+    let lines = lines.map(|(y, across)| TextSlot::new(y, across, regular(TO_SIZES)));
+    let used = receiver_name(page, &clean(&order.receiver.full_name), beside);
+    receiver(order).draw(page, lines.get(used..).unwrap_or_default());
 }
 
 /// Returns how many lines of the address a long name took.
-fn receiver_name(sheet: &mut Sheet, name: &str, beside: Room) -> usize {
-    let first = Place::new(452, beside, bold(NAME_SIZES));
+fn receiver_name(page: &mut Page, name: &str, beside: Span) -> usize {
+    let first = TextSlot::new(452, beside, bold(NAME_SIZES));
     if goes_into(name, first.style, &[first]) {
-        sheet.line(name, first);
+        page.line(name, first);
         return 0;
     }
-    let second = Place { baseline: 490, ..first };
-    sheet.lines(name, bold(LONG_NAME_SIZES), &[first, second]);
+    let second = TextSlot { baseline: 490, ..first };
+    page.lines(name, bold(LONG_NAME_SIZES), &[first, second]);
     1
 }
 
@@ -98,7 +98,7 @@ struct Block {
 
 impl Block {
     /// Country and telephone share a line when the street needs one more.
-    fn draw(&self, sheet: &mut Sheet, places: &[Place]) {
+    fn draw(&self, page: &mut Page, places: &[TextSlot]) {
         let Some(last) = places.last() else { return };
         let (street, _) = places.split_at(places.len().saturating_sub(3));
         let tail = if goes_into(&self.street, last.style, street) {
@@ -107,15 +107,15 @@ impl Block {
             vec![self.one_line(last)]
         };
         let (street, _) = places.split_at(places.len().saturating_sub(tail.len() + 1));
-        let used = sheet.lines(&self.street, smaller(&self.street, last.style, street), street);
+        let used = page.lines(&self.street, smaller(&self.street, last.style, street), street);
         let tail = std::iter::once(&self.city).chain(&tail);
         for (text, place) in tail.zip(places.get(used..).unwrap_or_default()) {
-            sheet.line(text, Place { style: smaller(text, last.style, &[*place]), ..*place });
+            page.line(text, TextSlot { style: smaller(text, last.style, &[*place]), ..*place });
         }
     }
 
     /// Country and id, telephone; an id that is too long beside the country stands alone.
-    fn two_lines(&self, place: &Place) -> Vec<String> {
+    fn two_lines(&self, place: &TextSlot) -> Vec<String> {
         let country = beside(&self.country, &self.id);
         if is_whole(&country, place) {
             vec![country, self.phone.clone()]
@@ -125,7 +125,7 @@ impl Block {
     }
 
     /// Country, id and telephone; an id that is too long is what is cut.
-    fn one_line(&self, place: &Place) -> String {
+    fn one_line(&self, place: &TextSlot) -> String {
         let line = beside(&beside(&self.country, &self.id), &self.phone);
         if is_whole(&line, place) {
             line
@@ -141,13 +141,13 @@ fn beside(left: &str, right: &str) -> String {
 }
 
 /// Rather small than cut short.
-fn smaller(text: &str, style: Style, places: &[Place]) -> Style {
+fn smaller(text: &str, style: Style, places: &[TextSlot]) -> Style {
     let styles = [style, regular(FROM_SIZES), regular(FINE_SIZES)];
     let whole = styles.into_iter().find(|style| goes_into(text, *style, places));
     whole.unwrap_or(regular(FROM_SIZES))
 }
 
-fn is_whole(text: &str, place: &Place) -> bool {
+fn is_whole(text: &str, place: &TextSlot) -> bool {
     goes_into(text, regular(FINE_SIZES), &[*place])
 }
 

@@ -1,8 +1,8 @@
 //! A picture of one bit for each dot, and the one way in which we draw text.
 
 use super::{
+    element::{Colour, Rect, Text},
     font,
-    mark::{Colour, Rect, Text},
 };
 
 /// Dots in one word of a row.

@@ -5,20 +5,20 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::{
     caption,
-    fit::Style,
-    mark::Room,
-    sheet::{Place, Sheet, bold, regular, room},
+    element::Span,
+    page::{Page, TextSlot, bold, regular, span},
     text::clean,
+    text_fit::Style,
 };
 
 /// Columns of the table: description, quantity, HS code, origin, value.
-const DESCRIPTION: Room = room(32, 412);
-const QUANTITY: Room = room(416, 464);
+const DESCRIPTION: Span = span(32, 412);
+const QUANTITY: Span = span(416, 464);
 /// Its heading may stand above the end of the description.
-const QUANTITY_HEADING: Room = room(380, 464);
-const HS_CODE: Room = room(480, 592);
-const ORIGIN: Room = room(600, 652);
-const VALUE: Room = room(660, 784);
+const QUANTITY_HEADING: Span = span(380, 464);
+const HS_CODE: Span = span(480, 592);
+const ORIGIN: Span = span(600, 652);
+const VALUE: Span = span(660, 784);
 
 const ROWS: [u32; 4] = [1032, 1060, 1088, 1116];
 const WORDS: Style = regular(&[24, 22, 20]);
@@ -26,28 +26,28 @@ const FIGURES: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
 const HEADING: Style = bold(&[18, 16, 14]);
 
 /// Caption, items and total.
-pub(super) fn customs(sheet: &mut Sheet, order: &OrderRequest) {
-    headings(sheet);
+pub(super) fn customs(page: &mut Page, order: &OrderRequest) {
+    headings(page);
     let items = items(order);
     let shown = if items.len() > ROWS.len() { ROWS.len() - 1 } else { items.len() };
     for (item, y) in items.iter().zip(ROWS).take(shown) {
-        row(sheet, item, y);
+        row(page, item, y);
     }
     if let (true, Some(y)) = (shown < items.len(), ROWS.last()) {
         let more = format!("+ {} {}", items.len() - shown, caption::MORE);
-        sheet.line(&more, Place::new(*y, DESCRIPTION, WORDS));
+        page.line(&more, TextSlot::new(*y, DESCRIPTION, WORDS));
     }
-    let across = room(DESCRIPTION.left, VALUE.right);
-    sheet.line(&total(order), Place::new(1146, across, bold(&[24, 22, 20])));
+    let across = span(DESCRIPTION.left, VALUE.right);
+    page.line(&total(order), TextSlot::new(1146, across, bold(&[24, 22, 20])));
 }
 
-fn headings(sheet: &mut Sheet) {
-    let caption = room(DESCRIPTION.left, QUANTITY_HEADING.left);
-    sheet.line(caption::CUSTOMS, Place::new(1004, caption, bold(&[20])));
-    sheet.line(caption::QUANTITY, Place::new(1004, QUANTITY_HEADING, HEADING).right());
-    sheet.line(caption::HS_CODE, Place::new(1004, HS_CODE, HEADING));
-    sheet.line(caption::ORIGIN, Place::new(1004, ORIGIN, HEADING));
-    sheet.line(caption::VALUE, Place::new(1004, VALUE, HEADING).right());
+fn headings(page: &mut Page) {
+    let caption = span(DESCRIPTION.left, QUANTITY_HEADING.left);
+    page.line(caption::CUSTOMS, TextSlot::new(1004, caption, bold(&[20])));
+    page.line(caption::QUANTITY, TextSlot::new(1004, QUANTITY_HEADING, HEADING).right());
+    page.line(caption::HS_CODE, TextSlot::new(1004, HS_CODE, HEADING));
+    page.line(caption::ORIGIN, TextSlot::new(1004, ORIGIN, HEADING));
+    page.line(caption::VALUE, TextSlot::new(1004, VALUE, HEADING).right());
 }
 
 struct Item {
@@ -80,13 +80,13 @@ fn items(order: &OrderRequest) -> Vec<Item> {
     order.products.iter().map(of).collect()
 }
 
-fn row(sheet: &mut Sheet, item: &Item, y: u32) {
+fn row(page: &mut Page, item: &Item, y: u32) {
     let hs_code = if item.hs_code.is_empty() { caption::NOTHING } else { &item.hs_code };
-    sheet.line(&item.description, Place::new(y, DESCRIPTION, WORDS));
-    sheet.line(&item.quantity.to_string(), Place::new(y, QUANTITY, FIGURES).right());
-    sheet.line(hs_code, Place::new(y, HS_CODE, FIGURES));
-    sheet.line(item.origin.as_str(), Place::new(y, ORIGIN, FIGURES));
-    sheet.line(&item.value, Place::new(y, VALUE, FIGURES).right());
+    page.line(&item.description, TextSlot::new(y, DESCRIPTION, WORDS));
+    page.line(&item.quantity.to_string(), TextSlot::new(y, QUANTITY, FIGURES).right());
+    page.line(hs_code, TextSlot::new(y, HS_CODE, FIGURES));
+    page.line(item.origin.as_str(), TextSlot::new(y, ORIGIN, FIGURES));
+    page.line(&item.value, TextSlot::new(y, VALUE, FIGURES).right());
 }
 
 fn line_value(product: &Product) -> Decimal {

@@ -51,10 +51,10 @@ pub(super) struct Glyph {
     pub face: Typeface,
     pub id: u16,
     pub advance: u16,
-    pub ink: Area,
+    pub ink_bounds: Area,
 }
 
-/// A box that ink keeps to: from the pen on the baseline, x to the right, y downward. Empty for
+/// A box that the ink keeps to: from the pen on the baseline, x to the right, y downward. Empty for
 /// spaces.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Area {
@@ -126,7 +126,7 @@ impl Face {
         let scale = UNITS_PER_EM as f32 / own_units(&font);
         let measure = |id: GlyphId| {
             let advance = (font.h_advance_unscaled(id) * scale).round() as u16;
-            Glyph { face, id: id.0, advance, ink: ink(&font, id, scale) }
+            Glyph { face, id: id.0, advance, ink_bounds: ink_bounds(&font, id, scale) }
         };
         let missing = measure(GlyphId(BOX));
         let mut glyphs = Vec::new();
@@ -153,7 +153,7 @@ impl Face {
 }
 
 /// The box of a glyph. (`ab_glyph` has the upper edge below the lower one.)
-fn ink(font: &FontRef<'_>, id: GlyphId, scale: f32) -> Area {
+fn ink_bounds(font: &FontRef<'_>, id: GlyphId, scale: f32) -> Area {
     let bounds = font.outline(id).map(|outline| outline.bounds).unwrap_or_default();
     Area {
         left: (bounds.min.x * scale).floor() as i32,
@@ -296,8 +296,11 @@ mod tests {
     fn chinese_is_as_large_as_its_neighbours() {
         let (han, latin) = (glyph(Weight::Bold, '国'), glyph(Weight::Bold, 'W'));
         assert_eq!(u32::from(han.advance), UNITS_PER_EM);
-        let height = |ink: Area| ink.bottom - ink.top;
-        assert!((1..2).contains(&(height(han.ink) / height(latin.ink))), "{han:?} {latin:?}");
+        let height = |ink_bounds: Area| ink_bounds.bottom - ink_bounds.top;
+        assert!(
+            (1..2).contains(&(height(han.ink_bounds) / height(latin.ink_bounds))),
+            "{han:?} {latin:?}"
+        );
         assert!((30..=40).contains(&picture(han, 40).rows.len()));
     }
 }

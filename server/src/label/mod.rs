@@ -1,7 +1,7 @@
 //! The label of a parcel: 4 × 6 inches at 203 dots per inch, as PDF, ZPL or PNG (spec: Label).
 //!
-//! One drawing, three writers: `layout` turns a parcel into marks in whole dots, and the writers
-//! copy the marks. A label is a pure function of its [`LabelData`]: no clock, no random ids, the
+//! One drawing, three writers: `layout` turns a parcel into elements in whole dots, and the writers
+//! copy the elements. A label is a pure function of its [`LabelData`]: no clock, no random ids, the
 //! same bytes every time; so nothing is stored and a label is drawn when it is asked for.
 #![allow(
     clippy::cast_possible_truncation,
@@ -16,17 +16,17 @@ mod canvas;
 mod caption;
 mod code128;
 mod customs;
-mod fit;
+mod element;
 mod font;
-mod ink;
+mod ink_bounds;
 mod layout;
-mod mark;
+mod page;
 mod pdf;
 mod png;
 mod qr;
 mod route;
-mod sheet;
 mod text;
+mod text_fit;
 mod zpl;
 
 #[cfg(test)]
@@ -78,10 +78,10 @@ pub enum LabelError {
 
 /// Draws a label.
 pub fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>, LabelError> {
-    let marks = layout::layout(data)?;
+    let elements = layout::layout(data)?;
     match format {
-        LabelFormat::Pdf => pdf::write(&marks),
-        LabelFormat::Zpl => Ok(zpl::write(&marks)),
-        LabelFormat::Png => png::write(&marks),
+        LabelFormat::Pdf => pdf::write(&elements),
+        LabelFormat::Zpl => Ok(zpl::write(&elements)),
+        LabelFormat::Png => png::write(&elements),
     }
 }

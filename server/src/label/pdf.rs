@@ -14,8 +14,8 @@ use subsetter::GlyphRemapper;
 
 use super::{
     LabelError,
+    element::{Colour, Element, HEIGHT, Rect, Text},
     font::{self, BOX, Face, Glyph, Typeface, UNITS_PER_EM},
-    mark::{Colour, HEIGHT, Mark, Rect, Text},
     qr::Drawn,
 };
 
@@ -34,9 +34,9 @@ const LABEL: Ref = Ref::new(3);
 const CONTENT: Ref = Ref::new(4);
 
 /// Writes a PDF file.
-pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
+pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
     let mut fonts = Used::all();
-    let content = draw(marks, &mut fonts)?;
+    let content = draw(elements, &mut fonts)?;
     let mut pdf = Pdf::with_settings(COMPACT);
     document(&mut pdf, &fonts);
     let packed = compress_to_vec_zlib(&content, DEFLATE_LEVEL);
@@ -63,20 +63,20 @@ fn document(pdf: &mut Pdf, fonts: &[Used]) {
     }
 }
 
-fn draw(marks: &[Mark], fonts: &mut [Used]) -> Result<Vec<u8>, LabelError> {
+fn draw(elements: &[Element], fonts: &mut [Used]) -> Result<Vec<u8>, LabelError> {
     let mut content = Content::with_settings(COMPACT);
     content.transform([POINTS_PER_DOT, 0.0, 0.0, POINTS_PER_DOT, 0.0, 0.0]);
-    for mark in marks {
-        match mark {
-            Mark::Rect(rect) => fill(&mut content, [*rect]),
-            Mark::Outline(outline) => fill(&mut content, outline.rects()),
-            Mark::Code128(code) => fill(&mut content, code.rects()),
+    for element in elements {
+        match element {
+            Element::Rect(rect) => fill(&mut content, [*rect]),
+            Element::Outline(outline) => fill(&mut content, outline.rects()),
+            Element::Code128(code) => fill(&mut content, code.rects()),
             // Rows alone would leave white hair lines between them.
-            Mark::Qr(qr) => {
+            Element::Qr(qr) => {
                 let qr = Drawn::new(qr)?;
                 fill(&mut content, qr.rows().chain(qr.columns()));
             }
-            Mark::Text(text) => write_text(&mut content, text, fonts),
+            Element::Text(text) => write_text(&mut content, text, fonts),
         }
     }
     Ok(content.finish().into_vec())

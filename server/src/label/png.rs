@@ -5,7 +5,7 @@ use png::{BitDepth, ColorType, Compression, PixelDimensions, Unit};
 use super::{
     LabelError,
     canvas::Canvas,
-    mark::{HEIGHT, Mark, WIDTH},
+    element::{Element, HEIGHT, WIDTH},
     qr::Drawn,
 };
 
@@ -16,8 +16,8 @@ const DOTS_PER_METRE: u32 = 7992;
 const LARGEST: usize = 24 * 1024;
 
 /// Writes a PNG file.
-pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
-    let pixels = pixels(marks)?;
+pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
+    let pixels = pixels(elements)?;
     let file = encode(&pixels, Compression::Fast).map_err(|_| LabelError::Png)?;
     if file.len() <= LARGEST {
         return Ok(file);
@@ -26,17 +26,17 @@ pub(super) fn write(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
 }
 
 /// Rows of the label, white as 1.
-fn pixels(marks: &[Mark]) -> Result<Vec<u8>, LabelError> {
+fn pixels(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
-    for mark in marks {
-        match mark {
-            Mark::Rect(rect) => canvas.rect(*rect),
-            Mark::Outline(outline) => {
+    for element in elements {
+        match element {
+            Element::Rect(rect) => canvas.rect(*rect),
+            Element::Outline(outline) => {
                 outline.rects().into_iter().for_each(|rule| canvas.rect(rule));
             }
-            Mark::Text(text) => canvas.text(text),
-            Mark::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
-            Mark::Qr(qr) => Drawn::new(qr)?.rows().for_each(|run| canvas.rect(run)),
+            Element::Text(text) => canvas.text(text),
+            Element::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
+            Element::Qr(qr) => Drawn::new(qr)?.rows().for_each(|run| canvas.rect(run)),
         }
     }
     let mut bytes = canvas.into_bytes();

@@ -5,7 +5,7 @@ use fast_qr::{ECL, Mode, QRBuilder};
 
 use super::{
     LabelError,
-    mark::{Qr, Rect},
+    element::{Qr, Rect},
 };
 
 /// Bytes that versions 1 to 16 hold at level Q (ISO/IEC 18004, table 7), which a printer is told

@@ -11,7 +11,7 @@ use miniz_oxide::inflate::decompress_to_vec_zlib;
 use rxing::BarcodeFormat;
 
 use super::{
-    mark::{Code128, HEIGHT, Mark, Qr, Text, WIDTH},
+    element::{Code128, Element, HEIGHT, Qr, Text, WIDTH},
     *,
 };
 
@@ -32,7 +32,7 @@ fn draw_sample(sandbox: bool, format: LabelFormat) -> Vec<u8> {
     draw(&LabelData { sandbox, ..sample::data(&order, &number) }, format).unwrap()
 }
 
-fn marks_of(order: &OrderRequest) -> Vec<Mark> {
+fn marks_of(order: &OrderRequest) -> Vec<Element> {
     layout::layout(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0"))).unwrap()
 }
 
@@ -72,17 +72,17 @@ impl Dots {
     }
 }
 
-fn code_of(marks: &[Mark]) -> &Code128 {
-    let found = marks.iter().find_map(|mark| match mark {
-        Mark::Code128(code) => Some(code),
+fn code_of(elements: &[Element]) -> &Code128 {
+    let found = elements.iter().find_map(|element| match element {
+        Element::Code128(code) => Some(code),
         _ => None,
     });
     found.unwrap()
 }
 
-fn qr_of(marks: &[Mark]) -> &Qr {
-    let found = marks.iter().find_map(|mark| match mark {
-        Mark::Qr(qr) => Some(qr),
+fn qr_of(elements: &[Element]) -> &Qr {
+    let found = elements.iter().find_map(|element| match element {
+        Element::Qr(qr) => Some(qr),
         _ => None,
     });
     found.unwrap()
@@ -107,8 +107,8 @@ fn module_and_quiet_zone_by_the_length_of_the_number() {
     for (length, module) in [(10, 4), (13, 4), (14, 3), (19, 3), (20, 2), (30, 2)] {
         let number = sample::number(&"A".repeat(length));
         let data = sample::data(&order, &number);
-        let marks = layout::layout(&data).unwrap();
-        let code = code_of(&marks);
+        let elements = layout::layout(&data).unwrap();
+        let code = code_of(&elements);
         let right = code.x + code.bars.modules() * code.module;
         assert_eq!((code.module, code.y, code.height), (module, 748, 176), "{length}");
         assert!(code.x >= 10 * module && WIDTH - right >= 10 * module, "{length}");
@@ -127,8 +127,8 @@ fn quiet_zone_of_the_qr_symbol_and_the_edge_are_white() {
     for length in [30, 45, 60, 75, 100, 150] {
         let url = format!("https://x.example/{}", "a".repeat(length - 18));
         let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
-        let marks = layout::layout(&data).unwrap();
-        let Qr { x, y, module, modules, .. } = qr_of(&marks);
+        let elements = layout::layout(&data).unwrap();
+        let Qr { x, y, module, modules, .. } = qr_of(&elements);
         let (side, quiet) = (modules * module, 4 * module);
         let (left, right) = (x - quiet, x + side + quiet);
         let (top, bottom) = (y - quiet, y + side + quiet);
@@ -387,8 +387,8 @@ fn four_items_or_three_and_how_many_more() {
     for (count, more) in [(0, None), (1, None), (4, None), (5, Some(2)), (500, Some(497))] {
         let mut order = sample::order();
         order.products = vec![order.products[0].clone(); count];
-        let marks = marks_of(&order);
-        let texts: Vec<&str> = texts(&marks).iter().map(|text| text.line.as_str()).collect();
+        let elements = marks_of(&order);
+        let texts: Vec<&str> = texts(&elements).iter().map(|text| text.line.as_str()).collect();
         let rows = texts.iter().filter(|text| text.starts_with("Teléfono")).count();
         assert_eq!(rows, if more.is_some() { 3 } else { count }, "{count}");
         let line = more.map(|more| format!("+ {more} more / más"));
@@ -403,8 +403,8 @@ fn a_weight_is_in_kilograms_and_never_nothing() {
     {
         let mut order = sample::order();
         order.parcel_details.weight_kg = Some(kilograms.parse().unwrap());
-        let marks = marks_of(&order);
-        assert!(texts(&marks).iter().any(|text| text.line == shown), "{shown}");
+        let elements = marks_of(&order);
+        assert!(texts(&elements).iter().any(|text| text.line == shown), "{shown}");
     }
 }
 
@@ -412,8 +412,8 @@ fn a_weight_is_in_kilograms_and_never_nothing() {
 fn a_long_address_is_whole() {
     let order = sample::full_order();
     let street = &order.receiver.address.line1;
-    let marks = marks_of(&order);
-    let shown: Vec<&str> = texts(&marks).iter().map(|text| text.line.as_str()).collect();
+    let elements = marks_of(&order);
+    let shown: Vec<&str> = texts(&elements).iter().map(|text| text.line.as_str()).collect();
     let shown = shown.join(" ");
     assert!(shown.contains(street), "{shown}");
     assert!(shown.contains(&order.receiver.full_name), "{shown}");
@@ -430,21 +430,21 @@ fn a_long_national_id_hides_no_telephone() {
             order.receiver.address.country = parcelo::CountryCode::parse("GS").unwrap();
             order.receiver.id_type = Some(parcelo::IdType::Passport);
             order.receiver.national_id = Some(id.to_owned());
-            let marks = marks_of(&order);
-            let shown: Vec<&str> = texts(&marks).iter().map(|text| text.line.as_str()).collect();
+            let elements = marks_of(&order);
+            let shown: Vec<&str> = texts(&elements).iter().map(|text| text.line.as_str()).collect();
             assert!(shown.iter().any(|line| line.contains("+593 99 123 4567")), "{shown:?}");
             assert!(shown.iter().any(|line| line.contains("SANDWICH ISLANDS (GS)")), "{shown:?}");
             assert!(shown.iter().any(|line| line.contains("PASSPORT")), "{shown:?}");
             let whole = shown.iter().any(|line| line.contains(&format!("PASAPORTE {id}")));
-            let room = street.len() < 30 && id.len() < 40 || id.len() < 10;
-            assert!(whole || !room, "{id} of {shown:?}");
+            let span = street.len() < 30 && id.len() < 40 || id.len() < 10;
+            assert!(whole || !span, "{id} of {shown:?}");
         }
     }
 }
 
-fn texts(marks: &[Mark]) -> Vec<&Text> {
-    let texts = marks.iter().filter_map(|mark| match mark {
-        Mark::Text(text) => Some(text),
+fn texts(elements: &[Element]) -> Vec<&Text> {
+    let texts = elements.iter().filter_map(|element| match element {
+        Element::Text(text) => Some(text),
         _ => None,
     });
     texts.collect()

@@ -1,4 +1,4 @@
-//! What a field's text becomes on paper: one line, composed, without characters that leave no mark.
+//! What a field's text becomes on paper: one line, composed, without characters that leave no mark on paper.
 
 use parcelo::rules::is_invisible;
 use unicode_normalization::UnicodeNormalization;

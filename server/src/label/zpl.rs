@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use super::{
     canvas::Canvas,
+    element::{Align, Code128, Colour, Element, HEIGHT, Qr, Rect, Text, WIDTH},
     font,
-    mark::{Align, Code128, Colour, HEIGHT, Mark, Qr, Rect, Text, WIDTH},
 };
 
 /// Printers set the same text wider or narrower than we do: so much room, in percent, each line
@@ -18,16 +18,16 @@ const SLACK: u32 = 112;
 const QR_DROP: u32 = 10;
 
 /// Writes a ZPL file.
-pub(super) fn write(marks: &[Mark]) -> Vec<u8> {
+pub(super) fn write(elements: &[Element]) -> Vec<u8> {
     let mut file = format!("^XA\n^CI28\n^PW{WIDTH}\n^LL{HEIGHT}\n^LH0,0\n");
-    for mark in marks {
-        let command = match mark {
-            Mark::Rect(rect) => rectangle(rect, rect.w.min(rect.h)),
-            Mark::Outline(outline) => rectangle(&outline.outer, outline.thickness),
-            Mark::Text(text) if is_native_line(text) => native_text(text),
-            Mark::Text(text) => drawn_text(text),
-            Mark::Code128(code) => bars(code),
-            Mark::Qr(qr) => qr_symbol(qr),
+    for element in elements {
+        let command = match element {
+            Element::Rect(rect) => rectangle(rect, rect.w.min(rect.h)),
+            Element::Outline(outline) => rectangle(&outline.outer, outline.thickness),
+            Element::Text(text) if is_native_line(text) => native_text(text),
+            Element::Text(text) => drawn_text(text),
+            Element::Code128(code) => bars(code),
+            Element::Qr(qr) => qr_symbol(qr),
         };
         file.push_str(&command);
         file.push('\n');
@@ -62,16 +62,16 @@ fn is_native(character: char) -> bool {
 }
 
 fn native_text(text: &Text) -> String {
-    let Text { baseline, size, room, .. } = text;
+    let Text { baseline, size, span, .. } = text;
     // Many printers draw a hyphen as wide as a dash.
     let widest = font::width(&text.line.replace('-', "–"), text.weight, *size);
     let wanted = widest * SLACK / 100;
-    let glyph_width = if wanted > room.width() { size * room.width() / wanted } else { *size };
+    let glyph_width = if wanted > span.width() { size * span.width() / wanted } else { *size };
     let reverse = if text.colour == Colour::White { "^FR" } else { "" };
     let (x, block) = match text.align {
         Align::Left => (text.x, String::new()),
-        Align::Centre => (room.left, format!("^FB{},,,C", room.width())),
-        Align::Right => (room.left, format!("^FB{},,,R", room.width())),
+        Align::Centre => (span.left, format!("^FB{},,,C", span.width())),
+        Align::Right => (span.left, format!("^FB{},,,R", span.width())),
     };
     let data = field(&text.line.replace('…', "..."));
     format!("^FT{x},{baseline}^A0N,{size},{glyph_width}{block}{reverse}{data}^FS")

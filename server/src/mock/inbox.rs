@@ -25,7 +25,7 @@ use crate::{
     clock::Clock as _,
     core::{
         Tenant,
-        webhooks::{Kinds, Reach},
+        webhooks::{AllowedHosts, Kinds},
     },
     http::{Listener, Stop, read_body},
     ids::named,
@@ -218,7 +218,7 @@ impl<'a> InboxBuilder<'a> {
         let made = async {
             let account = store.account(&account, named("acc", ids.ulid(now)), now).await?;
             let tenant = Tenant { account, environment: Environment::Sandbox };
-            let request = EndpointRequest { tenant, url, kinds, reach: Reach::Here };
+            let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Here };
             Endpoints { store, ids }.set(request, now).await
         };
         #[expect(
@@ -257,9 +257,9 @@ async fn send(dispatcher: Arc<Dispatcher>, pulse: Pulse) {
         // A store in memory does not fail.
         let _ = dispatcher.deliver_due().await;
         tokio::select! {
-            () = pulse.service.told() => {}
+            () = pulse.service.outbox_changed() => {}
             () = pulse.clock.beat() => {}
-            () = pulse.stop.told() => return,
+            () = pulse.stop.requested() => return,
         }
     }
 }

@@ -175,7 +175,7 @@ async fn tick(service: Arc<Service>, clock: Arc<pace::MovableClock>, stop: Stop)
     loop {
         tokio::select! {
             () = clock.beat() => {}
-            () = stop.told() => return,
+            () = stop.requested() => return,
         }
         let _turn = clock.turn().await;
         if clock.runs() {

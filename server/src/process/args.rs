@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{access, keys::LONGEST_OVERLAP, legacy::Era, webhooks::Allowance},
+    core::{access, keys::MAX_OVERLAP_SECONDS, legacy::Era, webhooks::Allowance},
     http::DEFAULT_SHARE,
     service::Limits,
 };
@@ -358,7 +358,7 @@ fn overlap(text: &str) -> Result<u32, String> {
         number.parse::<u32>().ok().filter(|number| are_digits && (unit > 0 || *number == 0));
     let number = number.ok_or("a time such as 24h, 90m or 7d, or 0")?;
     let seconds = number.saturating_mul(unit);
-    if seconds > LONGEST_OVERLAP {
+    if seconds > MAX_OVERLAP_SECONDS {
         return Err("the old secret keeps working for 7 days at most".to_owned());
     }
     Ok(seconds)

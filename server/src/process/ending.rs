@@ -7,7 +7,7 @@ use tokio::signal::unix::{self, SignalKind, signal};
 
 use crate::{
     clock::{Clock, Millis, TokioClock},
-    http::{LAST_WORDS, Stop},
+    http::{SHUTDOWN_GRACE, Stop},
 };
 
 /// How long a server whose database is lost says that it is not ready: others should hear of it, and a
@@ -86,7 +86,7 @@ impl Ending {
     /// What is left of it.
     pub(super) fn left(&self) -> Duration {
         let passed = Duration::from_millis(self.since.now().0.unsigned_abs());
-        LAST_WORDS.saturating_sub(passed)
+        SHUTDOWN_GRACE.saturating_sub(passed)
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
             let (ending, stop) = (Ending::begin(), Stop::default());
             ending.drain(&stop, Duration::from_secs(pause), pending()).await;
             assert_eq!(ending.left().as_secs(), left, "{pause}");
-            stop.told().await;
+            stop.requested().await;
         }
     }
 
@@ -131,9 +131,9 @@ mod tests {
     async fn nothing_stops_before_the_drain_is_over() {
         let (ending, stop) = (Ending::begin(), Stop::default());
         let drain = ending.drain(&stop, Duration::from_secs(5), pending());
-        let early = tokio::time::timeout(Duration::from_secs(4), stop.told());
+        let early = tokio::time::timeout(Duration::from_secs(4), stop.requested());
         let (early, ()) = tokio::join!(early, drain);
         assert!(early.is_err());
-        stop.told().await;
+        stop.requested().await;
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::session::{LONGEST, is_password},
+    core::session::{MAX_PASSWORD_CHARS, is_password},
     ids::{Ids, named},
     service::{Service, hash_password},
 };
@@ -48,7 +48,7 @@ fn read() -> Result<String, Failure> {
         return asked.ok_or(Failure::TwoPasswords);
     }
     // Four bytes for each character, and the end of the line.
-    let most = LONGEST as u64 * 4 + 2;
+    let most = MAX_PASSWORD_CHARS as u64 * 4 + 2;
     let mut text = String::new();
     io::stdin().take(most).read_to_string(&mut text).map_err(Failure::NoPassword)?;
     let line = text.strip_suffix('\n').unwrap_or(&text);

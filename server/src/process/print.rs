@@ -327,7 +327,7 @@ pub(super) fn deliveries(logged: &[Logged]) -> Written {
         for event in logged {
             let (id, kind) = (named("evt", event.event), event.kind.to_wire());
             let number = event.tracking_number.as_deref().unwrap_or("-");
-            writeln!(out, "{id}  {:<9}  {kind}  {number}", event.standing.code())?;
+            writeln!(out, "{id}  {:<9}  {kind}  {number}", event.delivery_status.code())?;
             for attempt in &event.attempts {
                 let at = time::to_text(attempt.at.to_utc());
                 let status =

@@ -47,10 +47,13 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
         Database::Memory => Store::memory(ids.array())?,
         Database::File(path) => Store::open(path, ids.array())?,
     };
+    // Bound before anything else is made: a port in use must leave no half-started server, and the ports that
+    // were picked (`:0`) stand in the base URLs below. Nothing is accepted yet.
     let sockets = bind(&options).await?;
     let secrets = secrets(&store)?;
     let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
+    // Asked before the first key is made, after which no database is new.
     let is_new = store.is_new()?;
     let clock = Arc::new(GuardedClock::of_machine());
     let service = Arc::new(Service::new(store.clone(), clock, Arc::clone(&ids), settings));
@@ -63,7 +66,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     if is_new {
         greet(&service, &ids, &addresses).await?;
     }
-    // Signals are heard before anybody can know that there is a process to send one to.
+    // Before the ready file, by which others know that there is a process to send a signal to.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
     // A signal does not wait for the work at hand, such as the steps of a long pause.
@@ -72,6 +75,9 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
         never = upkeep::work(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
+    // The order of the end: `/readyz` says no while requests are still served, so that a load balancer looks
+    // elsewhere; then listeners close and finish; then webhooks, which need no listener; the store last, since
+    // all of them write.
     let ending = Ending::begin();
     ready.store(false, Ordering::Relaxed);
     ending.drain(&stop, cause.drain(options.drain()), signals.next()).await;

@@ -27,7 +27,7 @@ pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
     // A failure is logged where it happened; the leases end by themselves.
     let _ = service.end_leases().await;
     let _ = service.bring_deliveries_forward().await;
-    Dispatcher::new(service, IN_FLIGHT).run(stop.told()).await;
+    Dispatcher::new(service, IN_FLIGHT).run(stop.requested()).await;
 }
 
 /// Takes due steps and purges, for as long as it is asked to.

@@ -15,7 +15,7 @@ use crate::{
     core::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Allowance, Kinds, OLD_SECRET, Reach},
+        webhooks::{Allowance, AllowedHosts, Kinds, OLD_SECRET},
     },
     ids::{Ids, named},
     service::{EndpointError, EndpointRequest, Endpoints},
@@ -54,7 +54,7 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         url: options.url,
         // Each was checked when the command line was read.
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
-        reach: Reach::of(environment, allowed),
+        reach: AllowedHosts::of(environment, allowed),
     };
     let endpoint = Endpoints { store: &store, ids: &ids }.set(request, now).await?;
     if which.json {

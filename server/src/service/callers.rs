@@ -20,7 +20,7 @@ pub struct Caller {
     pub key: Arc<KeyRecord>,
 }
 
-/// Somebody at the door: what is known before the key is looked at.
+/// A request as it is known before its key is looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Visitor<'a> {
     /// The environment whose address was called.

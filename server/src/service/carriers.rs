@@ -93,7 +93,7 @@ impl Service {
         let Ok(number) = TrackingNumber::parse(number) else {
             return Ok(Err(ErrorCode::ParcelNotFound.into()));
         };
-        let _turn = self.turns.take(&number).await;
+        let _lock = self.parcel_locks.lock(&number).await;
         for _ in 0..TRIES {
             if self.store.has_seen(report.carrier, &report.event_id)? {
                 return Ok(Ok(CarrierOutcome::Duplicate));

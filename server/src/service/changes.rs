@@ -4,7 +4,7 @@ use parcelo::{Envelope, ErrorCode, LabelMetadata, Meta, Operation, TrackingNumbe
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service,
-    replay::{Decision, TRIES, Written},
+    idempotency::{Decision, TRIES, Written},
 };
 use crate::core::{Op, ParcelRow, RecordKey, Tenant, labels, to_body, void};
 
@@ -16,7 +16,7 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::VoidOrders;
-        let (said, before) = self.before(caller, operation, &request, "")?;
+        let (said, before) = self.check_replay(caller, operation, &request, "")?;
         if let Some(answer) = before {
             return Ok(answer);
         }
@@ -47,7 +47,7 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let operation = Operation::ReprintLabel;
         let subject = number.to_ascii_uppercase();
-        let (said, before) = self.before(caller, operation, &request, &subject)?;
+        let (said, before) = self.check_replay(caller, operation, &request, &subject)?;
         if let Some(answer) = before {
             return Ok(answer);
         }

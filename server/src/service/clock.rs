@@ -62,12 +62,12 @@ mod tests {
         clock::{GuardedClock, Millis, Reading, TwoClocks},
         core::{
             Countries, sample,
-            webhooks::{Kinds, Outcome, Places, Reach, Undelivered},
+            webhooks::{AllowedHosts, AttemptResult, DeliveryError, Kinds, Places},
         },
         ids::Ids,
         service::{
-            Answer, Caller, Delivery, EndpointRequest, Entry, Knock, NewKeyRequest, Service,
-            hash_password, tests::settings,
+            Answer, Caller, Delivery, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest,
+            Service, hash_password, tests::settings,
         },
         store::Store,
     };
@@ -146,8 +146,12 @@ mod tests {
         async fn listen(&self) {
             let tenant = self.caller.key.tenant;
             let url = "https://shop.example/parcelo".to_owned();
-            let request =
-                EndpointRequest { tenant, url, kinds: Kinds::default(), reach: Reach::Everywhere };
+            let request = EndpointRequest {
+                tenant,
+                url,
+                kinds: Kinds::default(),
+                reach: AllowedHosts::Everywhere,
+            };
             self.service.endpoints().set(request, START).await.unwrap();
         }
 
@@ -157,7 +161,7 @@ mod tests {
             let made = due.len();
             for delivery in due {
                 let at = self.service.now();
-                let outcome = Outcome { at, millis: 1, said: Err(Undelivered::Broken) };
+                let outcome = AttemptResult { at, millis: 1, answer: Err(DeliveryError::Broken) };
                 self.service.settle_delivery(delivery, outcome).await.unwrap();
             }
             made
@@ -240,8 +244,10 @@ mod tests {
             .await
             .unwrap();
         let client = [127, 0, 0, 1].into();
-        let knock = Knock { client, account: "default", password, before: None };
-        let Entry::Open(token) = house.service.sign_in(knock).await.unwrap() else { panic!() };
+        let request = LoginRequest { client, account: "default", password, before: None };
+        let LoginOutcome::SignedIn(token) = house.service.sign_in(request).await.unwrap() else {
+            panic!()
+        };
         house.set(13 * Millis::HOUR);
         assert!(house.service.session(&token).unwrap().is_some());
         house.run(60).await;

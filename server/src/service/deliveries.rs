@@ -11,8 +11,8 @@ use crate::{
     core::{
         Tenant,
         webhooks::{
-            self, DisabledBy, Endpoint, IN_FLIGHT_IN_ALL, KEPT, LEASED_AT_ONCE, Outcome, Places,
-            Reach, Taken, Undelivered, Verdict,
+            self, AllowedHosts, AttemptResult, DeliveryError, DisabledBy, Endpoint,
+            IN_FLIGHT_IN_ALL, LEASED_AT_ONCE, Lease, Places, RETENTION, RetryDecision,
         },
     },
     ids::named,
@@ -22,25 +22,25 @@ use crate::{
 /// An event that is leased to be sent.
 #[derive(Debug, Clone)]
 pub struct LeasedEvent {
-    taken: Taken,
+    lease: Lease,
     endpoint: Arc<Endpoint>,
 }
 
 impl LeasedEvent {
     /// Whose it is.
     pub const fn tenant(&self) -> Tenant {
-        self.taken.tenant
+        self.lease.tenant
     }
 }
 
 /// A message that is ready to be sent.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    taken: Taken,
+    lease: Lease,
     /// Where to.
     pub url: String,
     /// What may be reached.
-    pub reach: Reach,
+    pub reach: AllowedHosts,
     /// Its id, time and signatures, as headers.
     pub headers: [(&'static str, String); 3],
     /// Its body.
@@ -50,14 +50,14 @@ pub struct Delivery {
 impl Delivery {
     /// Whose it is.
     pub const fn tenant(&self) -> Tenant {
-        self.taken.tenant
+        self.lease.tenant
     }
 }
 
 impl Service {
-    /// Resolves when something was put into the outbox, or had been since the last call.
-    pub async fn told(&self) {
-        self.store.told().await;
+    /// Resolves when an event was enqueued, or had been since the last call.
+    pub async fn outbox_changed(&self) {
+        self.store.outbox_changed().await;
     }
 
     /// When the next delivery falls due.
@@ -94,7 +94,7 @@ impl Service {
             }
             // What was set aside may have been all that was in the way of others.
             if !leased.events.is_empty() || leased.is_empty() {
-                let event = |(endpoint, taken)| LeasedEvent { taken, endpoint };
+                let event = |(endpoint, lease)| LeasedEvent { lease, endpoint };
                 return Ok(leased.events.into_iter().map(event).collect());
             }
         }
@@ -103,39 +103,39 @@ impl Service {
     /// The message that a leased event makes. None when there is nothing left to tell, or when it
     /// cannot be read: then it has failed, and is not leased again.
     pub async fn delivery(&self, event: LeasedEvent) -> Result<Option<Delivery>, Refusal> {
-        let LeasedEvent { taken, endpoint } = event;
-        match self.store.telling(&taken) {
-            Ok(Some(telling)) => {
-                let body = webhooks::body(telling);
-                Ok(Some(self.sign(&endpoint, taken, body)))
+        let LeasedEvent { lease, endpoint } = event;
+        match self.store.payload(&lease) {
+            Ok(Some(payload)) => {
+                let body = webhooks::body(payload);
+                Ok(Some(self.sign(&endpoint, lease, body)))
             }
             Ok(None) => {
-                self.store.forget(taken).await?;
+                self.store.forget(lease).await?;
                 Ok(None)
             }
             Err(StoreError::Damaged { .. }) => {
-                let (account, environment) = self.named(taken.tenant);
-                let event = named("evt", taken.attempt.event);
+                let (account, environment) = self.named(lease.tenant);
+                let event = named("evt", lease.attempt.event);
                 tracing::error!(
                     account,
                     environment,
                     event,
                     "what a webhook event tells cannot be read"
                 );
-                let said = Err(Undelivered::Unreadable);
-                self.settle(taken, Outcome { at: self.now(), millis: 0, said }).await?;
+                let answer = Err(DeliveryError::Unreadable);
+                self.settle(lease, AttemptResult { at: self.now(), millis: 0, answer }).await?;
                 Ok(None)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    fn sign(&self, endpoint: &Endpoint, taken: Taken, body: Vec<u8>) -> Delivery {
-        let (id, now) = (named("evt", taken.attempt.event), self.now());
+    fn sign(&self, endpoint: &Endpoint, lease: Lease, body: Vec<u8>) -> Delivery {
+        let (id, now) = (named("evt", lease.attempt.event), self.now());
         let signatures = endpoint.sign(&id, now, &body);
         let timestamp = now.second().to_string();
         Delivery {
-            reach: self.settings.reach(taken.tenant.environment),
+            reach: self.settings.reach(lease.tenant.environment),
             url: endpoint.url.clone(),
             headers: [
                 (webhook::ID, id),
@@ -143,7 +143,7 @@ impl Service {
                 (webhook::SIGNATURE, signatures),
             ],
             body,
-            taken,
+            lease,
         }
     }
 
@@ -151,15 +151,15 @@ impl Service {
     pub async fn settle_delivery(
         &self,
         delivery: Delivery,
-        outcome: Outcome,
+        outcome: AttemptResult,
     ) -> Result<(), Refusal> {
-        self.settle(delivery.taken, outcome).await
+        self.settle(delivery.lease, outcome).await
     }
 
-    async fn settle(&self, taken: Taken, outcome: Outcome) -> Result<(), Refusal> {
-        let (tenant, verdict) = (taken.tenant, webhooks::judge(taken.attempt, &outcome));
-        let settled = self.store.settle(taken, outcome, verdict).await?;
-        self.metrics.delivered(tenant, outcome_of(settled, verdict));
+    async fn settle(&self, lease: Lease, outcome: AttemptResult) -> Result<(), Refusal> {
+        let (tenant, decision) = (lease.tenant, webhooks::judge(lease.attempt, &outcome));
+        let settled = self.store.settle(lease, outcome, decision).await?;
+        self.metrics.delivered(tenant, outcome_of(settled, decision));
         if let Settled::SwitchedOff(by) = settled {
             self.switched_off(tenant, by);
         }
@@ -195,18 +195,18 @@ impl Service {
 
     /// Deletes events and their log after 30 days.
     pub async fn purge_outbox(&self) -> Result<usize, Refusal> {
-        Ok(self.store.purge_outbox(self.now().plus(-KEPT)).await?)
+        Ok(self.store.purge_outbox(self.now().plus(-RETENTION)).await?)
     }
 }
 
 /// The word under which a delivery is counted.
-const fn outcome_of(settled: Settled, verdict: Verdict) -> &'static str {
-    match (settled, verdict) {
+const fn outcome_of(settled: Settled, decision: RetryDecision) -> &'static str {
+    match (settled, decision) {
         (Settled::Late, _) => "late",
-        (_, Verdict::Delivered) => "delivered",
-        (_, Verdict::Again { .. }) => "retried",
-        (_, Verdict::GivenUp) => "failed",
-        (_, Verdict::Gone) => "gone",
-        (_, Verdict::Unreadable) => "unreadable",
+        (_, RetryDecision::Delivered) => "delivered",
+        (_, RetryDecision::Again { .. }) => "retried",
+        (_, RetryDecision::GivenUp) => "failed",
+        (_, RetryDecision::Gone) => "gone",
+        (_, RetryDecision::Unreadable) => "unreadable",
     }
 }

@@ -8,7 +8,9 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{BadTarget, DisabledBy, Endpoint, Kind, Kinds, Reach, Told, check_url},
+        webhooks::{
+            AllowedHosts, DisabledBy, Endpoint, InvalidUrl, Kind, Kinds, OutboxEvent, check_url,
+        },
     },
     ids::Ids,
     store::{Replay, Store, StoreError},
@@ -24,7 +26,7 @@ pub struct EndpointRequest {
     /// What it is told.
     pub kinds: Kinds,
     /// Which addresses it may have.
-    pub reach: Reach,
+    pub reach: AllowedHosts,
 }
 
 /// Why an endpoint cannot be set up or used.
@@ -32,7 +34,7 @@ pub struct EndpointRequest {
 pub enum EndpointError {
     /// Its address.
     #[error(transparent)]
-    Address(#[from] BadTarget),
+    Address(#[from] InvalidUrl),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -44,8 +46,13 @@ pub enum EndpointError {
         "the webhook has no event with this id; `parcelo-server webhooks deliveries` shows them"
     )]
     UnknownEvent,
+    /// Its row is damaged.
+    #[error(
+        "the webhook's settings cannot be read; `parcelo-server webhooks set` sets it up again"
+    )]
+    Unreadable,
     /// It is turned off.
-    #[error("the webhook is disabled; `parcelo-server webhooks enable` turns it on")]
+    #[error("the webhook is disabled; `parcelo-server webhooks enable` parcel_locks it on")]
     Disabled,
 }
 
@@ -93,7 +100,10 @@ impl Endpoints<'_> {
 
     /// The tenant's endpoint.
     pub fn find(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
-        self.store.endpoint(tenant)?.ok_or(EndpointError::None)
+        match self.store.endpoint(tenant) {
+            Err(StoreError::Damaged { .. }) => Err(EndpointError::Unreadable),
+            found => found?.ok_or(EndpointError::None),
+        }
     }
 
     /// A new secret; each one before signs beside it until 24 hours after it was replaced.
@@ -108,14 +118,14 @@ impl Endpoints<'_> {
         Ok(secret)
     }
 
-    /// Turns a tenant's endpoint on.
+    /// ParcelLocks a tenant's endpoint on.
     pub async fn enable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         self.find(tenant)?;
         self.store.enable_endpoint(tenant).await?;
         self.find(tenant)
     }
 
-    /// Turns a tenant's endpoint off: its events are held.
+    /// ParcelLocks a tenant's endpoint off: its events are held.
     pub async fn disable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         self.find(tenant)?;
         self.store.disable_endpoint(tenant, DisabledBy::Operator).await?;
@@ -133,8 +143,9 @@ impl Endpoints<'_> {
     pub async fn test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
         self.enabled(tenant)?;
         let event = self.ids.ulid(now);
-        let told = Told { event, kind: Kind::Test, sequence: None, previous: None, at: now };
-        self.store.tell(tenant, told).await?;
+        let kind = Kind::Test;
+        let test = OutboxEvent { event, kind, sequence: None, previous: None, at: now };
+        self.store.enqueue(tenant, test).await?;
         Ok(event)
     }
 

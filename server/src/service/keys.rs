@@ -7,7 +7,7 @@ use crate::{
     clock::Millis,
     core::{
         AccountRecord, Secrets, Tenant,
-        keys::{Countries, KeyRecord, LONGEST_OVERLAP, NewKey, NewSecret},
+        keys::{Countries, KeyRecord, MAX_OVERLAP_SECONDS, NewKey, NewSecret},
     },
     ids::{Ids, named},
     store::{Store, StoreError},
@@ -100,7 +100,7 @@ impl KeyIssuer<'_> {
     ) -> Result<Rotation, StoreError> {
         let Self { store, secrets, ids } = self;
         let Some(before) = store.key(id)? else { return Ok(Rotation::Unknown) };
-        let overlap = i64::from(overlap.min(LONGEST_OVERLAP)) * Millis::SECOND;
+        let overlap = i64::from(overlap.min(MAX_OVERLAP_SECONDS)) * Millis::SECOND;
         let key = ApiKey::from_random(before.tenant.environment, &ids.key_bytes());
         let secret = NewSecret {
             hash: secrets.hash_of(&key),

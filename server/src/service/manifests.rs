@@ -7,7 +7,7 @@ use ulid::Ulid;
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service, failed,
-    replay::{TRIES, taken},
+    idempotency::{TRIES, on_conflict},
 };
 use crate::{
     core::{
@@ -34,7 +34,7 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::SubmitManifest;
-        let (said, before) = self.before(caller, operation, &request, "")?;
+        let (said, before) = self.check_replay(caller, operation, &request, "")?;
         if let Some(answer) = before {
             return Ok(answer);
         }
@@ -98,7 +98,7 @@ impl Service {
         match self.store.commit(Changes { now, replay, expect, ops }).await {
             Commit::Committed => Ok(Some(answer)),
             Commit::VersionConflict | Commit::DuplicateAwb => Ok(None),
-            Commit::IdempotencyTaken(record) => taken(record, &asked.said, now).map(Some),
+            Commit::IdempotencyTaken(record) => on_conflict(record, &asked.said, now).map(Some),
             Commit::Busy if asked.key.is_some() => Err(Refusal::in_progress()),
             outcome => Err(failed(&outcome)),
         }

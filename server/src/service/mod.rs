@@ -13,6 +13,7 @@ mod counted;
 mod dashboard;
 mod deliveries;
 mod endpoints;
+mod idempotency;
 mod key_cache;
 mod keys;
 mod legacy;
@@ -25,17 +26,16 @@ mod metrics;
 #[path = "no_metrics.rs"]
 mod metrics;
 mod orders;
+mod parcel_locks;
 mod parcels;
 #[cfg(feature = "server")]
 mod passwords;
-mod replay;
 mod sandbox;
 mod settings;
 #[cfg(feature = "server")]
 mod sign_in;
 mod steps;
 mod tokens;
-mod turns;
 
 use std::{
     borrow::Cow,
@@ -59,16 +59,16 @@ pub use counted::{BadHead, Request};
 pub use dashboard::OwnParcel;
 pub use deliveries::{Delivery, LeasedEvent};
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
+pub use idempotency::Keyed;
 pub use keys::{KeyIssuer, NewKeyRequest, Rotation};
 pub use limiter::Limited;
 pub use metrics::Metrics;
 pub use parcels::LabelFile;
 #[cfg(feature = "server")]
 pub use passwords::hash_password;
-pub use replay::Keyed;
 pub use settings::{Limits, Settings};
 #[cfg(feature = "server")]
-pub use sign_in::{Entry, Knock};
+pub use sign_in::{LoginOutcome, LoginRequest};
 pub use steps::Fired;
 
 /// The service, shared by all that serve it.
@@ -81,11 +81,11 @@ pub struct Service {
     limiter: limiter::Limiter,
     callers: key_cache::KeyCache<KeyRecord>,
     carriers: key_cache::KeyCache<CarrierHash>,
-    turns: turns::Turns,
+    parcel_locks: parcel_locks::ParcelLocks,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
     #[cfg(feature = "server")]
-    door: sign_in::Door,
+    login: sign_in::LoginGate,
     /// Parcels of which the log says already that their steps cannot be taken.
     stuck: Mutex<HashSet<steps::Stuck>>,
     first_live_label: Once,
@@ -105,7 +105,7 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, carriers, turns, legacy_uses, metrics) = Default::default();
+        let (limiter, callers, carriers, parcel_locks, legacy_uses, metrics) = Default::default();
         let (stuck, first_live_label) = (Mutex::default(), Once::new());
         Self {
             store,
@@ -115,11 +115,11 @@ impl Service {
             limiter,
             callers,
             carriers,
-            turns,
+            parcel_locks,
             legacy_uses,
             metrics,
             #[cfg(feature = "server")]
-            door: sign_in::Door::default(),
+            login: sign_in::LoginGate::default(),
             stuck,
             first_live_label,
         }

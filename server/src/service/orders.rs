@@ -7,7 +7,7 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Answer, Caller, Keyed, Service, failed, replay::taken};
+use super::{Answer, Caller, Keyed, Service, failed, idempotency::on_conflict};
 use crate::{
     clock::Millis,
     core::{RecordKey, Refusal, create, create::Creation, keys::Countries},
@@ -28,7 +28,7 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let now = self.now();
         let request = Keyed { body, header_key, request_id: "" };
-        let (said, before) = self.before(caller, Operation::CreateOrder, &request, "")?;
+        let (said, before) = self.check_replay(caller, Operation::CreateOrder, &request, "")?;
         if let Some(answer) = before {
             return Ok(answer);
         }
@@ -91,7 +91,7 @@ impl Service {
             left -= 1;
             match self.store.commit(changes).await {
                 Commit::Committed => return Ok(Answer::Created(body)),
-                Commit::IdempotencyTaken(record) => return taken(record, &said, now),
+                Commit::IdempotencyTaken(record) => return on_conflict(record, &said, now),
                 Commit::DuplicateTracking if !is_given && left > 0 => {}
                 Commit::DuplicateTracking if !is_given => return Err(Refusal::unavailable()),
                 Commit::Busy => return Err(Refusal::in_progress()),

@@ -7,7 +7,7 @@ use super::{Caller, Service};
 use crate::{clock::Millis, core::Refusal};
 
 /// How long the sandbox keeps data (spec: Limits).
-const KEPT: i64 = 30 * Millis::DAY;
+const RETENTION: i64 = 30 * Millis::DAY;
 
 impl Service {
     /// Deletes all data of the caller's sandbox as it is now (spec: POST sandbox/reset). It goes on
@@ -23,6 +23,6 @@ impl Service {
 
     /// Deletes what every sandbox has kept for 30 days.
     pub async fn purge_sandboxes(&self) -> Result<Deleted, Refusal> {
-        Ok(self.store.purge(self.now().plus(-KEPT)).await?)
+        Ok(self.store.purge(self.now().plus(-RETENTION)).await?)
     }
 }

@@ -6,7 +6,7 @@ use parcelo::{Environment, rules::Destinations};
 use crate::core::{
     Secrets, Site,
     legacy::Era,
-    webhooks::{Allowance, Reach},
+    webhooks::{Allowance, AllowedHosts},
 };
 
 /// What an operator can set.
@@ -32,8 +32,8 @@ pub struct Settings {
 
 impl Settings {
     /// What an environment's webhooks may reach.
-    pub const fn reach(&self, environment: Environment) -> Reach {
-        Reach::of(environment, self.webhooks)
+    pub const fn reach(&self, environment: Environment) -> AllowedHosts {
+        AllowedHosts::of(environment, self.webhooks)
     }
 
     /// The public addresses of an environment.

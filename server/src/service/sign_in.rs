@@ -15,16 +15,16 @@ use crate::{
     core::{
         Secrets,
         login_throttle::{LoginAttempt, LoginThrottle},
-        session::{LASTS, Login, Session},
+        session::{Login, SESSION_LIFETIME, Session},
     },
 };
 
 /// Passwords that are checked at once: each takes a CPU and 19 MiB.
 const AT_ONCE: usize = 2;
 
-/// Somebody at the door of the dashboard.
+/// An attempt to sign in to the dashboard.
 #[derive(Debug, Clone, Copy)]
-pub struct Knock<'a> {
+pub struct LoginRequest<'a> {
     /// From where.
     pub client: IpAddr,
     /// The account's name.
@@ -37,39 +37,39 @@ pub struct Knock<'a> {
 
 /// What came of it.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum LoginOutcome {
     /// A session with this token has begun.
-    Open(String),
+    SignedIn(String),
     /// There is no such account with this password.
-    Closed,
+    Rejected,
     /// There were too many tries: wait so many seconds.
     Wait(u32),
 }
 
 // A token is as good as the password while it lasts.
-impl std::fmt::Debug for Entry {
+impl std::fmt::Debug for LoginOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Open(_) => "Open(***)",
-            Self::Closed => "Closed",
+            Self::SignedIn(_) => "SignedIn(***)",
+            Self::Rejected => "Rejected",
             Self::Wait(_) => "Wait",
         })
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct LoginGate {
     throttle: Mutex<LoginThrottle>,
     places: Semaphore,
 }
 
-impl Default for Door {
+impl Default for LoginGate {
     fn default() -> Self {
         Self { throttle: Mutex::default(), places: Semaphore::new(AT_ONCE) }
     }
 }
 
-impl Door {
+impl LoginGate {
     fn throttle(&self) -> MutexGuard<'_, LoginThrottle> {
         self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,36 +77,36 @@ impl Door {
 
 impl Service {
     /// Signs in; after too many failures the next attempt has to wait.
-    pub async fn sign_in(&self, knock: Knock<'_>) -> Result<Entry, Refusal> {
-        let Knock { account, client, .. } = knock;
-        let attempt = LoginAttempt { account, client, is_signed_in: self.is_signed_in(knock)? };
-        let begun = match self.door.throttle().begin(attempt, self.now()) {
+    pub async fn sign_in(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
+        let LoginRequest { account, client, .. } = request;
+        let attempt = LoginAttempt { account, client, is_signed_in: self.is_signed_in(request)? };
+        let begun = match self.login.throttle().begin(attempt, self.now()) {
             Ok(begun) => begun,
-            Err(seconds) => return Ok(Entry::Wait(seconds)),
+            Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
         };
-        let entry = self.enter(knock).await;
-        if !matches!(entry, Ok(Entry::Closed)) {
-            self.door.throttle().take_back(begun);
+        let entry = self.enter(request).await;
+        if !matches!(entry, Ok(LoginOutcome::Rejected)) {
+            self.login.throttle().take_back(begun);
         }
-        if matches!(entry, Ok(Entry::Open(_))) {
-            self.door.throttle().has_signed_in(attempt);
+        if matches!(entry, Ok(LoginOutcome::SignedIn(_))) {
+            self.login.throttle().has_signed_in(attempt);
         }
         entry
     }
 
     /// Whether a session of the account came along.
-    fn is_signed_in(&self, knock: Knock<'_>) -> Result<bool, Refusal> {
-        let session = knock.before.map(|token| self.session(token)).transpose()?.flatten();
-        Ok(session.is_some_and(|session| session.name == knock.account))
+    fn is_signed_in(&self, request: LoginRequest<'_>) -> Result<bool, Refusal> {
+        let session = request.before.map(|token| self.session(token)).transpose()?.flatten();
+        Ok(session.is_some_and(|session| session.name == request.account))
     }
 
-    async fn enter(&self, knock: Knock<'_>) -> Result<Entry, Refusal> {
-        let found = self.store.login(knock.account)?;
+    async fn enter(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
+        let found = self.store.login(request.account)?;
         let hash = found.as_ref().map(|login| login.password.clone());
-        let right = self.check_password(hash, knock.password.to_owned()).await?;
-        let Some(login) = found.filter(|_| right) else { return Ok(Entry::Closed) };
-        let begun = self.begin_session(login, knock.before, self.now()).await?;
-        Ok(begun.map_or(Entry::Closed, Entry::Open))
+        let right = self.check_password(hash, request.password.to_owned()).await?;
+        let Some(login) = found.filter(|_| right) else { return Ok(LoginOutcome::Rejected) };
+        let begun = self.begin_session(login, request.before, self.now()).await?;
+        Ok(begun.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
     }
 
     async fn check_password(
@@ -114,7 +114,7 @@ impl Service {
         hash: Option<String>,
         password: String,
     ) -> Result<bool, Refusal> {
-        let _place = self.door.places.acquire().await.map_err(|_| Refusal::unavailable())?;
+        let _place = self.login.places.acquire().await.map_err(|_| Refusal::unavailable())?;
         let check = move || passwords::is_password_of(hash.as_deref(), &password);
         tokio::task::spawn_blocking(check).await.map_err(|_| ErrorCode::InternalError.into())
     }
@@ -127,7 +127,7 @@ impl Service {
     ) -> Result<Option<String>, Refusal> {
         let token = self.fresh_token();
         let hash = |token: &str| self.secrets().hash_of_session(token);
-        let session = (hash(&token), now.plus(LASTS));
+        let session = (hash(&token), now.plus(SESSION_LIFETIME));
         let begun = self.store.begin_session(login, session, before.map(hash)).await?;
         Ok(begun.then_some(token))
     }

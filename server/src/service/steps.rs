@@ -1,5 +1,5 @@
-//! The sandbox's due steps: taken before a parcel is read, by the ticker, and by a clock that is
-//! moved. Each has its scheduled time, so it makes no difference who takes it, or when.
+//! The sandbox's due steps. They are applied by the first of: a read of the parcel, the ticker, a clock that is
+//! moved. Each carries its scheduled time, so the history is the same whoever applies it, and whenever.
 
 use std::{collections::HashSet, sync::PoisonError};
 
@@ -12,8 +12,8 @@ use crate::{
     store::{Commit, StoreError},
 };
 
-/// Parcels whose steps are taken in one commit: many share what it costs, and who waits for the writer
-/// does not wait long.
+/// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
+/// one such batch at most.
 const BATCH: usize = 256;
 /// How often a decision is made anew when others write the same parcel.
 const TRIES: u32 = 8;
@@ -120,6 +120,8 @@ impl Service {
         parcels: &[ParcelRow],
         now: Millis,
     ) -> Result<Taken, Refusal> {
+        // One parcel that was written meanwhile, or cannot be written, fails the commit of all. Which one it was the
+        // store does not say, so each is tried alone then: slower, and rare.
         if let Some(fired) = self.take_together(parcels, now).await {
             return Ok(Taken { fired, left: Vec::new() });
         }

@@ -56,13 +56,14 @@ pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(Commit,
             return Ok((Commit::VersionConflict, false));
         }
     }
-    let mut work = Application { db, now: changes.now, orders: ready.orders.iter(), told: false };
+    let mut work =
+        Application { db, now: changes.now, orders: ready.orders.iter(), enqueued: false };
     for op in &changes.ops {
         if let Some(refusal) = work.apply(op)? {
             return Ok((refusal, false));
         }
     }
-    Ok((Commit::Committed, work.told))
+    Ok((Commit::Committed, work.enqueued))
 }
 
 /// Keeps the record, or answers the living one that is in its place.
@@ -95,8 +96,8 @@ struct Application<'a> {
     now: Millis,
     /// Of the parcels that are still to be inserted.
     orders: std::slice::Iter<'a, String>,
-    /// Whether the outbox has something new.
-    told: bool,
+    /// Whether an event was enqueued.
+    enqueued: bool,
 }
 
 impl Application<'_> {
@@ -125,24 +126,24 @@ impl Application<'_> {
     fn insert_parcel(&mut self, parcel: &NewParcel) -> rusqlite::Result<bool> {
         let order = self.orders.next().map_or("", String::as_str);
         let Some(row) = insert_parcel(self.db, parcel, order)? else { return Ok(false) };
-        self.told |= outbox::created(self.db, parcel, row, self.now)?;
+        self.enqueued |= outbox::created(self.db, parcel, row, self.now)?;
         Ok(true)
     }
 
     fn move_to(&mut self, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
-        let before = outbox::mover(self.db, parcel)?;
+        let before = outbox::transition_subject(self.db, parcel)?;
         if !move_to(self.db, parcel, event)? {
             return Ok(false);
         }
         if let Some(before) = before {
-            self.told |= outbox::moved(self.db, &before, (parcel, event), self.now)?;
+            self.enqueued |= outbox::moved(self.db, &before, (parcel, event), self.now)?;
         }
         Ok(true)
     }
 
     fn insert_manifest(&mut self, manifest: &NewManifest) -> rusqlite::Result<bool> {
         let Some(row) = manifests::insert(self.db, manifest)? else { return Ok(false) };
-        self.told |= outbox::submitted(self.db, manifest, row, self.now)?;
+        self.enqueued |= outbox::submitted(self.db, manifest, row, self.now)?;
         Ok(true)
     }
 }

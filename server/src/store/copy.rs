@@ -35,7 +35,7 @@ impl Store {
         other.read(|other| copy_pages(other, &mut db))?;
         // What is on its way is of the state that goes.
         leases::go_on_from(&db, last).map_err(failed)?;
-        self.wake();
+        self.notify_outbox();
         Ok(())
     }
 }

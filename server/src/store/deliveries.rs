@@ -13,7 +13,9 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{DisabledBy, Logged, LoggedAttempt, Outcome, Standing, Taken, Verdict},
+        webhooks::{
+            AttemptResult, DeliveryStatus, DisabledBy, Lease, Logged, LoggedAttempt, RetryDecision,
+        },
     },
 };
 
@@ -63,23 +65,23 @@ impl Store {
     /// when the event is deleted, there is nothing to log it for.
     pub async fn settle(
         &self,
-        taken: Taken,
-        outcome: Outcome,
-        verdict: Verdict,
+        lease: Lease,
+        outcome: AttemptResult,
+        decision: RetryDecision,
     ) -> Result<Settled, StoreError> {
-        let tenant = taken.tenant;
-        let settled = self.call(move |db| settle(db, &taken, &outcome, verdict)).await?;
+        let tenant = lease.tenant;
+        let settled = self.call(move |db| settle(db, &lease, &outcome, decision)).await?;
         if matches!(settled, Settled::SwitchedOff(_)) {
             self.hold(tenant).await?;
         }
-        self.wake();
+        self.notify_outbox();
         Ok(settled)
     }
 
     /// Deletes a leased event that has nothing left to tell, with its log.
-    pub async fn forget(&self, taken: Taken) -> Result<(), StoreError> {
+    pub async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
         self.call(move |db| {
-            let Some(Found { row, .. }) = leases::find(db, &taken)? else { return Ok(()) };
+            let Some(Found { row, .. }) = leases::find(db, &lease)? else { return Ok(()) };
             // Its row's id will be another event's, whose log this is not.
             db.execute("DELETE FROM webhook_attempts WHERE outbox = ?1", [row])?;
             db.execute("DELETE FROM outbox WHERE id = ?1", [row]).map(drop)
@@ -142,36 +144,36 @@ fn backlog(row: &Row<'_>) -> rusqlite::Result<Backlog> {
 
 fn settle(
     db: &Connection,
-    taken: &Taken,
-    outcome: &Outcome,
-    verdict: Verdict,
+    lease: &Lease,
+    outcome: &AttemptResult,
+    decision: RetryDecision,
 ) -> rusqlite::Result<Settled> {
-    let Some(found) = leases::find(db, taken)? else { return Ok(Settled::Late) };
-    let (row, number) = (found.row, taken.attempt.number);
+    let Some(found) = leases::find(db, lease)? else { return Ok(Settled::Late) };
+    let (row, number) = (found.row, lease.attempt.number);
     log(db, (row, number), outcome)?;
     if !found.is_current {
         return Ok(Settled::Late);
     }
-    let off = match verdict {
-        Verdict::Delivered => {
+    let off = match decision {
+        RetryDecision::Delivered => {
             finish(db, (row, number), DELIVERED)?;
             db.prepare_cached("UPDATE webhook_endpoints SET last_success = ?2 WHERE tenant = ?1")?
-                .execute([taken.tenant.number(), outcome.at.0])?;
+                .execute([lease.tenant.number(), outcome.at.0])?;
             None
         }
-        Verdict::Again { at } => {
+        RetryDecision::Again { at } => {
             again(db, (row, number), at)?;
             None
         }
-        Verdict::GivenUp => {
+        RetryDecision::GivenUp => {
             finish(db, (row, number), FAILED)?;
             (!has_answered_since(db, row)?).then_some(DisabledBy::Failures)
         }
-        Verdict::Gone => {
+        RetryDecision::Gone => {
             finish(db, (row, number), FAILED)?;
             Some(DisabledBy::Gone)
         }
-        Verdict::Unreadable => {
+        RetryDecision::Unreadable => {
             finish(db, (row, number), FAILED)?;
             None
         }
@@ -180,7 +182,7 @@ fn settle(
         outbox::release(db, parcel, outcome.at)?;
     }
     let Some(by) = off else { return Ok(Settled::Counted) };
-    let is_new = endpoints::switch_off(db, taken.tenant.number(), by)?;
+    let is_new = endpoints::switch_off(db, lease.tenant.number(), by)?;
     Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
 }
 
@@ -188,10 +190,12 @@ fn settle(
 pub(super) fn log(
     db: &Connection,
     (row, number): (i64, u32),
-    outcome: &Outcome,
+    outcome: &AttemptResult,
 ) -> rusqlite::Result<()> {
-    let said = outcome.said.as_ref();
-    let answer = said.map(|said| said.beginning.get(..ANSWER).unwrap_or(&said.beginning)).ok();
+    let received = outcome.answer.as_ref();
+    let answer = received
+        .map(|received| received.body_prefix.get(..ANSWER).unwrap_or(&received.body_prefix))
+        .ok();
     let mut insert = db.prepare_cached(
         "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -201,19 +205,23 @@ pub(super) fn log(
         number,
         outcome.at.0,
         outcome.millis,
-        said.map(|said| said.status).ok(),
-        said.err().map(ToString::to_string),
+        received.map(|received| received.status).ok(),
+        received.err().map(ToString::to_string),
         answer,
     ])?;
     Ok(())
 }
 
 /// An event that was held meanwhile and has arrived all the same is delivered.
-fn finish(db: &Connection, (row, number): (i64, u32), standing: i64) -> rusqlite::Result<()> {
+fn finish(
+    db: &Connection,
+    (row, number): (i64, u32),
+    delivery_status: i64,
+) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = ?2, due = NULL, leased = 0, attempts = ?3 WHERE id = ?1",
     )?;
-    update.execute(params![row, standing, number]).map(drop)
+    update.execute(params![row, delivery_status, number]).map(drop)
 }
 
 fn again(db: &Connection, (row, number): (i64, u32), at: Millis) -> rusqlite::Result<()> {
@@ -223,7 +231,7 @@ fn again(db: &Connection, (row, number): (i64, u32), at: Millis) -> rusqlite::Re
     update.execute(params![row, at.0, number]).map(drop)
 }
 
-/// Whether the endpoint has taken anything since the first attempt at this event.
+/// Whether the endpoint has accepted anything since the first attempt at this event.
 fn has_answered_since(db: &Connection, row: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM webhook_endpoints e JOIN living_outbox o ON o.tenant = e.tenant \
@@ -254,7 +262,7 @@ fn readable(read: rusqlite::Result<Logged>) -> Option<rusqlite::Result<Logged>> 
 }
 
 fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Logged> {
-    let standing = usize::from(row.get::<_, u8>(4)?);
+    let delivery_status = usize::from(row.get::<_, u8>(4)?);
     let mut find = db.prepare_cached(
         "SELECT number, at, millis, status, error, answer FROM webhook_attempts \
          WHERE outbox = ?1 ORDER BY id",
@@ -274,7 +282,10 @@ fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Logged> {
         event: Ulid::from_bytes(row.get(1)?),
         kind: read_kind(row, 2)?,
         tracking_number: row.get(3)?,
-        standing: Standing::ALL.get(standing).copied().unwrap_or(Standing::Failed),
+        delivery_status: DeliveryStatus::ALL
+            .get(delivery_status)
+            .copied()
+            .unwrap_or(DeliveryStatus::Failed),
         created_at: Millis(row.get(5)?),
         due: row.get::<_, Option<_>>(6)?.map(Millis),
         attempts: attempts.collect::<Result<_, _>>()?,

@@ -14,7 +14,7 @@ use crate::{
     clock::Millis,
     core::{
         AccountKey, Tenant,
-        webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, Told},
+        webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
 };
 
@@ -123,14 +123,14 @@ impl Store {
         self.hold(tenant).await
     }
 
-    /// Puts an event that no change tells, a test, into the outbox of the tenant's endpoint.
-    pub async fn tell(&self, tenant: Tenant, told: Told) -> Result<(), StoreError> {
+    /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
+    pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError> {
         let made = self.call(move |db| {
-            let Some(listener) = outbox::listener(db, tenant)? else { return Ok(()) };
-            outbox::tell(db, listener, (Subject::default(), &told), told.at)
+            let Some(subscription) = outbox::subscription(db, tenant)? else { return Ok(()) };
+            outbox::enqueue(db, subscription, (Subject::default(), &event), event.at)
         });
         made.await?;
-        self.wake();
+        self.notify_outbox();
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Store {
         let (mut after, mut replayed) = (0, 0);
         loop {
             let page = self.call(move |db| replay(db, (tenant, what, after), now)).await?;
-            self.wake();
+            self.notify_outbox();
             replayed += page.len();
             match page.last() {
                 Some(last) if page.len() == PAGE => after = *last,
@@ -267,7 +267,7 @@ fn replay(
     now: Millis,
 ) -> rusqlite::Result<Vec<i64>> {
     // It may have been turned off since it was looked at.
-    if !outbox::listener(db, tenant)?.is_some_and(|listener| listener.enabled) {
+    if !outbox::subscription(db, tenant)?.is_some_and(|subscription| subscription.enabled) {
         return Ok(Vec::new());
     }
     let which = match what {

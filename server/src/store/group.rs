@@ -1,7 +1,8 @@
 //! Group commit: many writes, one transaction, one fsync.
 //!
-//! Each write has a savepoint, so that one which refuses or panics takes nothing with it. Nobody
-//! is answered before the commit, refusals included: one may point at a row of the same group.
+//! Each write has a savepoint, so that one which refuses or panics undoes only itself. No caller is answered
+//! before the commit. That includes refusals: "this number exists" may rest on a row that another write of
+//! the same group inserted, and if the commit fails, that row never existed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,12 +13,12 @@ use super::{
     health::{Health, Lost},
 };
 
-/// One write: what it does to the database, and how its caller hears of it.
-pub(super) trait Work: Send {
+/// One write: what it does to the database, and how its caller is answered.
+pub(super) trait WriteJob: Send {
     /// Writes, inside a savepoint.
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Applied>;
-    /// Tells the caller.
-    fn answer(self: Box<Self>, fate: Fate);
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint>;
+    /// Answers the caller.
+    fn answer(self: Box<Self>, result: JobResult);
     /// How many orders it writes.
     fn orders(&self) -> usize {
         0
@@ -26,7 +27,7 @@ pub(super) trait Work: Send {
 
 /// What becomes of a write's savepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Applied {
+pub(super) enum Savepoint {
     /// It is kept.
     Keep,
     /// The write refuses; whatever it did is undone.
@@ -35,9 +36,9 @@ pub(super) enum Applied {
 
 /// What became of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum JobResult {
     /// It was done and is durable, or it refused and the reason is durable.
-    Settled(Applied),
+    Settled(Savepoint),
     /// Another process held the database; nothing was done.
     Busy,
     /// It failed and is not acknowledged. Nothing was done, unless it was the commit's own fsync that
@@ -45,23 +46,23 @@ pub(super) enum Fate {
     Broken,
 }
 
-/// Does all of `works` in one transaction, then answers each.
-pub(super) fn commit(db: &Connection, health: &Health, mut works: Vec<Box<dyn Work>>) {
-    let fates = fates(db, health, &mut works);
-    for (work, fate) in works.into_iter().zip(fates) {
-        work.answer(fate);
+/// Does all of `jobs` in one transaction, then answers each.
+pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn WriteJob>>) {
+    let results = results(db, health, &mut jobs);
+    for (job, result) in jobs.into_iter().zip(results) {
+        job.answer(result);
     }
 }
 
-fn fates(db: &Connection, health: &Health, works: &mut [Box<dyn Work>]) -> Vec<Fate> {
+fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> Vec<JobResult> {
     let mut hurt = Vec::new();
     while health.is_writable() {
-        match transact(db, works, &hurt) {
+        match transact(db, jobs, &hurt) {
             // A commit into a file that is no longer there is gone with the process.
             Ok(_) if !health.check_place() => break,
-            Ok(fates) => {
-                count(health, &fates, works);
-                return fates;
+            Ok(results) => {
+                count(health, &results, jobs);
+                return results;
             }
             // A bad page hurts those whose rows are on it, and nobody else: all is done again without
             // them, for after such an error SQLite takes no write before a rollback.
@@ -69,14 +70,14 @@ fn fates(db: &Connection, health: &Health, works: &mut [Box<dyn Work>]) -> Vec<F
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");
                 hurt.push(by);
             }
-            Err(Failed { error, .. }) => return vec![fail(db, health, &error); works.len()],
+            Err(Failed { error, .. }) => return vec![fail(db, health, &error); jobs.len()],
         }
     }
-    vec![Fate::Broken; works.len()]
+    vec![JobResult::Broken; jobs.len()]
 }
 
 /// What an error of the whole group means for all of it.
-fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> Fate {
+fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> JobResult {
     let is_cleared = is_cleared(db);
     if is_fatal(error) || !is_cleared {
         health.end(Lost::Disk);
@@ -84,17 +85,18 @@ fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> Fate {
     } else {
         tracing::warn!(%error, "a group of writes was rolled back");
     }
-    if is_busy(error) { Fate::Busy } else { Fate::Broken }
+    if is_busy(error) { JobResult::Busy } else { JobResult::Broken }
 }
 
-/// `SQLite` rolls back by itself after some errors; where it did not, it is done here.
+/// `SQLite` rolls the whole transaction back by itself after some errors (a full disk, an I/O error): then it is
+/// in autocommit mode again, and a `ROLLBACK` would itself fail. After all others it is done here.
 fn is_cleared(db: &Connection) -> bool {
     db.is_autocommit() || run(db, "ROLLBACK").is_ok()
 }
 
-fn count(health: &Health, fates: &[Fate], works: &[Box<dyn Work>]) {
-    let kept = works.iter().zip(fates).filter(|(_, f)| **f == Fate::Settled(Applied::Keep));
-    let orders: Vec<_> = kept.map(|(work, _)| work.orders()).collect();
+fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
+    let kept = jobs.iter().zip(results).filter(|(_, f)| **f == JobResult::Settled(Savepoint::Keep));
+    let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
 
@@ -113,46 +115,51 @@ impl From<rusqlite::Error> for Failed {
 /// Does all but those that are `hurt`.
 fn transact(
     db: &Connection,
-    works: &mut [Box<dyn Work>],
+    jobs: &mut [Box<dyn WriteJob>],
     hurt: &[usize],
-) -> Result<Vec<Fate>, Failed> {
+) -> Result<Vec<JobResult>, Failed> {
+    // Takes the write lock now: a lock that is first wanted by a later statement can fail with `BUSY` there, when
+    // part of the group is done.
     run(db, "BEGIN IMMEDIATE")?;
-    let fates = works.iter_mut().enumerate().map(|(at, work)| {
+    let results = jobs.iter_mut().enumerate().map(|(at, job)| {
         if hurt.contains(&at) {
-            return Ok(Fate::Broken);
+            return Ok(JobResult::Broken);
         }
-        one(db, work.as_mut()).map_err(|error| Failed { error, by: Some(at) })
+        one(db, job.as_mut()).map_err(|error| Failed { error, by: Some(at) })
     });
-    let fates = fates.collect::<Result<_, _>>()?;
+    let results = results.collect::<Result<_, _>>()?;
     run(db, "COMMIT")?;
-    Ok(fates)
+    Ok(results)
 }
 
 /// Does one write; an error is one of the whole group.
-fn one(db: &Connection, work: &mut dyn Work) -> rusqlite::Result<Fate> {
+fn one(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
+    // The savepoint is opened outside `catch_unwind`: a panic leaves it open, to be rolled back below.
     run(db, "SAVEPOINT one")?;
-    match catch_unwind(AssertUnwindSafe(|| work.apply(db))) {
-        Ok(Ok(Applied::Keep)) => {
+    // A connection is as usable after a panic as before: every statement is reset when it is dropped.
+    match catch_unwind(AssertUnwindSafe(|| job.apply(db))) {
+        Ok(Ok(Savepoint::Keep)) => {
             run(db, "RELEASE one")?;
-            Ok(Fate::Settled(Applied::Keep))
+            Ok(JobResult::Settled(Savepoint::Keep))
         }
-        Ok(Ok(Applied::Undo)) => undo(db, Fate::Settled(Applied::Undo)),
+        Ok(Ok(Savepoint::Undo)) => undo(db, JobResult::Settled(Savepoint::Undo)),
+        // In autocommit mode the transaction, savepoints and all, is gone: nothing of this group stands.
         Ok(Err(error)) if is_fatal(&error) || db.is_autocommit() => Err(error),
         Ok(Err(error)) => {
             tracing::error!(%error, "a write failed and was undone");
-            undo(db, Fate::Broken)
+            undo(db, JobResult::Broken)
         }
         Err(_panic) => {
             tracing::error!("a write panicked and was undone");
-            undo(db, Fate::Broken)
+            undo(db, JobResult::Broken)
         }
     }
 }
 
-fn undo(db: &Connection, fate: Fate) -> rusqlite::Result<Fate> {
+fn undo(db: &Connection, result: JobResult) -> rusqlite::Result<JobResult> {
     run(db, "ROLLBACK TO one")?;
     run(db, "RELEASE one")?;
-    Ok(fate)
+    Ok(result)
 }
 
 fn run(db: &Connection, sql: &str) -> rusqlite::Result<()> {

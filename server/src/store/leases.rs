@@ -19,23 +19,24 @@ use crate::{
     core::{
         ParcelKey, Tenant, history,
         webhooks::{
-            About, Attempt, DisabledBy, Endpoint, Kind, LEASE, Outcome, Taken, Telling, Undelivered,
+            About, Attempt, AttemptResult, DeliveryError, DisabledBy, Endpoint, EventPayload, Kind,
+            LEASE, Lease,
         },
     },
 };
 
 /// What one commit leased.
 #[derive(Debug, Default)]
-pub struct Leased {
+pub struct LeasedBatch {
     /// The events, each with its endpoint as it was then.
-    pub events: Vec<(Arc<Endpoint>, Taken)>,
+    pub events: Vec<(Arc<Endpoint>, Lease)>,
     /// The tenants of events that could not be read: each has failed.
     pub unreadable: Vec<Tenant>,
     /// The tenants whose endpoint could not be read: each is off now.
     pub switched_off: Vec<Tenant>,
 }
 
-impl Leased {
+impl LeasedBatch {
     /// Whether there was nothing of all that.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.unreadable.is_empty() && self.switched_off.is_empty()
@@ -51,12 +52,12 @@ pub(super) struct Found {
 }
 
 impl Store {
-    /// Resolves when something was put into the outbox, or had been since the last call.
-    pub async fn told(&self) {
+    /// Resolves when an event was enqueued, or had been since the last call.
+    pub async fn outbox_changed(&self) {
         self.0.wake.notified().await;
     }
 
-    pub(super) fn wake(&self) {
+    pub(super) fn notify_outbox(&self) {
         self.0.wake.notify_one();
     }
 
@@ -90,7 +91,7 @@ impl Store {
         &self,
         shares: Vec<(Tenant, usize)>,
         now: Millis,
-    ) -> Result<Leased, StoreError> {
+    ) -> Result<LeasedBatch, StoreError> {
         let leased = self.call(move |db| lease(db, &shares, now)).await?;
         for tenant in &leased.switched_off {
             self.hold(*tenant).await?;
@@ -99,11 +100,11 @@ impl Store {
     }
 
     /// What the body of a leased event says; none when its parcel or manifest is deleted.
-    pub fn telling(&self, taken: &Taken) -> Result<Option<Telling>, StoreError> {
+    pub fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
         self.read(|db| {
-            let Some(about) = about(db, taken)? else { return Ok(None) };
-            let Attempt { environment, event, .. } = taken.attempt;
-            Ok(Some(Telling { event, environment, kind: taken.kind, at: taken.at, about }))
+            let Some(about) = about(db, lease)? else { return Ok(None) };
+            let Attempt { environment, event, .. } = lease.attempt;
+            Ok(Some(EventPayload { event, environment, kind: lease.kind, at: lease.at, about }))
         })
     }
 
@@ -120,9 +121,13 @@ impl Store {
     }
 }
 
-fn lease(db: &Connection, shares: &[(Tenant, usize)], now: Millis) -> rusqlite::Result<Leased> {
+fn lease(
+    db: &Connection,
+    shares: &[(Tenant, usize)],
+    now: Millis,
+) -> rusqlite::Result<LeasedBatch> {
     let number = next_lease(db)?;
-    let mut leased = Leased::default();
+    let mut leased = LeasedBatch::default();
     for (tenant, most) in shares {
         match endpoints::find(db, *tenant) {
             Ok(Some(endpoint)) if endpoint.disabled.is_none() => {
@@ -146,7 +151,7 @@ fn lease_of(
     db: &Connection,
     (endpoint, most, number): (&Arc<Endpoint>, usize, i64),
     now: Millis,
-    leased: &mut Leased,
+    leased: &mut LeasedBatch,
 ) -> rusqlite::Result<()> {
     let tenant = endpoint.tenant;
     let mut find = db.prepare_cached(
@@ -155,18 +160,18 @@ fn lease_of(
     )?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let due = find.query_map([tenant.number(), now.0, most], |row| {
-        Ok((row.get::<_, i64>(8)?, taken(row, tenant, number)))
+        Ok((row.get::<_, i64>(8)?, read_lease(row, tenant, number)))
     })?;
-    let mut lease = db.prepare_cached(
+    let mut mark = db.prepare_cached(
         "UPDATE outbox SET leased = 1, lease = ?4, due = ?2, \
          first_attempt = coalesce(first_attempt, ?3) WHERE id = ?1",
     )?;
     // All are read before the first is written, which changes what is due.
-    for (row, taken) in due.collect::<Result<Vec<_>, _>>()? {
-        match taken {
-            Ok(taken) => {
-                lease.execute([row, now.plus(LEASE).0, now.0, number])?;
-                leased.events.push((Arc::clone(endpoint), taken));
+    for (row, lease) in due.collect::<Result<Vec<_>, _>>()? {
+        match lease {
+            Ok(lease) => {
+                mark.execute([row, now.plus(LEASE).0, now.0, number])?;
+                leased.events.push((Arc::clone(endpoint), lease));
             }
             Err(error) if is_damaged(&error) => {
                 set_aside(db, row, now)?;
@@ -202,11 +207,11 @@ pub(super) fn go_on_from(db: &Connection, last: i64) -> rusqlite::Result<()> {
     db.execute("UPDATE leases SET last = max(last, ?1)", [last]).map(drop)
 }
 
-fn taken(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Taken> {
+fn read_lease(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Lease> {
     let event = Ulid::from_bytes(row.get(0)?);
     let number = row.get::<_, u32>(7)?.saturating_add(1);
     let previous = row.get::<_, Option<u8>>(5)?.map(|_| read_state(row, 5)).transpose()?;
-    Ok(Taken {
+    Ok(Lease {
         tenant,
         attempt: Attempt { environment: tenant.environment, event, number },
         kind: read_kind(row, 1)?,
@@ -215,7 +220,7 @@ fn taken(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Taken> {
         manifest: row.get(3)?,
         sequence: row.get(4)?,
         previous,
-        lease,
+        number: lease,
     })
 }
 
@@ -227,7 +232,7 @@ pub(super) fn read_kind(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> 
 
 /// Fails the event in a row that cannot be read: leased again, it would be as unreadable.
 fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
-    let outcome = Outcome { at: now, millis: 0, said: Err(Undelivered::Unreadable) };
+    let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
     deliveries::log(db, (row, 1), &outcome)?;
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = ?2, due = NULL, leased = 0 WHERE id = ?1 RETURNING parcel",
@@ -240,23 +245,23 @@ fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
 
 /// The row of a leased event; none when it is deleted, though the same event may have come again. Its id
 /// is good for this transaction only.
-pub(super) fn find(db: &Connection, taken: &Taken) -> rusqlite::Result<Option<Found>> {
+pub(super) fn find(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<Found>> {
     let mut find = db.prepare_cached(
         "SELECT id, parcel, lease = ?3 FROM living_outbox \
          WHERE event_id = ?1 AND tenant = ?2 AND after_lease < ?3",
     )?;
-    let (event, tenant) = (taken.attempt.event.to_bytes(), taken.tenant.number());
+    let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
     let found = |row: &Row<'_>| {
         Ok(Found { row: row.get(0)?, parcel: row.get(1)?, is_current: row.get(2)? })
     };
-    find.query_row(params![event, tenant, taken.lease], found).optional()
+    find.query_row(params![event, tenant, lease.number], found).optional()
 }
 
-fn about(db: &Connection, taken: &Taken) -> rusqlite::Result<Option<About>> {
-    match (taken.parcel, taken.manifest) {
-        (Some(parcel), _) => about_parcel(db, parcel, taken),
+fn about(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<About>> {
+    match (lease.parcel, lease.manifest) {
+        (Some(parcel), _) => about_parcel(db, parcel, lease),
         (None, Some(manifest)) => {
-            let found = manifests::told_by(db, (taken.tenant, manifest), taken.attempt.event)?;
+            let found = manifests::of_event(db, (lease.tenant, manifest), lease.attempt.event)?;
             Ok(found.map(|manifest| About::Manifest(Box::new(manifest))))
         }
         (None, None) => Ok(Some(About::Nothing)),
@@ -266,7 +271,7 @@ fn about(db: &Connection, taken: &Taken) -> rusqlite::Result<Option<About>> {
 fn about_parcel(
     db: &Connection,
     parcel: ParcelKey,
-    taken: &Taken,
+    lease: &Lease,
 ) -> rusqlite::Result<Option<About>> {
     let sql = select_parcels!(
         ", json_extract(order_json, '$.externalOrderId')",
@@ -274,12 +279,12 @@ fn about_parcel(
     );
     let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::MORE)?));
     let mut find = db.prepare_cached(sql)?;
-    let found = find.query_row([parcel.0, taken.tenant.number()], both).optional()?;
+    let found = find.query_row([parcel.0, lease.tenant.number()], both).optional()?;
     let Some((parcel, external_order_id)) = found else { return Ok(None) };
     let events = parcels::events(db, &parcel)?;
-    let event = events.into_iter().find(|event| Some(event.sequence) == taken.sequence);
+    let event = events.into_iter().find(|event| Some(event.sequence) == lease.sequence);
     let [ordered, _] = history::first_events(&parcel);
-    let previous = taken.previous.unwrap_or(ordered.state);
+    let previous = lease.previous.unwrap_or(ordered.state);
     let parcel = Box::new(parcel);
     Ok(event.map(|event| About::Parcel { parcel, previous, event, external_order_id }))
 }

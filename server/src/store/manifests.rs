@@ -70,7 +70,7 @@ impl Store {
 }
 
 /// The tenant's manifest in a row, if it is the one that an event tells of.
-pub(super) fn told_by(
+pub(super) fn of_event(
     db: &Connection,
     (tenant, row): (Tenant, i64),
     event: Ulid,

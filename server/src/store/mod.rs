@@ -36,7 +36,7 @@ mod sessions;
 mod set_back;
 mod tokens;
 mod vacuum;
-mod work;
+mod write_jobs;
 mod writer;
 
 #[cfg(test)]
@@ -68,18 +68,18 @@ pub use self::{
     error::StoreError,
     health::{Lost, Stats},
     keys::{ALL_KEYS, KeyChanges},
-    leases::Leased,
+    leases::LeasedBatch,
     parcels::Created,
     vacuum::{ToVacuum, Vacuumed},
 };
 use self::{
-    group::Work,
+    group::WriteJob,
     health::{Health, Probe},
     hold::Files,
     identity::IfEmpty,
     readers::Readers,
     scans::Scans,
-    work::{Call, Called, Mutation},
+    write_jobs::{Call, Called, Mutation},
     writer::{NotTaken, Writer},
 };
 use crate::{
@@ -88,7 +88,7 @@ use crate::{
 };
 
 /// How long a caller waits for a write.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -98,7 +98,7 @@ struct Inner {
     file: PathBuf,
     secret: [u8; 32],
     health: Arc<Health>,
-    /// Told when something was put into the outbox.
+    /// Notified when an event was enqueued.
     wake: Arc<Notify>,
     /// The turn at mass writes, which goes round.
     mass_writes: tokio::sync::Mutex<resets::UnderWay>,
@@ -222,8 +222,8 @@ impl Store {
             tracing::error!("an order could not be written as JSON");
             return Commit::Broken;
         };
-        let (work, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
-        match self.send(work, answer, Some(PATIENCE)).await {
+        let (job, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
+        match self.send(job, answer, Some(WRITE_TIMEOUT)).await {
             Ok(commit) => commit,
             Err(NotDone::Busy) => Commit::Busy,
             Err(NotDone::Full) => Commit::Full,
@@ -315,7 +315,7 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
-        self.call_within(Some(PATIENCE), run).await
+        self.call_within(Some(WRITE_TIMEOUT), run).await
     }
 
     /// As [`Store::call`], with another patience; none waits until it is known what came of it.
@@ -324,9 +324,9 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
-        let (work, answer) = Call::new(run);
+        let (job, answer) = Call::new(run);
         let file = || self.0.file.clone();
-        match self.send(work, answer, patience).await {
+        match self.send(job, answer, patience).await {
             Ok(Called::Done(made)) => made.map_err(|error| StoreError::of(&self.0.file, error)),
             Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { file: file() }),
             Err(NotDone::Full) => Err(StoreError::Full { file: file() }),
@@ -336,13 +336,13 @@ impl Store {
 
     async fn send<T>(
         &self,
-        work: Box<dyn Work>,
+        job: Box<dyn WriteJob>,
         mut answer: oneshot::Receiver<T>,
         patience: Option<Duration>,
     ) -> Result<T, NotDone> {
         match &self.0.mode {
             Mode::File(writer, ..) => {
-                writer.push(work)?;
+                writer.push(job)?;
                 let answered = match patience {
                     Some(patience) => tokio::time::timeout(patience, answer).await,
                     None => Ok(answer.await),
@@ -350,7 +350,7 @@ impl Store {
                 answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Stopped)
             }
             Mode::Inline(db) => {
-                self.commit_inline(db, work);
+                self.commit_inline(db, job);
                 // It is there already. Tokio makes whoever awaits ever so often wait for a turn, and
                 // memory answers at once, also without a runtime.
                 answer.try_recv().map_err(|_unanswered| NotDone::Stopped)
@@ -358,9 +358,9 @@ impl Store {
         }
     }
 
-    fn commit_inline(&self, db: &Mutex<Connection>, work: Box<dyn Work>) {
+    fn commit_inline(&self, db: &Mutex<Connection>, job: Box<dyn WriteJob>) {
         let db = db.lock().unwrap_or_else(PoisonError::into_inner);
-        group::commit(&db, &self.0.health, vec![work]);
+        group::commit(&db, &self.0.health, vec![job]);
     }
 }
 

@@ -1,5 +1,10 @@
-//! The outbox as changes write it: an event is in it if and only if its change was committed. A
-//! tenant without an endpoint costs one look at a table that is empty for it.
+//! The webhook outbox as changes write it: an event is in it if and only if its change was committed. A
+//! tenant without an endpoint costs one look-up in a table that has no row for it.
+//!
+//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
+//! no due time. Whoever settles the earlier one (delivered, failed for good, or failed `RELEASED_AFTER`
+//! times, so that a receiver that rejects one event does not miss the rest) calls [`release`] in the same
+//! commit, which makes the next one `READY`.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
@@ -10,11 +15,11 @@ use crate::{
     core::{
         Event, NewParcel, ParcelKey, State, Tenant,
         manifest::NewManifest,
-        webhooks::{self, Kinds, RELEASED_AFTER, Told},
+        webhooks::{self, Kinds, OutboxEvent, RELEASED_AFTER},
     },
 };
 
-/// The numbers under which `Standing` is stored.
+/// The numbers under which `DeliveryStatus` is stored.
 pub(super) const WAITING: i64 = 0;
 pub(super) const READY: i64 = 1;
 pub(super) const DELIVERED: i64 = 2;
@@ -23,17 +28,17 @@ pub(super) const HELD: i64 = 4;
 /// What did not arrive, and waits to be sent again: failed or held, in the words of its index.
 pub(super) const MISSED: &str = "state > 2";
 
-/// A tenant with an endpoint.
+/// What a tenant's endpoint wants to hear of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Listener {
+pub(super) struct Subscription {
     tenant: Tenant,
     kinds: Kinds,
     pub(super) enabled: bool,
 }
 
-/// A parcel that is about to move, and whose tenant has an endpoint.
-pub(super) struct Mover {
-    listener: Listener,
+/// A parcel that is about to change its state, and whose tenant has an endpoint.
+pub(super) struct TransitionSubject {
+    subscription: Subscription,
     id: Ulid,
     state: State,
 }
@@ -45,96 +50,107 @@ pub(super) struct Subject {
     pub(super) manifest: Option<i64>,
 }
 
-/// Writes down what the parcel in row `row` tells; says whether anything.
+/// Enqueues the events of the new parcel in row `row`; true if there are any.
 pub(super) fn created(
     db: &Connection,
     parcel: &NewParcel,
     row: i64,
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    let Some(listener) = listener(db, parcel.tenant)? else { return Ok(false) };
+    let Some(subscription) = subscription(db, parcel.tenant)? else { return Ok(false) };
     let subject = Subject { parcel: Some(row), manifest: None };
-    tell_all(db, listener, (subject, &webhooks::of_creation(listener.kinds, parcel)), now)
+    let events = webhooks::of_creation(subscription.kinds, parcel);
+    enqueue_all(db, subscription, (subject, &events), now)
 }
 
-/// Writes down what the manifest in row `row` tells; says whether anything.
+/// Enqueues the event of the new manifest in row `row`; true if there is one.
 pub(super) fn submitted(
     db: &Connection,
     manifest: &NewManifest,
     row: i64,
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    let Some(listener) = listener(db, manifest.tenant)? else { return Ok(false) };
+    let Some(subscription) = subscription(db, manifest.tenant)? else { return Ok(false) };
     let subject = Subject { parcel: None, manifest: Some(row) };
-    let told = webhooks::of_manifest(listener.kinds, manifest);
-    tell_all(db, listener, (subject, told.as_slice()), now)
+    let event = webhooks::of_manifest(subscription.kinds, manifest);
+    enqueue_all(db, subscription, (subject, event.as_slice()), now)
 }
 
-/// What must be known of a parcel before it moves; none when nobody listens.
-pub(super) fn mover(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<Mover>> {
+/// What is needed of a parcel before its state changes; none when its tenant has no endpoint.
+pub(super) fn transition_subject(
+    db: &Connection,
+    parcel: ParcelKey,
+) -> rusqlite::Result<Option<TransitionSubject>> {
     let mut find = db.prepare_cached(
         "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state \
          FROM living_parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
     )?;
     let found = find.query_row([parcel.0], |row| {
         let tenant = Tenant::of_number(row.get(0)?);
-        let listener = Listener { tenant, kinds: kinds(row, 1)?, enabled: row.get(2)? };
-        Ok(Mover { listener, id: Ulid::from_bytes(row.get(3)?), state: read_state(row, 4)? })
+        let subscription = Subscription { tenant, kinds: kinds(row, 1)?, enabled: row.get(2)? };
+        Ok(TransitionSubject {
+            subscription,
+            id: Ulid::from_bytes(row.get(3)?),
+            state: read_state(row, 4)?,
+        })
     });
     found.optional()
 }
 
-/// Writes down what a parcel's move tells; says whether anything.
+/// Enqueues the events of a parcel's new state; true if there are any.
 pub(super) fn moved(
     db: &Connection,
-    mover: &Mover,
+    parcel_before: &TransitionSubject,
     (parcel, event): (ParcelKey, &Event),
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    let Mover { listener, id, state } = *mover;
+    let TransitionSubject { subscription, id, state } = *parcel_before;
     let subject = Subject { parcel: Some(parcel.0), manifest: None };
-    let told = webhooks::of_move(listener.kinds, id, state, event);
-    tell_all(db, listener, (subject, &told), now)
+    let events = webhooks::of_move(subscription.kinds, id, state, event);
+    enqueue_all(db, subscription, (subject, &events), now)
 }
 
-/// The tenant's endpoint, when it has one.
-pub(super) fn listener(db: &Connection, tenant: Tenant) -> rusqlite::Result<Option<Listener>> {
+/// The tenant's subscription; none without an endpoint.
+pub(super) fn subscription(
+    db: &Connection,
+    tenant: Tenant,
+) -> rusqlite::Result<Option<Subscription>> {
     let mut find =
         db.prepare_cached("SELECT kinds, enabled FROM webhook_endpoints WHERE tenant = ?1")?;
     let found = find.query_row([tenant.number()], |row| {
-        Ok(Listener { tenant, kinds: kinds(row, 0)?, enabled: row.get(1)? })
+        Ok(Subscription { tenant, kinds: kinds(row, 0)?, enabled: row.get(1)? })
     });
     found.optional()
 }
 
-/// The kinds that were asked for. No order fails because they cannot be read: then it is none, and the
-/// dispatcher says so when it meets the row.
+/// The kinds that were asked for. A damaged row must not fail an order: it counts as no kinds, and the
+/// dispatcher reports the row when it reads it.
 fn kinds(row: &Row<'_>, column: usize) -> rusqlite::Result<Kinds> {
     let number: i64 = row.get(column)?;
     Ok(u8::try_from(number).map(Kinds::of_number).unwrap_or_default())
 }
 
-fn tell_all(
+fn enqueue_all(
     db: &Connection,
-    listener: Listener,
-    (subject, told): (Subject, &[Told]),
+    subscription: Subscription,
+    (subject, events): (Subject, &[OutboxEvent]),
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    for told in told {
-        tell(db, listener, (subject, told), now)?;
+    for event in events {
+        enqueue(db, subscription, (subject, event), now)?;
     }
-    Ok(!told.is_empty())
+    Ok(!events.is_empty())
 }
 
-/// Puts one event into the outbox.
-pub(super) fn tell(
+/// Enqueues one event.
+pub(super) fn enqueue(
     db: &Connection,
-    listener: Listener,
-    (subject, told): (Subject, &Told),
+    subscription: Subscription,
+    (subject, event): (Subject, &OutboxEvent),
     now: Millis,
 ) -> rusqlite::Result<()> {
-    let standing = match subject.parcel {
-        _ if !listener.enabled => HELD,
+    let status = match subject.parcel {
+        _ if !subscription.enabled => HELD,
         Some(parcel) if is_blocked(db, parcel)? => WAITING,
         Some(_) | None => READY,
     };
@@ -146,23 +162,23 @@ pub(super) fn tell(
          (SELECT last FROM leases))",
     )?;
     insert.execute(params![
-        listener.tenant.number(),
-        told.event.to_bytes(),
-        told.kind.number(),
+        subscription.tenant.number(),
+        event.event.to_bytes(),
+        event.kind.number(),
         subject.parcel,
         subject.manifest,
-        told.sequence,
-        told.previous.map(State::number),
-        told.at.0,
+        event.sequence,
+        event.previous.map(State::number),
+        event.at.0,
         now.0,
-        standing,
-        (standing == READY).then_some(now.0),
+        status,
+        (status == READY).then_some(now.0),
     ])?;
     Ok(())
 }
 
-/// Whether an earlier event of the parcel comes first: one that waits itself, or one that has not
-/// failed often enough.
+/// Whether an earlier event of the parcel comes first: one that is itself waiting, or one that is still being
+/// tried and has failed fewer than `RELEASED_AFTER` times.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM living_outbox \
@@ -171,7 +187,7 @@ fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     find.query_row(params![parcel, RELEASED_AFTER], |row| row.get(0))
 }
 
-/// Lets the next event of the parcel go, unless one before it still comes first.
+/// Makes the parcel's next waiting event ready, unless an earlier one still comes first.
 pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = 1, due = ?2 \
@@ -184,20 +200,20 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::webhooks::Standing;
+    use crate::core::webhooks::DeliveryStatus;
 
     #[test]
     fn the_numbers_are_those_of_the_standings() {
         let numbers = [WAITING, READY, DELIVERED, FAILED, HELD];
         let standings = [
-            Standing::Waiting,
-            Standing::Ready,
-            Standing::Delivered,
-            Standing::Failed,
-            Standing::Held,
+            DeliveryStatus::Waiting,
+            DeliveryStatus::Ready,
+            DeliveryStatus::Delivered,
+            DeliveryStatus::Failed,
+            DeliveryStatus::Held,
         ];
         for (number, standing) in numbers.into_iter().zip(standings) {
-            assert_eq!(Standing::ALL[usize::try_from(number).unwrap()], standing);
+            assert_eq!(DeliveryStatus::ALL[usize::try_from(number).unwrap()], standing);
         }
     }
 }

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::connection;
 
 /// How many are kept open.
-const KEPT: usize = 16;
+const MAX_IDLE_READERS: usize = 16;
 
 /// The free connections of a file.
 pub(super) struct Readers {
@@ -32,7 +32,7 @@ impl Readers {
         let db = free.map_or_else(|| connection::reader(&self.file), Ok)?;
         let answer = read(&db);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < KEPT {
+        if free.len() < MAX_IDLE_READERS {
             free.push(db);
         }
         answer

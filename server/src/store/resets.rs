@@ -25,9 +25,9 @@ use crate::{
 
 /// How long a caller waits for the erasure; after that what it will have deleted is counted, which
 /// reads every row of it. A request has 30 s.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ERASE_WAIT: Duration = Duration::from_secs(10);
 /// Before a page that the database had no time for is tried again.
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The tenant `?1`'s parcels up to `?2`.
 const PARCELS: &str =
@@ -130,7 +130,7 @@ impl Store {
                 Ok(true) => break self.truncate_log().await,
                 Ok(false) => {}
                 Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => {
                     // Whoever waits is told by the end of the channel.
@@ -138,7 +138,7 @@ impl Store {
                     break tracing::error!(%error, "a reset stopped; it goes on within a minute");
                 }
             }
-            if is_older(counted, PATIENCE) {
+            if is_older(counted, ERASE_WAIT) {
                 self.count_ahead(tenant).await;
                 counted = stopwatch();
             }

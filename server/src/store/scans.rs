@@ -12,22 +12,23 @@ use std::{
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, oneshot},
     task::spawn_blocking,
+    time::sleep,
 };
 
 use super::{Mode, Store, StoreError};
-use crate::{clock::stopwatch, core::Tenant};
+use crate::{clock::runtime_time, core::Tenant};
 
 /// How many of one tenant are at work.
-const EACH: usize = 1;
+const MAX_PER_TENANT: usize = 1;
 /// How many of one tenant are at work or wait. A list page takes milliseconds: whoever is behind so many is
 /// better told to come again.
-const QUEUE: usize = 64;
+const MAX_QUEUED_PER_TENANT: usize = 64;
 /// How long one waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(5);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 /// However long a scan took, its tenant rests no longer.
-const LONGEST_REST: Duration = Duration::from_millis(250);
+const MAX_REST: Duration = Duration::from_millis(250);
 /// From how many queues on the empty ones are looked for.
-const SWEPT: usize = 64;
+const SWEEP_FROM: usize = 64;
 
 /// Whose turn it is.
 pub(super) struct Scans {
@@ -42,20 +43,10 @@ struct Queues {
     swept_at: usize,
 }
 
-/// Leave to read.
+/// Leave to read, until it is dropped.
 struct Turn {
     own: OwnedSemaphorePermit,
     one_of_all: OwnedSemaphorePermit,
-}
-
-impl Turn {
-    /// Makes way for everybody at once, and for the tenant's next after as long as this one took: what one
-    /// tenant reads takes half of a core, for a core of few would be missed by who writes.
-    fn give_back(self, took: Duration) {
-        drop(self.one_of_all);
-        thread::sleep(took.min(LONGEST_REST));
-        drop(self.own);
-    }
 }
 
 impl Default for Scans {
@@ -76,18 +67,19 @@ impl Scans {
             let one_of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
             Some(Turn { own, one_of_all })
         };
-        tokio::time::timeout(PATIENCE, turn).await.ok().flatten()
+        tokio::time::timeout(QUEUE_TIMEOUT, turn).await.ok().flatten()
     }
 
     fn queue(&self, tenant: Option<Tenant>) -> Option<Arc<Semaphore>> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        if queues.of.len() > queues.swept_at.max(SWEPT) {
+        if queues.of.len() > queues.swept_at.max(SWEEP_FROM) {
             queues.of.retain(|_, queue| Arc::strong_count(queue) > 1);
             queues.swept_at = queues.of.len() * 2;
         }
-        let queue = queues.of.entry(tenant).or_insert_with(|| Arc::new(Semaphore::new(EACH)));
+        let queue =
+            queues.of.entry(tenant).or_insert_with(|| Arc::new(Semaphore::new(MAX_PER_TENANT)));
         // Everybody in the queue holds it, and so does the map.
-        (Arc::strong_count(queue) <= QUEUE).then(|| Arc::clone(queue))
+        (Arc::strong_count(queue) <= MAX_QUEUED_PER_TENANT).then(|| Arc::clone(queue))
     }
 }
 
@@ -105,12 +97,18 @@ impl Store {
         let store = self.clone();
         let (answer, answered) = oneshot::channel();
         // A caller that goes away ends nothing that has begun: the turn goes with the work.
-        spawn_blocking(move || {
-            let begun = stopwatch();
+        tokio::spawn(async move {
+            let begun = runtime_time();
+            let read = spawn_blocking(move || read(&store)).await;
+            drop(turn.one_of_all);
             // Nobody hears it when the caller has gone.
-            drop(answer.send(read(&store)));
-            turn.give_back(begun.elapsed());
+            let _unheard = answer.send(read);
+            // What one tenant reads takes half of a core at most: where there are few, whoever writes
+            // would miss a whole one.
+            sleep(begun.elapsed().min(MAX_REST)).await;
+            drop(turn.own);
         });
-        answered.await.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
+        let read = answered.await.map_err(|_ended| StoreError::Broken { file: file() })?;
+        read.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
     }
 }

@@ -28,7 +28,7 @@ impl Store {
             db.execute(sql, [now.0]).map(drop)
         })
         .await?;
-        self.wake();
+        self.notify_outbox();
         Ok(moved)
     }
 }

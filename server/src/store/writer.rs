@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::{
     connection,
     error::is_fatal,
-    group::{self, Work},
+    group::{self, WriteJob},
     health::{Health, Lost},
     hold::Hold,
 };
@@ -34,7 +34,7 @@ pub(super) struct Writer {
 }
 
 enum Message {
-    Work(Box<dyn Work>),
+    WriteJob(Box<dyn WriteJob>),
     TruncateLog(oneshot::Sender<bool>),
     Stop,
 }
@@ -63,8 +63,8 @@ impl Writer {
     }
 
     /// Hands a write over; from here on it completes, whoever waits for it or not.
-    pub(super) fn push(&self, work: Box<dyn Work>) -> Result<(), NotTaken> {
-        self.queue.try_send(Message::Work(work)).map_err(|refused| match refused {
+    pub(super) fn push(&self, job: Box<dyn WriteJob>) -> Result<(), NotTaken> {
+        self.queue.try_send(Message::WriteJob(job)).map_err(|refused| match refused {
             TrySendError::Full(_) => NotTaken::Full,
             TrySendError::Disconnected(_) => NotTaken::Stopped,
         })
@@ -88,14 +88,14 @@ impl Writer {
 
 fn serve(waiting: &Receiver<Message>, db: &Connection, health: &Health) {
     while let Ok(first) = waiting.recv() {
-        let mut works = Vec::new();
+        let mut jobs = Vec::new();
         let mut next = Some(first);
-        while let Some(Message::Work(work)) = next {
-            works.push(work);
-            next = if works.len() < GROUP { waiting.try_recv().ok() } else { None };
+        while let Some(Message::WriteJob(job)) = next {
+            jobs.push(job);
+            next = if jobs.len() < GROUP { waiting.try_recv().ok() } else { None };
         }
-        if !works.is_empty() {
-            group::commit(db, health, works);
+        if !jobs.is_empty() {
+            group::commit(db, health, jobs);
         }
         match next {
             Some(Message::Stop) => break,
@@ -103,7 +103,7 @@ fn serve(waiting: &Receiver<Message>, db: &Connection, health: &Health) {
                 // Whoever has gone needs no answer.
                 let _gone = answer.send(truncate_log(db, health));
             }
-            Some(Message::Work(_)) | None => {}
+            Some(Message::WriteJob(_)) | None => {}
         }
     }
     if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {

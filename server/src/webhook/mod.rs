@@ -1,6 +1,11 @@
-//! The webhook shell: leases what is due from the outbox and sends it, a few messages at a time to
-//! each endpoint and to all of them, so that a slow one delays nobody else. It decides nothing: what an answer means is
-//! the core's, what is due the store's.
+//! The webhook dispatcher: leases what is due from the outbox and sends it, a few messages at a time to
+//! each endpoint and to all of them, so that a slow one delays nobody else. It decides nothing: what an answer
+//! means is the core's, what is due the store's.
+//!
+//! A lease lasts a minute, four times what an attempt may take (15 s): when it ends, the process that held it is
+//! gone, and the event is due again. An answer that comes after the end of its lease (a process that was
+//! suspended) still counts if nobody has leased the event since; otherwise the later attempt decides, and the
+//! late answer is only logged.
 
 mod resolver;
 mod send;
@@ -19,22 +24,22 @@ use self::send::Sender;
 use crate::{
     core::{
         Refusal, Tenant,
-        webhooks::{Outcome, Places, Said, Undelivered},
+        webhooks::{AttemptResult, DeliveryError, EndpointAnswer, Places},
     },
     service::{Delivery, LeasedEvent, Service},
 };
 
-/// How often the outbox is looked into when nobody says that there is something new: for what falls
-/// due, and for what another process put there.
+/// How often the outbox is read without a notification: for retries that fall due, and for events that another
+/// process (an admin command) enqueued.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What takes a message to its endpoint.
+/// Sends a message to its endpoint.
 trait Transport: fmt::Debug + Send + Sync {
-    /// Sends a message; answers how many milliseconds it took, and what the endpoint said.
+    /// Sends a message; answers how many milliseconds it took, and the endpoint's answer.
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)>;
+    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)>;
 }
 
 /// Sends what the outbox holds.
@@ -85,7 +90,7 @@ impl Dispatcher {
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                () = self.service.told() => {}
+                () = self.service.outbox_changed() => {}
                 _ = ticks.tick() => {}
                 true = round.finish_some() => {}
             }
@@ -145,7 +150,7 @@ impl Round {
 async fn deliver(service: Arc<Service>, transport: Arc<dyn Transport>, event: LeasedEvent) {
     // A failure is logged where it happened; the lease ends, and the message is sent again.
     let Ok(Some(delivery)) = service.delivery(event).await else { return };
-    let (millis, said) = transport.send(&delivery).await;
-    let outcome = Outcome { at: service.now(), millis, said };
+    let (millis, answer) = transport.send(&delivery).await;
+    let outcome = AttemptResult { at: service.now(), millis, answer };
     let _ = service.settle_delivery(delivery, outcome).await;
 }

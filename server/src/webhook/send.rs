@@ -15,45 +15,45 @@ use super::{
 };
 use crate::{
     clock::stopwatch,
-    core::webhooks::{Reach, Said, Undelivered, check_url},
+    core::webhooks::{AllowedHosts, DeliveryError, EndpointAnswer, check_url},
     service::Delivery,
 };
 
 /// How long an endpoint may take until the head of its answer is there.
-const PATIENCE: Duration = Duration::from_secs(15);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long its body is read thereafter; enough for 16 KiB.
-const READING: Duration = Duration::from_millis(500);
+const BODY_TIMEOUT: Duration = Duration::from_millis(500);
 /// How much of an answer is read.
-const MOST_READ: usize = 16 * 1_024;
+const MAX_ANSWER_BYTES: usize = 16 * 1_024;
 /// What endpoints see.
 const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
 
 /// Sends messages. A client is made when the first message of its reach is sent, since most embedded
 /// servers send none.
 #[derive(Debug, Default)]
-pub(super) struct Sender(Mutex<Vec<(Reach, reqwest::Client)>>);
+pub(super) struct Sender(Mutex<Vec<(AllowedHosts, reqwest::Client)>>);
 
 impl Transport for Sender {
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)> {
+    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)> {
         Box::pin(async move {
             let start = stopwatch();
-            let said = said(self.attempt(delivery)).await;
+            let answer = answer(self.attempt(delivery)).await;
             let taken = stopwatch().saturating_duration_since(start);
-            (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), said)
+            (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), answer)
         })
     }
 }
 
 impl Sender {
-    async fn attempt(&self, delivery: &Delivery) -> Result<reqwest::Response, Undelivered> {
+    async fn attempt(&self, delivery: &Delivery) -> Result<reqwest::Response, DeliveryError> {
         // The settings may have changed since the endpoint was set up.
         let reach = delivery.reach;
-        let url = check_url(&delivery.url, reach).map_err(|_| Undelivered::NotAllowed)?;
+        let url = check_url(&delivery.url, reach).map_err(|_| DeliveryError::NotAllowed)?;
         let mut request = self.client(reach)?.post(url).header(CONTENT_TYPE, "application/json");
         for (name, value) in &delivery.headers {
             request = request.header(*name, value);
@@ -62,14 +62,14 @@ impl Sender {
         answer.map_err(|fault| reason(&fault))
     }
 
-    fn client(&self, reach: Reach) -> Result<reqwest::Client, Undelivered> {
+    fn client(&self, reach: AllowedHosts) -> Result<reqwest::Client, DeliveryError> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.iter().find(|(known, _)| *known == reach) {
             return Ok(client.clone());
         }
         let client = client(Resolver::new(reach)).map_err(|error| {
             tracing::error!(%error, "the HTTP client for webhooks could not be set up");
-            Undelivered::NotConnected
+            DeliveryError::NotConnected
         })?;
         clients.push((reach, client.clone()));
         Ok(client)
@@ -77,15 +77,15 @@ impl Sender {
 }
 
 /// What an endpoint says. The patience is for the head alone: with it the answer is there.
-async fn said(
-    attempt: impl Future<Output = Result<reqwest::Response, Undelivered>>,
-) -> Result<Said, Undelivered> {
-    let head = tokio::time::timeout(PATIENCE, attempt).await;
-    let mut answer = head.unwrap_or(Err(Undelivered::TimedOut))?;
+async fn answer(
+    attempt: impl Future<Output = Result<reqwest::Response, DeliveryError>>,
+) -> Result<EndpointAnswer, DeliveryError> {
+    let head = tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await;
+    let mut answer = head.unwrap_or(Err(DeliveryError::TimedOut))?;
     let retry_after = answer.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|text| text.to_str().ok()).map(str::to_owned);
     let status = answer.status().as_u16();
-    Ok(Said { status, retry_after, beginning: beginning(&mut answer).await })
+    Ok(EndpointAnswer { status, retry_after, body_prefix: body_prefix(&mut answer).await })
 }
 
 /// Each message has a connection of its own: one that was kept could have been closed unseen, and
@@ -97,13 +97,17 @@ fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
-            .connect_timeout(CONNECT)
+            .connect_timeout(CONNECT_TIMEOUT)
             .pool_max_idle_per_host(0)
             .dns_resolver(resolver)
     };
     // Without root certificates there is no client of the machine's, not even for receivers on plain http.
     builder().build().or_else(|error| {
-        tracing::warn!(%error, "this machine has no root certificates: webhooks trust the bundled ones");
+        tracing::warn!(
+            %error,
+            "no root certificates can be read here (the package ca-certificates, SSL_CERT_FILE or \
+             SSL_CERT_DIR): webhooks trust the bundled ones"
+        );
         with_bundled_roots(builder())
     })
 }
@@ -117,33 +121,33 @@ fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwes
 
 /// As much of the body as is read. The status is the answer: a body that breaks off, or does not
 /// end in time, changes nothing about it.
-async fn beginning(answer: &mut reqwest::Response) -> Vec<u8> {
+async fn body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = async {
-        while read.len() < MOST_READ
+        while read.len() < MAX_ANSWER_BYTES
             && let Ok(Some(chunk)) = answer.chunk().await
         {
             read.extend_from_slice(&chunk);
         }
     };
-    let _cut = tokio::time::timeout(READING, reading).await;
-    read.truncate(MOST_READ);
+    let _cut = tokio::time::timeout(BODY_TIMEOUT, reading).await;
+    read.truncate(MAX_ANSWER_BYTES);
     read
 }
 
 /// The address is left out: it may hold a secret of the receiver's own.
-fn reason(fault: &reqwest::Error) -> Undelivered {
+fn reason(fault: &reqwest::Error) -> DeliveryError {
     let mut causes = std::iter::successors(fault.source(), |cause: &&(dyn StdError + 'static)| {
         (*cause).source()
     });
     if causes.any(<dyn StdError>::is::<NotAllowed>) {
-        Undelivered::NotAllowed
+        DeliveryError::NotAllowed
     } else if fault.is_connect() {
-        Undelivered::NotConnected
+        DeliveryError::NotConnected
     } else if fault.is_timeout() {
-        Undelivered::TimedOut
+        DeliveryError::TimedOut
     } else {
-        Undelivered::Broken
+        DeliveryError::Broken
     }
 }
 
@@ -163,8 +167,8 @@ mod tests {
     use super::*;
 
     /// An answer whose head comes after so long, and whose body begins and never ends.
-    async fn lagging(head_after: Duration) -> Result<Said, Undelivered> {
-        said(async move {
+    async fn lagging(head_after: Duration) -> Result<EndpointAnswer, DeliveryError> {
+        answer(async move {
             tokio::time::sleep(head_after).await;
             let start = stream::iter([Ok::<_, std::io::Error>("start")]);
             let body = reqwest::Body::wrap_stream(start.chain(stream::pending()));
@@ -176,10 +180,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_status_within_15_s_is_the_answer_though_its_body_lags() {
         for millis in [0, 14_400, 14_600, 14_999] {
-            let said = lagging(Duration::from_millis(millis)).await.unwrap();
-            assert_eq!((said.status, said.beginning.as_slice()), (202, &b"start"[..]), "{millis}");
+            let answer = lagging(Duration::from_millis(millis)).await.unwrap();
+            assert_eq!(
+                (answer.status, answer.body_prefix.as_slice()),
+                (202, &b"start"[..]),
+                "{millis}"
+            );
         }
-        assert_eq!(lagging(Duration::from_millis(15_001)).await, Err(Undelivered::TimedOut));
+        assert_eq!(lagging(Duration::from_millis(15_001)).await, Err(DeliveryError::TimedOut));
     }
 
     #[tokio::test]
@@ -193,7 +201,7 @@ mod tests {
             caller.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
             socket
         });
-        let resolver = Resolver::asking(Reach::Here, |_| {
+        let resolver = Resolver::asking(AllowedHosts::Here, |_| {
             let first = ASKED.fetch_add(1, Ordering::Relaxed) == 0;
             let address: [u8; 4] = if first { [127, 0, 0, 1] } else { [169, 254, 169, 254] };
             async move { Ok(vec![SocketAddr::from((address, 0))]) }.boxed()
@@ -202,7 +210,7 @@ mod tests {
         let send = || client.post(format!("http://shop.example:{port}/hook")).send();
         assert_eq!(send().await.unwrap().status(), 204);
         let socket = receiver.await.unwrap();
-        assert_eq!(reason(&send().await.unwrap_err()), Undelivered::NotAllowed);
+        assert_eq!(reason(&send().await.unwrap_err()), DeliveryError::NotAllowed);
         assert!(socket.accept().now_or_never().is_none(), "nobody called again");
     }
 }

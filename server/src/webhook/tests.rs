@@ -32,7 +32,10 @@ use crate::{
     clock::{Clock, ManualClock, Millis},
     core::{
         Countries, Tenant, sample,
-        webhooks::{DisabledBy, IN_FLIGHT, Kinds, Outcome, Places, Reach, Said, Standing},
+        webhooks::{
+            AllowedHosts, AttemptResult, DeliveryStatus, DisabledBy, EndpointAnswer, IN_FLIGHT,
+            Kinds, Places,
+        },
     },
     http::{Listener, Stop},
     ids::Ids,
@@ -97,7 +100,7 @@ impl House {
 
     async fn subscribe(&self, tenant: Tenant, url: &str) {
         let (url, kinds) = (url.to_owned(), Kinds::default());
-        let request = EndpointRequest { tenant, url, kinds, reach: Reach::Everywhere };
+        let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Everywhere };
         self.endpoints().set(request, START).await.unwrap();
     }
 
@@ -120,8 +123,8 @@ impl House {
 
     /// Writes down that a delivery was answered, now.
     async fn answer(&self, delivery: Delivery, status: u16) {
-        let said = Ok(Said { status, retry_after: None, beginning: Vec::new() });
-        let outcome = Outcome { at: self.clock.now(), millis: 1, said };
+        let answer = Ok(EndpointAnswer { status, retry_after: None, body_prefix: Vec::new() });
+        let outcome = AttemptResult { at: self.clock.now(), millis: 1, answer };
         self.service.settle_delivery(delivery, outcome).await.unwrap();
     }
 
@@ -156,9 +159,9 @@ impl House {
         }
     }
 
-    fn standings(&self, tenant: Tenant) -> Vec<Standing> {
+    fn standings(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
         let logged = self.service.store().deliveries(tenant, 1_000).unwrap();
-        logged.iter().map(|logged| logged.standing).collect()
+        logged.iter().map(|logged| logged.delivery_status).collect()
     }
 
     async fn receiver(&self, reply: impl Fn(&str) -> u16 + Send + Sync + 'static) -> Receiver {
@@ -235,12 +238,12 @@ async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
     }
     assert_eq!(ids(&seen).len(), 1, "one id at every attempt");
     let tenant = caller.key.tenant;
-    assert_eq!(house.standings(tenant), [Standing::Failed]);
+    assert_eq!(house.standings(tenant), [DeliveryStatus::Failed]);
     assert!(house.endpoints().find(tenant).unwrap().disabled.is_some());
 
     house.create(&caller, "PARCEL-00002").await;
     assert_eq!(house.service.next_delivery().unwrap(), None);
-    assert_eq!(house.standings(tenant), [Standing::Held, Standing::Failed]);
+    assert_eq!(house.standings(tenant), [DeliveryStatus::Held, DeliveryStatus::Failed]);
     let fine = house.receiver(|_| 200).await;
     let replay = Replay::MissedSince(Millis(0));
     let early = house.endpoints().replay(tenant, replay, house.clock.now()).await;
@@ -288,7 +291,7 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
     }
     house.deliver_all().await;
     assert_eq!(ids(&receiver.seen()).len(), 40);
-    assert!(house.standings(caller.key.tenant).iter().all(|it| *it == Standing::Delivered));
+    assert!(house.standings(caller.key.tenant).iter().all(|it| *it == DeliveryStatus::Delivered));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -380,7 +383,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
     house.create(&caller, "PARCEL-00001").await;
     house.endpoints().enable(tenant).await.unwrap();
     house.deliver_all().await;
-    assert_eq!(house.standings(tenant), [Standing::Held, Standing::Delivered]);
+    assert_eq!(house.standings(tenant), [DeliveryStatus::Held, DeliveryStatus::Delivered]);
     house.clock.set(START.plus(30 * Millis::DAY));
     assert_eq!(house.service.purge_outbox().await.unwrap(), 2, "after 30 days all is gone");
 }
@@ -479,7 +482,7 @@ async fn an_answer_counts_while_its_webhook_is_the_same() {
     house.subscribe(tenant, OLD).await;
     house.endpoints().disable(tenant).await.unwrap();
     house.answer(delivery, 200).await;
-    assert_eq!(house.standings(tenant), [Standing::Delivered], "held meanwhile, it arrived");
+    assert_eq!(house.standings(tenant), [DeliveryStatus::Delivered], "held meanwhile, it arrived");
     house.endpoints().enable(tenant).await.unwrap();
     house.endpoints().test(tenant, START).await.unwrap();
     let delivery = house.take(tenant).await;
@@ -505,14 +508,18 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
             let due = house.service.next_delivery().unwrap();
             house.answer(late, status).await;
             assert_eq!(house.service.next_delivery().unwrap(), due, "{status} {taken_again}");
-            assert_eq!(house.standings(tenant), [Standing::Ready], "{status} {taken_again}");
+            assert_eq!(house.standings(tenant), [DeliveryStatus::Ready], "{status} {taken_again}");
             assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{status}");
             let again = match again {
                 Some(again) => again,
                 None => house.take(tenant).await,
             };
             house.answer(again, 200).await;
-            assert_eq!(house.standings(tenant), [Standing::Delivered], "{status} {taken_again}");
+            assert_eq!(
+                house.standings(tenant),
+                [DeliveryStatus::Delivered],
+                "{status} {taken_again}"
+            );
         }
     }
 }

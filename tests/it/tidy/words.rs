@@ -27,7 +27,7 @@ const SOCKETS: &[&str] = &[
 const STATUSES: &[&str] = &[
     "sdk/src/model/error_code.rs",
     "sdk/src/client",
-    "server/src/core/webhooks/schedule.rs",
+    "server/src/core/webhooks/retry.rs",
     RECEIVER,
 ];
 

@@ -14,7 +14,7 @@ use crate::{
 
 /// An event with all that its body says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Telling {
+pub struct EventPayload {
     /// Its id, without its prefix.
     pub event: Ulid,
     /// Where it happened.
@@ -48,8 +48,8 @@ pub enum About {
 }
 
 /// The body of an event.
-pub fn body(telling: Telling) -> Vec<u8> {
-    let Telling { event, environment, kind, at, about } = telling;
+pub fn body(payload: EventPayload) -> Vec<u8> {
+    let EventPayload { event, environment, kind, at, about } = payload;
     let data = match about {
         About::Parcel { parcel, previous, event, external_order_id } => {
             of_parcel(kind, *parcel, (previous, event), external_order_id)

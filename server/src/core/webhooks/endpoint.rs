@@ -73,7 +73,7 @@ impl Endpoint {
 
 /// Where an event of the outbox stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum DeliveryStatus {
     /// An earlier event of its parcel comes first.
     Waiting,
     /// It is sent when it is due.
@@ -86,8 +86,8 @@ pub enum Standing {
     Held,
 }
 
-impl Standing {
-    /// Every standing; its place is the number under which it is stored.
+impl DeliveryStatus {
+    /// Every delivery_status; its place is the number under which it is stored.
     pub const ALL: [Self; 5] =
         [Self::Waiting, Self::Ready, Self::Delivered, Self::Failed, Self::Held];
 
@@ -102,9 +102,9 @@ impl Standing {
     }
 }
 
-/// An event that was taken from the outbox to be sent.
+/// An event leased from the outbox to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct Lease {
     /// Whose it is.
     pub tenant: Tenant,
     /// The attempt that is to be made.
@@ -113,16 +113,16 @@ pub struct Taken {
     pub kind: Kind,
     /// When it happened.
     pub at: Millis,
-    /// The parcel that it tells of.
+    /// The parcel it is about.
     pub parcel: Option<ParcelKey>,
-    /// The manifest that it tells of.
+    /// The manifest it is about.
     pub manifest: Option<i64>,
     /// The event of the parcel's history.
     pub sequence: Option<u32>,
     /// The state before.
     pub previous: Option<State>,
-    /// The lease under which it was taken: no two commits have the same.
-    pub lease: i64,
+    /// The lease number: no two commits have the same.
+    pub number: i64,
 }
 
 /// An event of the outbox, and what became of it.
@@ -135,7 +135,7 @@ pub struct Logged {
     /// The number of the parcel it tells of.
     pub tracking_number: Option<String>,
     /// Where it stands.
-    pub standing: Standing,
+    pub delivery_status: DeliveryStatus,
     /// When it came about.
     pub created_at: Millis,
     /// When it is tried next.

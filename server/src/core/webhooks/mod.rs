@@ -4,18 +4,21 @@
 mod body;
 mod endpoint;
 mod kinds;
+mod outbox_event;
 mod places;
-mod schedule;
+mod retry;
 mod target;
-mod told;
 
-pub use body::{About, Telling, body};
-pub use endpoint::{DisabledBy, Endpoint, Logged, LoggedAttempt, Standing, Taken};
+pub use body::{About, EventPayload, body};
+pub use endpoint::{DeliveryStatus, DisabledBy, Endpoint, Lease, Logged, LoggedAttempt};
 pub use kinds::{Kind, Kinds};
+pub use outbox_event::{OutboxEvent, is_of_manifest, of_creation, of_manifest, of_move};
 pub use places::Places;
-pub use schedule::{Attempt, Outcome, RELEASED_AFTER, Said, Undelivered, Verdict, attempts, judge};
-pub use target::{Allowance, BadTarget, MAX_URL, Reach, check_url};
-pub use told::{Told, is_of_manifest, of_creation, of_manifest, of_move};
+pub use retry::{
+    Attempt, AttemptResult, DeliveryError, EndpointAnswer, RELEASED_AFTER, RetryDecision, attempts,
+    judge,
+};
+pub use target::{Allowance, AllowedHosts, InvalidUrl, MAX_URL, check_url};
 
 use crate::clock::Millis;
 
@@ -26,7 +29,7 @@ pub const OLD_SECRET: i64 = Millis::DAY;
 pub const OLD_SECRETS: u32 = 15;
 
 /// How long events and the log of their deliveries are kept.
-pub const KEPT: i64 = 30 * Millis::DAY;
+pub const RETENTION: i64 = 30 * Millis::DAY;
 
 /// At most so many deliveries are on their way to one endpoint.
 pub const IN_FLIGHT: usize = 10;

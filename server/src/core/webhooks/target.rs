@@ -11,7 +11,7 @@ pub const MAX_URL: usize = 500;
 
 /// Which addresses may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum AllowedHosts {
     /// Public ones, by https.
     Public,
     /// Public ones, also by http.
@@ -34,7 +34,7 @@ pub struct Allowance {
 /// Why an address cannot be an endpoint's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
-pub enum BadTarget {
+pub enum InvalidUrl {
     /// Longer than 500 characters.
     TooLong,
     /// With a character that nobody sees; some of them readers of URLs leave out.
@@ -49,7 +49,7 @@ pub enum BadTarget {
     NotPublic,
 }
 
-impl BadTarget {
+impl InvalidUrl {
     /// What to do about it, in a sentence.
     pub fn text(self, language: Language) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl BadTarget {
     }
 }
 
-impl Reach {
+impl AllowedHosts {
     /// What an environment's webhooks may reach.
     pub const fn of(environment: Environment, allowed: Allowance) -> Self {
         match (environment, allowed) {
@@ -114,32 +114,39 @@ impl Reach {
 }
 
 /// Reads an endpoint's address. A name is looked up when something is sent.
-pub fn check_url(text: &str, reach: Reach) -> Result<Url, BadTarget> {
+pub fn check_url(text: &str, reach: AllowedHosts) -> Result<Url, InvalidUrl> {
     if text.chars().count() > MAX_URL {
-        return Err(BadTarget::TooLong);
+        return Err(InvalidUrl::TooLong);
     }
     if text.chars().any(|c| c.is_control() || is_invisible(c)) {
-        return Err(BadTarget::Hidden);
+        return Err(InvalidUrl::Hidden);
     }
-    let url = Url::parse(text).map_err(|_| BadTarget::Malformed)?;
+    let url = Url::parse(text).map_err(|_| InvalidUrl::Malformed)?;
     match (url.scheme(), reach) {
-        ("https", _) | ("http", Reach::PublicByHttp | Reach::Here | Reach::Everywhere) => {}
-        ("http", Reach::Public) => return Err(BadTarget::Plain),
-        _ => return Err(BadTarget::Malformed),
+        ("https", _)
+        | ("http", AllowedHosts::PublicByHttp | AllowedHosts::Here | AllowedHosts::Everywhere) => {}
+        ("http", AllowedHosts::Public) => return Err(InvalidUrl::Plain),
+        _ => return Err(InvalidUrl::Malformed),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(BadTarget::Credentials);
+        return Err(InvalidUrl::Credentials);
     }
     let literal: Option<IpAddr> = match url.host() {
         Some(Host::Ipv4(address)) => Some(address.into()),
         Some(Host::Ipv6(address)) => Some(address.into()),
-        Some(Host::Domain(_)) => None,
-        None => return Err(BadTarget::Malformed),
+        // The one name whose address is known beforehand (RFC 6761).
+        Some(Host::Domain(name)) => is_localhost(name).then_some(Ipv4Addr::LOCALHOST.into()),
+        None => return Err(InvalidUrl::Malformed),
     };
     match literal {
-        Some(address) if !reach.allows(address) => Err(BadTarget::NotPublic),
+        Some(address) if !reach.allows(address) => Err(InvalidUrl::NotPublic),
         Some(_) | None => Ok(url),
     }
+}
+
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 fn is_public(address: IpAddr) -> bool {
@@ -279,14 +286,21 @@ mod tests {
     fn private_and_special_addresses_are_refused_in_every_spelling() {
         for text in REFUSED {
             let address: IpAddr = text.parse().unwrap();
-            assert!(!Reach::Public.allows(address), "{text}");
-            assert!(!Reach::PublicByHttp.allows(address), "{text}");
-            assert_eq!(Reach::Here.allows(address), address.to_canonical().is_loopback(), "{text}");
-            assert!(Reach::Everywhere.allows(address), "{text}");
+            assert!(!AllowedHosts::Public.allows(address), "{text}");
+            assert!(!AllowedHosts::PublicByHttp.allows(address), "{text}");
+            assert_eq!(
+                AllowedHosts::Here.allows(address),
+                address.to_canonical().is_loopback(),
+                "{text}"
+            );
+            assert!(AllowedHosts::Everywhere.allows(address), "{text}");
         }
         for text in PUBLIC {
             let address: IpAddr = text.parse().unwrap();
-            assert!(Reach::Public.allows(address) && Reach::Here.allows(address), "{text}");
+            assert!(
+                AllowedHosts::Public.allows(address) && AllowedHosts::Here.allows(address),
+                "{text}"
+            );
         }
     }
 
@@ -296,15 +310,15 @@ mod tests {
             (Allowance::default(), Allowance { sandbox_loopback: true, ..Allowance::default() });
         let private = Allowance { private: true, ..Allowance::default() };
         let table = [
-            (Environment::Production, none, Reach::Public),
-            (Environment::Production, loopback, Reach::Public),
-            (Environment::Production, private, Reach::Everywhere),
-            (Environment::Sandbox, none, Reach::PublicByHttp),
-            (Environment::Sandbox, loopback, Reach::Here),
-            (Environment::Sandbox, private, Reach::Everywhere),
+            (Environment::Production, none, AllowedHosts::Public),
+            (Environment::Production, loopback, AllowedHosts::Public),
+            (Environment::Production, private, AllowedHosts::Everywhere),
+            (Environment::Sandbox, none, AllowedHosts::PublicByHttp),
+            (Environment::Sandbox, loopback, AllowedHosts::Here),
+            (Environment::Sandbox, private, AllowedHosts::Everywhere),
         ];
         for (environment, allowed, reach) in table {
-            assert_eq!(Reach::of(environment, allowed), reach, "{environment} {allowed:?}");
+            assert_eq!(AllowedHosts::of(environment, allowed), reach, "{environment} {allowed:?}");
         }
     }
 
@@ -325,12 +339,12 @@ mod tests {
             "10.1",
         ] {
             let url = format!("https://{host}/hook");
-            assert_eq!(check_url(&url, Reach::Public), Err(BadTarget::NotPublic), "{host}");
+            assert_eq!(check_url(&url, AllowedHosts::Public), Err(InvalidUrl::NotPublic), "{host}");
         }
         for url in
             ["https://shop.example/hook?a=b", "https://8.8.8.8:8443", "https://ñandú.example"]
         {
-            assert!(check_url(url, Reach::Public).is_ok(), "{url}");
+            assert!(check_url(url, AllowedHosts::Public).is_ok(), "{url}");
         }
     }
 
@@ -338,28 +352,32 @@ mod tests {
     fn an_endpoint_is_a_short_https_url_without_credentials() {
         let long = format!("https://shop.example/{}", "ñ".repeat(480));
         let table = [
-            ("http://shop.example", Reach::Public, Some(BadTarget::Plain)),
-            ("http://shop.example", Reach::Here, None),
-            ("http://shop.example", Reach::PublicByHttp, None),
-            ("http://127.0.0.1:9000/hook", Reach::PublicByHttp, Some(BadTarget::NotPublic)),
-            ("http://127.0.0.1:9000/hook", Reach::Here, None),
-            ("http://localhost:9000/hook", Reach::Here, None),
-            ("http://10.0.0.7/hook", Reach::Here, Some(BadTarget::NotPublic)),
-            ("http://10.0.0.7/hook", Reach::Everywhere, None),
-            ("https://user@shop.example", Reach::Public, Some(BadTarget::Credentials)),
-            ("https://:word@shop.example", Reach::Public, Some(BadTarget::Credentials)),
-            ("ftp://shop.example", Reach::Everywhere, Some(BadTarget::Malformed)),
-            ("file:///etc/passwd", Reach::Everywhere, Some(BadTarget::Malformed)),
-            ("shop.example/hook", Reach::Everywhere, Some(BadTarget::Malformed)),
-            ("https://", Reach::Public, Some(BadTarget::Malformed)),
-            (&long, Reach::Public, Some(BadTarget::TooLong)),
-            ("https://shop.example/\nhook", Reach::Public, Some(BadTarget::Hidden)),
-            ("https://sh\top.example", Reach::Public, Some(BadTarget::Hidden)),
-            ("https://shop.example/hook\r\n", Reach::Public, Some(BadTarget::Hidden)),
-            ("\0https://shop.example", Reach::Public, Some(BadTarget::Hidden)),
-            ("https://shop.example/\u{1b}[31m", Reach::Public, Some(BadTarget::Hidden)),
-            ("https://shop.example/\u{202E}kooh", Reach::Public, Some(BadTarget::Hidden)),
-            ("https://sho\u{AD}p.example", Reach::Public, Some(BadTarget::Hidden)),
+            ("http://shop.example", AllowedHosts::Public, Some(InvalidUrl::Plain)),
+            ("http://shop.example", AllowedHosts::Here, None),
+            ("http://shop.example", AllowedHosts::PublicByHttp, None),
+            ("http://127.0.0.1:9000/hook", AllowedHosts::PublicByHttp, Some(InvalidUrl::NotPublic)),
+            ("http://127.0.0.1:9000/hook", AllowedHosts::Here, None),
+            ("http://localhost:9000/hook", AllowedHosts::Here, None),
+            ("http://localhost:9000/hook", AllowedHosts::PublicByHttp, Some(InvalidUrl::NotPublic)),
+            ("https://LOCALHOST./hook", AllowedHosts::Public, Some(InvalidUrl::NotPublic)),
+            ("https://shop.localhost/hook", AllowedHosts::Public, Some(InvalidUrl::NotPublic)),
+            ("https://localhost.example/hook", AllowedHosts::Public, None),
+            ("http://10.0.0.7/hook", AllowedHosts::Here, Some(InvalidUrl::NotPublic)),
+            ("http://10.0.0.7/hook", AllowedHosts::Everywhere, None),
+            ("https://user@shop.example", AllowedHosts::Public, Some(InvalidUrl::Credentials)),
+            ("https://:word@shop.example", AllowedHosts::Public, Some(InvalidUrl::Credentials)),
+            ("ftp://shop.example", AllowedHosts::Everywhere, Some(InvalidUrl::Malformed)),
+            ("file:///etc/passwd", AllowedHosts::Everywhere, Some(InvalidUrl::Malformed)),
+            ("shop.example/hook", AllowedHosts::Everywhere, Some(InvalidUrl::Malformed)),
+            ("https://", AllowedHosts::Public, Some(InvalidUrl::Malformed)),
+            (&long, AllowedHosts::Public, Some(InvalidUrl::TooLong)),
+            ("https://shop.example/\nhook", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
+            ("https://sh\top.example", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
+            ("https://shop.example/hook\r\n", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
+            ("\0https://shop.example", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
+            ("https://shop.example/\u{1b}[31m", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
+            ("https://shop.example/\u{202E}kooh", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
+            ("https://sho\u{AD}p.example", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
         ];
         for (url, reach, refused) in table {
             assert_eq!(check_url(url, reach).err(), refused, "{url} {reach:?}");

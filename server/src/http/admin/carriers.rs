@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The most exceptions of one answer.
-const MOST: u32 = 1_000;
+const MAX_EXCEPTIONS: u32 = 1_000;
 
 pub(super) async fn create(
     State(api): State<Api>,
@@ -57,6 +57,6 @@ pub(super) async fn exceptions(
     let word = body::query(query.as_deref(), "environment");
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
     let tenant = tenant(&api, &account_named(query.as_deref())?, environment)?;
-    let exceptions = api.service.carrier_exceptions_of(tenant, MOST).await?;
+    let exceptions = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
     Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
 }

@@ -6,7 +6,7 @@ use parcelo::{
         self, AccountNotFound, AdminAuthFailed, EventNotFound, InternalError, KeyNotFound,
         KeyRevoked, MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, RequestTimeout,
         ServiceUnavailable, UnsupportedMediaType, ValidationFailed, WebhookDisabled,
-        WebhookNotFound,
+        WebhookNotFound, WebhookUnreadable,
     },
     ErrorEnvelope, KeyRequest, Meta, ReplayRequest, WebhookRequest, rules,
 };
@@ -29,7 +29,7 @@ use crate::{
             AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
             NewCarrierKeyView, NewSecret, ReplayedView, RotatedApiKey, TestedView, WebhookView,
         },
-        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
+        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{
         described::{self, Answer, Described, Query, add, name, reference},
@@ -122,8 +122,8 @@ fn overlap() -> RefOr<Schema> {
     let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
     seconds
         .minimum(Some(0))
-        .maximum(Some(LONGEST_OVERLAP))
-        .default(Some(USUAL_OVERLAP.into()))
+        .maximum(Some(MAX_OVERLAP_SECONDS))
+        .default(Some(DEFAULT_OVERLAP_SECONDS.into()))
         .into()
 }
 
@@ -171,8 +171,9 @@ fn accounts() -> Vec<Call> {
 }
 
 const WEBHOOK: &str = "/webhooks/{environment}";
-const UNSET: &[ErrorCode] = &[AccountNotFound, WebhookNotFound];
-const UNSENT: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookDisabled];
+const UNSET: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookUnreadable];
+const UNSENT: &[ErrorCode] =
+    &[AccountNotFound, WebhookNotFound, WebhookDisabled, WebhookUnreadable];
 
 fn webhooks() -> Vec<Call> {
     let wanted = json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
@@ -234,7 +235,13 @@ fn of_webhook() -> Vec<Call> {
             .asks(&[ACCOUNT])
             .takes::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
             .answers("200", "How many are sent again.", one::<ReplayedView>())
-            .refuses(&[AccountNotFound, WebhookNotFound, EventNotFound, WebhookDisabled]),
+            .refuses(&[
+                AccountNotFound,
+                WebhookNotFound,
+                EventNotFound,
+                WebhookDisabled,
+                WebhookUnreadable,
+            ]),
     ]
 }
 

@@ -13,7 +13,7 @@ use crate::{
     core::{
         AccountKey, KeyRecord, Refusal, access,
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
-        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
+        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{Api, Refused, answer, body, gate::RequestId},
     service::{NewKeyRequest, Rotation},
@@ -50,9 +50,9 @@ pub(super) async fn rotate(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let query = query.as_deref();
-    let overlap = super::number(query, "overlapSeconds", 0..=LONGEST_OVERLAP)?;
+    let overlap = super::number(query, "overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
     let key = known(&api, query, path)?;
-    match api.service.rotate_key(&key, overlap.unwrap_or(USUAL_OVERLAP)).await? {
+    match api.service.rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
         Rotation::Done(key, record) => {
             Ok(answer::data(RotatedApiKey::of(&key, &record, api.service.now()), id))
         }

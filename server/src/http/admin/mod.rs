@@ -92,6 +92,7 @@ impl From<EndpointError> for Refused {
             EndpointError::UnknownEvent => ErrorCode::EventNotFound.into(),
             EndpointError::None => ErrorCode::WebhookNotFound.into(),
             EndpointError::Disabled => ErrorCode::WebhookDisabled.into(),
+            EndpointError::Unreadable => ErrorCode::WebhookUnreadable.into(),
         }
     }
 }

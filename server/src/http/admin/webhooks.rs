@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The most events of one answer.
-const MOST: u16 = 1_000;
+const MAX_DELIVERIES: u16 = 1_000;
 /// How many there are when nobody says.
 const USUAL: u16 = 100;
 
@@ -122,7 +122,7 @@ pub(super) async fn deliveries(
     which: Which,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let most = super::number(query.as_deref(), "limit", 1..=MOST)?.unwrap_or(USUAL);
+    let most = super::number(query.as_deref(), "limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
     let tenant = which.tenant(&api)?;
     let logged = api.service.deliveries_of(tenant, 0, most.into()).await?;
     Ok(answer::data(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))

@@ -18,7 +18,7 @@ use crate::{
     clock::Millis,
     core::{
         KeyRecord,
-        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
+        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{Api, Refused},
     service::{NewKeyRequest, Rotation},
@@ -77,8 +77,12 @@ struct Overlap {
 
 /// The usual one first.
 const OVERLAPS: [Overlap; 4] = [
-    Overlap { seconds: USUAL_OVERLAP, english: "for 24 hours", spanish: "durante 24 horas" },
-    Overlap { seconds: LONGEST_OVERLAP, english: "for 7 days", spanish: "durante 7 días" },
+    Overlap {
+        seconds: DEFAULT_OVERLAP_SECONDS,
+        english: "for 24 hours",
+        spanish: "durante 24 horas",
+    },
+    Overlap { seconds: MAX_OVERLAP_SECONDS, english: "for 7 days", spanish: "durante 7 días" },
     Overlap { seconds: 60 * 60, english: "for 1 hour", spanish: "durante 1 hora" },
     Overlap {
         seconds: 0,

@@ -25,7 +25,7 @@ pub(super) const SIGN_IN: &str = "/dashboard/sign-in";
 /// The field of every form that says for whom it was made.
 pub(super) const TOKEN: &str = "form";
 /// The most bytes of a form.
-const MOST: usize = 16 * 1024;
+const MAX_FORM_BYTES: usize = 16 * 1024;
 
 /// Somebody who is signed in.
 #[derive(Clone)]
@@ -129,7 +129,7 @@ impl Fields {
         if !is_own(headers) || !is_form(headers) {
             return Err(FORGED.into());
         }
-        Ok(Self::of(&read_body(body, MOST).await.map_err(Refusal::from)?))
+        Ok(Self::of(&read_body(body, MAX_FORM_BYTES).await.map_err(Refusal::from)?))
     }
 
     pub(super) fn of(text: &[u8]) -> Self {

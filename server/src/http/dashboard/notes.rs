@@ -11,9 +11,9 @@ use parcelo::{Environment, Language};
 use crate::clock::Millis;
 
 /// How long a note waits for its page.
-const WAITS: i64 = 5 * Millis::MINUTE;
+const NOTE_LIFETIME: i64 = 5 * Millis::MINUTE;
 /// Notes kept before the oldest is thrown away.
-const MOST: usize = 1_000;
+const MAX_NOTES: usize = 1_000;
 
 /// A page that notes are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +141,7 @@ pub(super) struct Note {
 
 impl Note {
     fn is_stale(&self, now: Millis) -> bool {
-        now.0 - self.at.0 >= WAITS
+        now.0 - self.at.0 >= NOTE_LIFETIME
     }
 }
 
@@ -180,7 +180,7 @@ impl Desk {
     pub(super) fn leave(&self, note: Note) {
         let mut notes = self.notes();
         notes.retain(|kept| !kept.is_stale(note.at));
-        if notes.len() >= MOST {
+        if notes.len() >= MAX_NOTES {
             notes.pop_front();
         }
         notes.push_back(note);
@@ -241,9 +241,9 @@ mod tests {
         for (session, place) in [("other", Place::Keys), ("mine", SANDBOX), ("mine", production)] {
             assert!(secrets(&desk, session, place, 0).is_empty(), "{session} {place:?}");
         }
-        let taken = desk.take("mine", Place::Keys, Millis(WAITS - 1));
+        let taken = desk.take("mine", Place::Keys, Millis(NOTE_LIFETIME - 1));
         assert_eq!((taken.said, taken.secrets.len()), (Some(Said::KeyRevoked), 2));
-        let taken = desk.take("mine", Place::Keys, Millis(WAITS - 1));
+        let taken = desk.take("mine", Place::Keys, Millis(NOTE_LIFETIME - 1));
         assert!(taken.said.is_none() && taken.secrets.is_empty());
     }
 
@@ -251,7 +251,7 @@ mod tests {
     fn a_note_that_waited_too_long_or_whose_session_is_over_is_forgotten() {
         let desk = Desk::default();
         leave(&desk, "mine", SANDBOX, once("late"));
-        assert!(secrets(&desk, "mine", SANDBOX, WAITS).is_empty());
+        assert!(secrets(&desk, "mine", SANDBOX, NOTE_LIFETIME).is_empty());
         leave(&desk, "mine", SANDBOX, once("gone"));
         leave(&desk, "other", SANDBOX, once("kept"));
         desk.forget("mine");
@@ -262,10 +262,10 @@ mod tests {
     #[test]
     fn of_too_many_notes_the_oldest_alone_is_lost() {
         let desk = Desk::default();
-        for secret in 0..=MOST {
+        for secret in 0..=MAX_NOTES {
             leave(&desk, "mine", Place::Keys, once(&secret.to_string()));
         }
         let kept = secrets(&desk, "mine", Place::Keys, 0);
-        assert_eq!(kept, (1..=MOST).map(|secret| secret.to_string()).collect::<Vec<_>>());
+        assert_eq!(kept, (1..=MAX_NOTES).map(|secret| secret.to_string()).collect::<Vec<_>>());
     }
 }

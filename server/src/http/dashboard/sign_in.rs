@@ -16,7 +16,7 @@ use super::{
 use crate::{
     core::Refusal,
     http::{Api, Refused, answer},
-    service::{Entry, Knock},
+    service::{LoginOutcome, LoginRequest},
 };
 
 #[derive(Template)]
@@ -52,18 +52,20 @@ pub(super) async fn enter(
     let fields = Fields::read(&parts.headers, body).await?;
     let guest = visit.guest.clone().ok_or(FORGED)?;
     fields.check(&api, &guest)?;
-    let knock = Knock {
+    let request = LoginRequest {
         client: visit.client,
         account: fields.text("account").trim(),
         password: fields.text("password"),
         before: visit.session.as_deref(),
     };
-    match api.service.sign_in(knock).await? {
-        Entry::Open(token) => Ok(signed_in(Redirect::to(FOLDER).into_response(), &token)),
-        Entry::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
-        Entry::Closed => {
+    match api.service.sign_in(request).await? {
+        LoginOutcome::SignedIn(token) => {
+            Ok(signed_in(Redirect::to(FOLDER).into_response(), &token))
+        }
+        LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
+        LoginOutcome::Rejected => {
             let form = api.service.form_token(&guest);
-            let account = knock.account.to_owned();
+            let account = request.account.to_owned();
             let page = SignIn { frame: visit.frame(), form, account, wrong: true };
             let mut response = written(&page)?;
             *response.status_mut() = answer::status_of(ErrorCode::AuthInvalidApiKey);

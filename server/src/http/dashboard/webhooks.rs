@@ -18,7 +18,7 @@ use crate::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{DisabledBy, Endpoint, Kind, Kinds, Logged, Standing, Undelivered},
+        webhooks::{DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, Logged},
     },
     http::{Api, Refused},
     ids::named,
@@ -65,7 +65,7 @@ struct Delivery {
     id: String,
     kind: String,
     number: Option<String>,
-    standing: &'static str,
+    delivery_status: &'static str,
     tone: &'static str,
     created: Moment,
     due: Option<Moment>,
@@ -197,15 +197,16 @@ impl Hook {
 
 impl Delivery {
     fn of(event: &Logged, is_on: bool, language: Language) -> Self {
-        let (standing, tone) = match event.standing {
-            Standing::Waiting | Standing::Ready => {
+        let (delivery_status, tone) = match event.delivery_status {
+            DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")
             }
-            Standing::Delivered => (language.pick("Delivered", "Entregado"), "done"),
-            Standing::Failed => (language.pick("Failed", "Fallido"), "failed"),
-            Standing::Held => (language.pick("Held", "Retenido"), "waiting"),
+            DeliveryStatus::Delivered => (language.pick("Delivered", "Entregado"), "done"),
+            DeliveryStatus::Failed => (language.pick("Failed", "Fallido"), "failed"),
+            DeliveryStatus::Held => (language.pick("Held", "Retenido"), "waiting"),
         };
-        let is_pending = matches!(event.standing, Standing::Waiting | Standing::Ready);
+        let is_pending =
+            matches!(event.delivery_status, DeliveryStatus::Waiting | DeliveryStatus::Ready);
         let attempts = event.attempts.iter().map(|attempt| Attempt {
             number: attempt.number,
             at: Moment::of(attempt.at),
@@ -218,7 +219,7 @@ impl Delivery {
             id: named("evt", event.event),
             kind: event.kind.to_wire().code().to_owned(),
             number: event.tracking_number.clone(),
-            standing,
+            delivery_status,
             tone,
             created: Moment::of(event.created_at),
             due: event.due.filter(|_| is_pending).map(Moment::of),
@@ -266,16 +267,16 @@ fn once(secret: &Secret) -> Once {
 fn undelivered(error: &str, language: Language) -> String {
     let table = [
         (
-            Undelivered::NotAllowed,
+            DeliveryError::NotAllowed,
             "la dirección no está permitida: los webhooks van a direcciones públicas, en producción por https",
         ),
         (
-            Undelivered::NotConnected,
+            DeliveryError::NotConnected,
             "no hubo conexión con el receptor: revise su nombre, puerto y certificado",
         ),
-        (Undelivered::TimedOut, "el receptor no respondió en 15 s"),
-        (Undelivered::Broken, "la conexión se cortó antes de la respuesta"),
-        (Undelivered::Unreadable, "el evento no se puede leer de la base de datos y no se envió"),
+        (DeliveryError::TimedOut, "el receptor no respondió en 15 s"),
+        (DeliveryError::Broken, "la conexión se cortó antes de la respuesta"),
+        (DeliveryError::Unreadable, "el evento no se puede leer de la base de datos y no se envió"),
     ];
     let known = table.into_iter().find(|(reason, _)| reason.to_string() == error);
     known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
@@ -321,7 +322,8 @@ pub(super) fn address(environment: Environment) -> String {
 /// What is said of a button that was pressed on a page that has grown old.
 fn outdated(error: EndpointError) -> Result<What, EndpointError> {
     match error {
-        EndpointError::None => Ok(Said::IsGone.into()),
+        // The page then shows the form that sets it up again.
+        EndpointError::None | EndpointError::Unreadable => Ok(Said::IsGone.into()),
         EndpointError::Disabled => Ok(Said::IsOff.into()),
         other => Err(other),
     }
@@ -331,6 +333,7 @@ fn refused(error: EndpointError) -> Refused {
     match error {
         EndpointError::Store(error) => error.into(),
         EndpointError::None
+        | EndpointError::Unreadable
         | EndpointError::Disabled
         | EndpointError::UnknownEvent
         | EndpointError::Address(_) => ErrorCode::NotFound.into(),

@@ -7,7 +7,7 @@ use parcelo::LabelFormat;
 use serde_json::{Value, json};
 
 use super::{
-    super::{draw, font::is_drawable, layout, mark::Mark},
+    super::{draw, element::Element, font::is_drawable, layout},
     code_of,
     corpus::{self, Case},
     qr_of, texts,
@@ -34,8 +34,8 @@ fn write_corpus() {
 /// What a reader of a label must find, and where the white must be.
 fn expected(case: &Case) -> Value {
     let data = case.data();
-    let marks = layout::layout(&data).unwrap();
-    let (code, qr) = (code_of(&marks), qr_of(&marks));
+    let elements = layout::layout(&data).unwrap();
+    let (code, qr) = (code_of(&elements), qr_of(&elements));
     json!({
         "name": case.name,
         "number": case.number.as_str(),
@@ -45,12 +45,12 @@ fn expected(case: &Case) -> Value {
         "bars": {"x": code.x, "y": code.y, "width": code.bars.modules() * code.module,
                  "height": code.height, "module": code.module},
         "qr": {"x": qr.x, "y": qr.y, "side": qr.modules * qr.module, "module": qr.module},
-        "lines": lines(&marks),
+        "lines": lines(&elements),
     })
 }
 
 /// The lines of text whose every character has a glyph.
-fn lines(marks: &[Mark]) -> Vec<&str> {
-    let texts = texts(marks);
+fn lines(elements: &[Element]) -> Vec<&str> {
+    let texts = texts(elements);
     texts.iter().map(|text| &*text.line).filter(|line| line.chars().all(is_drawable)).collect()
 }

@@ -11,12 +11,12 @@ use proptest::prelude::*;
 use super::{
     super::{
         LabelData, draw,
-        fit::{Style, fit},
+        element::{Align, Code128, Colour, Element, HEIGHT, Rect, Text, WIDTH},
         font::{Area, Weight, is_drawable},
-        ink::{Ink, meet},
+        ink_bounds::{InkBounds, meet},
         layout,
-        mark::{Align, Code128, Colour, HEIGHT, Mark, Rect, Text, WIDTH},
         text::clean,
+        text_fit::{Style, fit},
     },
     code_of, qr_of, sample, texts,
 };
@@ -77,49 +77,52 @@ fn area(Rect { x, y, w, h }: Rect) -> Area {
 }
 
 /// What no ink of a black text may touch: rules, and both symbols with their quiet zones.
-fn obstacles(marks: &[Mark]) -> Vec<Area> {
-    let rules = marks.iter().flat_map(|mark| match mark {
-        Mark::Rect(rect) => vec![*rect],
-        Mark::Outline(outline) => outline.rects().to_vec(),
+fn obstacles(elements: &[Element]) -> Vec<Area> {
+    let rules = elements.iter().flat_map(|element| match element {
+        Element::Rect(rect) => vec![*rect],
+        Element::Outline(outline) => outline.rects().to_vec(),
         _ => vec![],
     });
-    let Code128 { y, height, .. } = code_of(marks);
+    let Code128 { y, height, .. } = code_of(elements);
     let bars = Rect { x: 0, y: *y, w: WIDTH, h: *height };
-    let qr = qr_of(marks);
+    let qr = qr_of(elements);
     let (side, quiet) = (qr.modules * qr.module, 4 * qr.module);
     let (x, y, w) = (qr.x - quiet, qr.y - quiet, side + 2 * quiet);
     rules.chain([bars, Rect { x, y, w, h: w }]).map(area).collect()
 }
 
-/// By the boxes of every glyph: nothing beyond its room, nothing on anything else.
-fn assert_tidy(marks: &[Mark]) {
-    let obstacles = obstacles(marks);
-    let texts = texts(marks);
+/// By the boxes of every glyph: nothing beyond its span, nothing on anything else.
+fn assert_tidy(elements: &[Element]) {
+    let obstacles = obstacles(elements);
+    let texts = texts(elements);
     for (place, text) in texts.iter().enumerate() {
-        let inside = text.x >= text.room.left && text.x + text.width <= text.room.right;
-        assert!(inside, "out of its room: {text:?}");
-        for glyph in Ink::of(text).glyphs {
+        let inside = text.x >= text.span.left && text.x + text.width <= text.span.right;
+        assert!(inside, "out of its span: {text:?}");
+        for glyph in InkBounds::of(text).glyphs {
             let on_sheet = glyph.left >= 16 && glyph.right <= 796 && glyph.bottom < 1202;
             assert!(on_sheet, "out of the frame: {text:?}");
             let hit = obstacles.iter().find(|obstacle| meet(glyph, **obstacle));
             assert!(hit.is_none() || text.colour == Colour::White, "{text:?} on {hit:?}");
         }
         for other in &texts[..place] {
-            assert!(!Ink::of(text).touches(&Ink::of(other)), "{text:?} touches {other:?}");
+            assert!(
+                !InkBounds::of(text).touches(&InkBounds::of(other)),
+                "{text:?} touches {other:?}"
+            );
         }
     }
 }
 
 /// Every character that a label was given to draw leaves ink, as itself or as a box.
-fn assert_nothing_vanishes(marks: &[Mark]) {
-    for text in texts(marks) {
+fn assert_nothing_vanishes(elements: &[Element]) {
+    for text in texts(elements) {
         let shown = text.line.chars().filter(|c| !c.is_whitespace()).count();
-        assert_eq!(Ink::of(text).glyphs.len(), shown, "{text:?}");
+        assert_eq!(InkBounds::of(text).glyphs.len(), shown, "{text:?}");
     }
 }
 
 /// Each of the fields that have a line to themselves begins one.
-fn assert_all_are_there(order: &OrderRequest, marks: &[Mark]) {
+fn assert_all_are_there(order: &OrderRequest, elements: &[Element]) {
     let (from, to) = (&order.sender, &order.receiver);
     let fields = [
         order.customer_reference.as_deref(),
@@ -131,27 +134,27 @@ fn assert_all_are_there(order: &OrderRequest, marks: &[Mark]) {
         to.address.zip_code.as_deref(),
         to.address.delivery_instructions.as_deref(),
     ];
-    let texts = texts(marks);
+    let texts = texts(elements);
     for field in fields.into_iter().flatten() {
         let begins = |text: &&Text| text.line.chars().next() == clean(field).chars().next();
         assert!(clean(field).is_empty() || texts.iter().any(begins), "{field:?}");
     }
 }
 
-/// The commands that stand for a mark.
-fn commands_of(mark: &Mark) -> Vec<&'static str> {
-    match mark {
-        Mark::Rect(_) | Mark::Outline(_) => vec!["^FO", "^GB", "^FS"],
-        Mark::Code128(_) => vec!["^FO", "^BY", "^BC", "^FD", "^FS"],
-        Mark::Qr(_) => vec!["^FO", "^BQ", "^FD", "^FS"],
-        Mark::Text(text) if super::super::zpl::is_native_line(text) => {
+/// The commands that stand for an element.
+fn commands_of(element: &Element) -> Vec<&'static str> {
+    match element {
+        Element::Rect(_) | Element::Outline(_) => vec!["^FO", "^GB", "^FS"],
+        Element::Code128(_) => vec!["^FO", "^BY", "^BC", "^FD", "^FS"],
+        Element::Qr(_) => vec!["^FO", "^BQ", "^FD", "^FS"],
+        Element::Text(text) if super::super::zpl::is_native_line(text) => {
             let mut commands = vec!["^FT", "^A0"];
             commands.extend((text.align != Align::Left).then_some("^FB"));
             commands.extend((text.colour == Colour::White).then_some("^FR"));
             commands.extend(["^FD", "^FS"]);
             commands
         }
-        Mark::Text(_) => vec!["^FO", "^GF", "^FS"],
+        Element::Text(_) => vec!["^FO", "^GF", "^FS"],
     }
 }
 
@@ -173,10 +176,10 @@ proptest! {
     ) {
         let number = sample::number(&number);
         let data = LabelData { sandbox, version, ..sample::data(&order, &number) };
-        let marks = layout::layout(&data).unwrap();
-        assert_tidy(&marks);
-        assert_nothing_vanishes(&marks);
-        assert_all_are_there(&order, &marks);
+        let elements = layout::layout(&data).unwrap();
+        assert_tidy(&elements);
+        assert_nothing_vanishes(&elements);
+        assert_all_are_there(&order, &elements);
         prop_assert!(draw(&data, LabelFormat::Png).unwrap().len() <= 24 * 1024);
         draw(&data, LabelFormat::Pdf).unwrap();
     }
@@ -187,8 +190,8 @@ proptest! {
         let data = sample::data(&order, &number);
         let zpl = String::from_utf8(draw(&data, LabelFormat::Zpl).unwrap()).unwrap();
         prop_assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)));
-        let marks = layout::layout(&data).unwrap();
-        let drawn = marks.iter().flat_map(commands_of);
+        let elements = layout::layout(&data).unwrap();
+        let drawn = elements.iter().flat_map(commands_of);
         let expected: Vec<_> =
             ["^XA", "^CI", "^PW", "^LL", "^LH"].into_iter().chain(drawn).chain(["^XZ"]).collect();
         prop_assert_eq!(commands(&zpl), expected);
@@ -242,6 +245,6 @@ fn whatever_the_rules_call_printable_can_be_drawn() {
 fn the_sheet_is_as_high_as_a_label() {
     let order = sample::order();
     let number = sample::number("EC7K2M9QX4T8WD0");
-    let marks = layout::layout(&sample::data(&order, &number)).unwrap();
-    assert!(obstacles(&marks).iter().all(|area| area.bottom < HEIGHT.cast_signed()));
+    let elements = layout::layout(&sample::data(&order, &number)).unwrap();
+    assert!(obstacles(&elements).iter().all(|area| area.bottom < HEIGHT.cast_signed()));
 }

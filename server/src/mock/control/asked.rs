@@ -18,7 +18,7 @@ use super::schemas;
 use crate::{
     core::{
         Refusal,
-        keys::{LONGEST_OVERLAP, USUAL_OVERLAP},
+        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::any_json_object,
     mock::{
@@ -198,10 +198,10 @@ impl KeyToRotate {
 
     /// How long the old secret is to keep working.
     pub(super) fn overlap(&self) -> Result<Duration, Refusal> {
-        let usual = Duration::from_secs(USUAL_OVERLAP.into());
+        let usual = Duration::from_secs(DEFAULT_OVERLAP_SECONDS.into());
         let given = self.overlap.as_ref().map(|given| duration("overlap", given)).transpose()?;
         let overlap = given.unwrap_or(usual);
-        if overlap.as_secs_f64() > f64::from(LONGEST_OVERLAP) {
+        if overlap.as_secs_f64() > f64::from(MAX_OVERLAP_SECONDS) {
             return Err(wrong_at("overlap", "overlap is at most 7 days"));
         }
         Ok(overlap)

@@ -11,7 +11,7 @@ use ulid::Ulid;
 
 use crate::store::{
     ALL_KEYS, Commit, Store, StoreError, apply::Ready, connection, group, health::Health,
-    work::Mutation,
+    write_jobs::Mutation,
 };
 use crate::{
     clock::Millis,
@@ -490,11 +490,11 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit> {
-    let works =
+    let jobs =
         all.into_iter().map(|changes| Mutation::new(Ready::of(changes).unwrap(), Arc::default()));
-    let (works, answers): (Vec<_>, Vec<_>) =
-        works.map(|(work, answer)| (work as Box<dyn group::Work>, answer)).unzip();
-    group::commit(db, &Health::default(), works);
+    let (jobs, answers): (Vec<_>, Vec<_>) =
+        jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
+    group::commit(db, &Health::default(), jobs);
     answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
 }
 

@@ -11,7 +11,8 @@ use crate::{
     core::{
         Tenant,
         webhooks::{
-            DisabledBy, Endpoint, Kind, Kinds, Outcome, Said, Standing, Taken, Told, Verdict,
+            AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, Kind, Kinds,
+            Lease, OutboxEvent, RetryDecision,
         },
     },
     store::{Replay, Settled, Store, pages::Budget, resets},
@@ -31,17 +32,21 @@ fn endpoint(tenant: Tenant) -> Endpoint {
 
 async fn tell(store: &Store, tenant: Tenant, event: u64) {
     let event = Ulid::from_parts(1, event.into());
-    let told = Told { event, kind: Kind::Test, sequence: None, previous: None, at: NOW };
-    store.tell(tenant, told).await.unwrap();
+    let told = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: NOW };
+    store.enqueue(tenant, told).await.unwrap();
 }
 
-async fn lease(store: &Store, tenant: Tenant, most: usize, now: Millis) -> Vec<Taken> {
+async fn lease(store: &Store, tenant: Tenant, most: usize, now: Millis) -> Vec<Lease> {
     let leased = store.lease(vec![(tenant, most)], now).await.unwrap();
-    leased.events.into_iter().map(|(_, taken)| taken).collect()
+    leased.events.into_iter().map(|(_, lease)| lease).collect()
 }
 
-fn outcome(at: Millis, status: u16) -> Outcome {
-    Outcome { at, millis: 1, said: Ok(Said { status, retry_after: None, beginning: Vec::new() }) }
+fn outcome(at: Millis, status: u16) -> AttemptResult {
+    AttemptResult {
+        at,
+        millis: 1,
+        answer: Ok(EndpointAnswer { status, retry_after: None, body_prefix: Vec::new() }),
+    }
 }
 
 /// A reset as it is after its first commit.
@@ -94,16 +99,16 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
                 0..4 => tell(&store, tenant, step).await,
                 4..7 => flying.extend(lease(&store, tenant, 3, now).await),
                 7..11 if !flying.is_empty() => {
-                    let taken: Taken = flying.swap_remove(random.usize(..flying.len()));
+                    let lease: Lease = flying.swap_remove(random.usize(..flying.len()));
                     let verdicts = [
-                        Verdict::Delivered,
-                        Verdict::Again { at: now.plus(random.i64(0..9)) },
-                        Verdict::GivenUp,
-                        Verdict::Gone,
-                        Verdict::Unreadable,
+                        RetryDecision::Delivered,
+                        RetryDecision::Again { at: now.plus(random.i64(0..9)) },
+                        RetryDecision::GivenUp,
+                        RetryDecision::Gone,
+                        RetryDecision::Unreadable,
                     ];
-                    let verdict = verdicts[random.usize(..verdicts.len())];
-                    store.settle(taken, outcome(now, 200), verdict).await.unwrap();
+                    let decision = verdicts[random.usize(..verdicts.len())];
+                    store.settle(lease, outcome(now, 200), decision).await.unwrap();
                 }
                 11 => store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap(),
                 12 => drop(store.set_endpoint(endpoint(tenant)).await.unwrap()),
@@ -143,14 +148,16 @@ async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order() {
     store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
     assert!(commits() - before >= 3, "{}", commits() - before);
     let held = store.deliveries(tenant, 1_000).unwrap();
-    assert!(held.len() == 600 && held.iter().all(|one| one.standing == Standing::Held));
+    assert!(
+        held.len() == 600 && held.iter().all(|one| one.delivery_status == DeliveryStatus::Held)
+    );
     store.enable_endpoint(tenant).await.unwrap();
     let before = commits();
     let missed = Replay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
     assert!(commits() - before >= 3, "{}", commits() - before);
     let events = lease(&store, tenant, 1_000, NOW).await;
-    let order = events.iter().map(|taken| taken.attempt.event.random());
+    let order = events.iter().map(|lease| lease.attempt.event.random());
     assert!(order.eq(0..600), "first the first");
 }
 
@@ -162,7 +169,7 @@ async fn nothing_is_replayed_to_an_endpoint_that_is_off() {
     tell(&store, tenant, 1).await;
     let missed = Replay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
-    assert_eq!(store.deliveries(tenant, 1).unwrap()[0].standing, Standing::Held);
+    assert_eq!(store.deliveries(tenant, 1).unwrap()[0].delivery_status, DeliveryStatus::Held);
 }
 
 #[tokio::test]
@@ -176,9 +183,9 @@ async fn the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it() {
         }
         tell(&store, tenant, event).await;
         if tenant == one {
-            let taken = lease(&store, one, 1, NOW).await.remove(0);
-            let verdict = Verdict::Again { at: NOW };
-            let settled = store.settle(taken, outcome(NOW, 500), verdict).await.unwrap();
+            let lease = lease(&store, one, 1, NOW).await.remove(0);
+            let decision = RetryDecision::Again { at: NOW };
+            let settled = store.settle(lease, outcome(NOW, 500), decision).await.unwrap();
             assert_eq!(settled, Settled::Counted);
         }
     }
@@ -195,8 +202,8 @@ async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
     let late = lease(&store, tenant, 1, NOW).await.remove(0);
     store.become_copy_of(&snapshot).unwrap();
     let own = lease(&store, tenant, 1, NOW).await.remove(0);
-    assert_ne!(late.lease, own.lease);
-    let settled = store.settle(late, outcome(NOW, 410), Verdict::Gone).await.unwrap();
+    assert_ne!(late.number, own.number);
+    let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
     assert_eq!(settled, Settled::Late);
     assert!(store.endpoint(tenant).unwrap().unwrap().disabled.is_none());
 }
@@ -209,7 +216,7 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
         tell(&store, tenant, event).await;
     }
     let [lost, failed] = lease(&store, tenant, 2, NOW).await.try_into().unwrap();
-    store.settle(failed, outcome(NOW, 500), Verdict::Unreadable).await.unwrap();
+    store.settle(failed, outcome(NOW, 500), RetryDecision::Unreadable).await.unwrap();
     begin_reset(&store, tenant).await;
 
     let day = NOW.plus(Millis::DAY);
@@ -222,7 +229,7 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     };
     nothing_is_there();
     assert!(lease(&store, tenant, 9, day).await.is_empty());
-    let settled = store.settle(lost, outcome(NOW, 200), Verdict::Delivered).await.unwrap();
+    let settled = store.settle(lost, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
     assert_eq!(settled, Settled::Late);
     let missed = Replay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, day).await.unwrap(), 0);
@@ -240,5 +247,5 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
         erase_rows(&store, tenant, 1).await;
     }
     let leased = lease(&store, tenant, 9, day).await;
-    assert_eq!(leased.iter().map(|taken| taken.attempt.event.random()).collect::<Vec<_>>(), [9]);
+    assert_eq!(leased.iter().map(|lease| lease.attempt.event.random()).collect::<Vec<_>>(), [9]);
 }

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::conformance::{NOW, SECRET, create, nothing, sandbox};
 use crate::{
-    clock::Millis,
+    clock::{Millis, runtime_time},
     core::{Changes, Event, Op, ParcelKey, State, Tenant},
     store::{Commit, Store, StoreError},
 };
@@ -294,6 +294,25 @@ async fn who_waits_too_long_or_behind_too_many_is_told_to_come_again() {
     drop(release);
     first.await.unwrap().unwrap();
     store.scan(Some(sandbox(1)), |_| Ok(())).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tenant_rests_as_long_as_its_last_read_took_and_others_do_not() {
+    let (_folder, store) = on_disk();
+    let (begun, mut starts) = mpsc::unbounded_channel();
+    let first = scan(&store, sandbox(1), &begun);
+    let (_, release) = starts.recv().await.unwrap();
+    let second = scan(&store, sandbox(1), &begun);
+    let start = runtime_time();
+    tokio::time::advance(Duration::from_millis(80)).await;
+    drop(release);
+    first.await.unwrap().unwrap();
+    store.scan(Some(sandbox(2)), |_| Ok(())).await.unwrap();
+    assert_eq!(start.elapsed(), Duration::from_millis(80), "another's is read at once");
+    let (_, release) = starts.recv().await.unwrap();
+    assert_eq!(start.elapsed().as_millis(), 160, "its own rests");
+    drop(release);
+    second.await.unwrap().unwrap();
 }
 
 #[test]

@@ -202,7 +202,7 @@ async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
     assert!(store.deliveries(sandbox(1), 9).unwrap().is_empty());
     assert!(!store.has_missed(sandbox(1)).unwrap());
     assert!(!store.has_event(sandbox(1), sent.attempt.event).unwrap());
-    assert!(store.telling(sent).unwrap().is_none());
+    assert!(store.payload(sent).unwrap().is_none());
 
     let expect = vec![(parcel.key, parcel.version)];
     let moved = vec![Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];

@@ -16,7 +16,7 @@ use ulid::Ulid;
 use super::{House, START};
 use crate::{
     clock::{Clock, TokioClock},
-    core::webhooks::{IN_FLIGHT, LEASE, Said, Undelivered},
+    core::webhooks::{DeliveryError, EndpointAnswer, IN_FLIGHT, LEASE},
     service::{Delivery, Service},
     webhook::{Dispatcher, Transport},
 };
@@ -62,19 +62,19 @@ impl Transport for Network {
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<Said, Undelivered>)> {
+    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)> {
         Box::pin(async move {
             if delivery.url == DEAD {
                 self.hanging.fetch_add(1, Ordering::SeqCst);
                 tokio::time::sleep(Duration::from_secs(15)).await;
-                return (15_000, Err(Undelivered::TimedOut));
+                return (15_000, Err(DeliveryError::TimedOut));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
             let id = delivery.headers[0].1.strip_prefix("evt_").unwrap();
             let written = Ulid::from_string(id).unwrap().timestamp_ms();
             let took = self.clock.now().0 - i64::try_from(written).unwrap();
             self.took.lock().unwrap().push(took);
-            (20, Ok(Said { status: 204, retry_after: None, beginning: Vec::new() }))
+            (20, Ok(EndpointAnswer { status: 204, retry_after: None, body_prefix: Vec::new() }))
         })
     }
 }

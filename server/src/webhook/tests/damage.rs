@@ -6,7 +6,7 @@ use super::{House, START};
 use crate::{
     core::{
         Tenant,
-        webhooks::{DisabledBy, Standing},
+        webhooks::{DeliveryStatus, DisabledBy},
     },
     store::{Damage, Replay, damage},
 };
@@ -71,7 +71,10 @@ async fn an_event_that_cannot_be_read_fails_alone_and_once() {
             Damage::Event => assert_eq!(log.len(), 4, "the log shows what can be read"),
             Damage::Parcel | Damage::Endpoint => {
                 let failed = &log[4];
-                assert_eq!((failed.standing, failed.attempts.len()), (Standing::Failed, 1));
+                assert_eq!(
+                    (failed.delivery_status, failed.attempts.len()),
+                    (DeliveryStatus::Failed, 1)
+                );
                 let error = failed.attempts[0].error.as_deref().unwrap();
                 assert!(error.contains("cannot be read"), "{error}");
             }

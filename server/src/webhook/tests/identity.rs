@@ -11,7 +11,7 @@ use crate::{
     core::{
         Changes, Op, Tenant,
         manifest::NewManifest,
-        webhooks::{Kind, Kinds, Reach, Standing, Told},
+        webhooks::{AllowedHosts, DeliveryStatus, Kind, Kinds, OutboxEvent},
     },
     ids::named,
     service::EndpointRequest,
@@ -39,11 +39,11 @@ async fn an_answer_from_before_a_reset_touches_nobody_elses_event() {
         let own = house.take(theirs).await;
 
         house.answer(late, status).await;
-        assert_eq!(house.standings(theirs), [Standing::Ready], "{status}");
+        assert_eq!(house.standings(theirs), [DeliveryStatus::Ready], "{status}");
         assert_eq!(house.attempts(theirs), 0, "{status}: the answer is in a stranger's log");
         assert!(house.endpoints().find(theirs).unwrap().disabled.is_none(), "{status}");
         house.answer(own, 200).await;
-        assert_eq!(house.standings(theirs), [Standing::Delivered], "{status}");
+        assert_eq!(house.standings(theirs), [DeliveryStatus::Delivered], "{status}");
         assert_eq!(house.attempts(theirs), 1, "{status}");
     }
 }
@@ -56,18 +56,19 @@ async fn an_answer_from_before_a_reset_does_not_settle_the_same_event_come_again
         let tenant = house.caller("shop", Environment::Sandbox).await.key.tenant;
         house.subscribe(tenant, OLD).await;
         let event = Ulid::from_parts(1, 7);
-        let told = Told { event, kind: Kind::Test, sequence: None, previous: None, at: START };
-        house.service.store().tell(tenant, told.clone()).await.unwrap();
+        let told =
+            OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: START };
+        house.service.store().enqueue(tenant, told.clone()).await.unwrap();
         let late = house.take(tenant).await;
         house.service.store().reset(tenant).await.unwrap();
-        house.service.store().tell(tenant, told).await.unwrap();
+        house.service.store().enqueue(tenant, told).await.unwrap();
         let own = house.take(tenant).await;
 
         house.answer(late, status).await;
-        assert_eq!(house.standings(tenant), [Standing::Ready], "{status}");
+        assert_eq!(house.standings(tenant), [DeliveryStatus::Ready], "{status}");
         assert_eq!(house.attempts(tenant), 0, "{status}");
         house.answer(own, 200).await;
-        assert_eq!(house.standings(tenant), [Standing::Delivered], "{status}");
+        assert_eq!(house.standings(tenant), [DeliveryStatus::Delivered], "{status}");
     }
 }
 
@@ -93,7 +94,7 @@ impl House {
 
     async fn hears_of_manifests(&self, tenant: Tenant, url: &str) {
         let (url, kinds) = (url.to_owned(), Kinds::named(["manifest.submitted"]).unwrap());
-        let request = EndpointRequest { tenant, url, kinds, reach: Reach::Everywhere };
+        let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Everywhere };
         self.endpoints().set(request, START).await.unwrap();
     }
 }

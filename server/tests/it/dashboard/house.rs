@@ -8,7 +8,9 @@ use parcelo_server::{
     core::{
         Countries, KeyRecord, Secrets, Site, Tenant,
         legacy::Era,
-        webhooks::{Allowance, IN_FLIGHT, Kinds, Outcome, Places, Reach, Said},
+        webhooks::{
+            Allowance, AllowedHosts, AttemptResult, EndpointAnswer, IN_FLIGHT, Kinds, Places,
+        },
     },
     http::{Api, Listener, Stop, admin_router},
     ids::Ids,
@@ -214,14 +216,19 @@ impl Visitor {
 /// A webhook that answers its first event with 410.
 pub(super) async fn gone(house: &House, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
-    let (kinds, reach) = (Kinds::default(), Reach::of(tenant.environment, Allowance::default()));
+    let (kinds, reach) =
+        (Kinds::default(), AllowedHosts::of(tenant.environment, Allowance::default()));
     let (endpoints, now) = (house.service.endpoints(), house.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
     endpoints.test(tenant, now).await.unwrap();
     let event = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap().remove(0);
     let delivery = house.service.delivery(event).await.unwrap().unwrap();
-    let said = Ok(Said { status: 410, retry_after: None, beginning: Vec::new() });
-    house.service.settle_delivery(delivery, Outcome { at: now, millis: 84, said }).await.unwrap();
+    let answer = Ok(EndpointAnswer { status: 410, retry_after: None, body_prefix: Vec::new() });
+    house
+        .service
+        .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer })
+        .await
+        .unwrap();
 }
 
 /// The token of the first form on a page.

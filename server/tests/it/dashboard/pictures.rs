@@ -8,7 +8,7 @@ use parcelo_server::{
     clock::Millis,
     core::{
         Tenant,
-        webhooks::{IN_FLIGHT, Outcome, Places, Reach, Said, Undelivered},
+        webhooks::{AllowedHosts, AttemptResult, DeliveryError, EndpointAnswer, IN_FLIGHT, Places},
     },
     service::EndpointRequest,
 };
@@ -122,7 +122,7 @@ async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: 
 
 /// A webhook with a few deliveries: taken, refused once, and one that waits.
 async fn deliveries(house: &House, tenant: Tenant) {
-    let reach = Reach::Here;
+    let reach = AllowedHosts::Here;
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let kinds = parcelo_server::core::webhooks::Kinds::named(["parcel.created"]).unwrap();
     let request = EndpointRequest { tenant, url, kinds, reach };
@@ -144,11 +144,15 @@ async fn deliver(house: &House) {
         }
         for (place, event) in (0..).zip(due) {
             let delivery = house.service.delivery(event).await.unwrap().unwrap();
-            let said = match (round, place) {
-                (0, 1) => Err(Undelivered::TimedOut),
-                _ => Ok(Said { status: 204, retry_after: None, beginning: b"taken".to_vec() }),
+            let answer = match (round, place) {
+                (0, 1) => Err(DeliveryError::TimedOut),
+                _ => Ok(EndpointAnswer {
+                    status: 204,
+                    retry_after: None,
+                    body_prefix: b"taken".to_vec(),
+                }),
             };
-            let outcome = Outcome { at: house.service.now(), millis: 84 + place * 7, said };
+            let outcome = AttemptResult { at: house.service.now(), millis: 84 + place * 7, answer };
             house.service.settle_delivery(delivery, outcome).await.unwrap();
         }
     }

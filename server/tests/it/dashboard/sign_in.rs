@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use parcelo_server::{clock::Millis, core::session::LASTS};
+use parcelo_server::{clock::Millis, core::session::SESSION_LIFETIME};
 
 use super::house::{House, PASSWORD, Visitor, cookie, token_in};
 use crate::{
@@ -107,7 +107,7 @@ async fn signing_in_again_ends_the_session_before() {
 async fn a_session_ends_after_twelve_hours_to_the_millisecond_and_is_forgotten() {
     let house = House::new().await;
     let member = house.member("default").await;
-    house.pass(LASTS - 1);
+    house.pass(SESSION_LIFETIME - 1);
     assert_eq!(member.get("/dashboard").await.status, 200);
     house.pass(1);
     assert_eq!(location(&member.get("/dashboard").await), (303, "/dashboard/sign-in"));

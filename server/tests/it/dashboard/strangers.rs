@@ -18,7 +18,7 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
         tenant: caller.key.tenant,
         url: "https://neighbour.example/CanaryHook".to_owned(),
         kinds: Kinds::default(),
-        reach: parcelo_server::core::webhooks::Reach::Here,
+        reach: parcelo_server::core::webhooks::AllowedHosts::Here,
     };
     house.service.endpoints().set(request, NOW).await.unwrap();
     house.create(&caller, &order).await;

@@ -45,7 +45,7 @@ pub(super) enum Written {
 
 impl Service {
     /// The key of a request in its scope, what the request says, and the answer given before.
-    pub(super) fn before(
+    pub(super) fn check_replay(
         &self,
         caller: &Caller,
         operation: Operation,
@@ -85,7 +85,9 @@ impl Service {
         match self.store.commit(Changes { now, replay: Some(record), expect, ops }).await {
             Commit::Committed => Ok(Written::Answered(Answer::Done(body))),
             Commit::VersionConflict => Ok(Written::Stale),
-            Commit::IdempotencyTaken(record) => taken(record, &said, now).map(Written::Answered),
+            Commit::IdempotencyTaken(record) => {
+                on_conflict(record, &said, now).map(Written::Answered)
+            }
             Commit::Busy => Err(Refusal::in_progress()),
             outcome => Err(failed(&outcome)),
         }
@@ -93,7 +95,7 @@ impl Service {
 }
 
 /// Another request with this key came first; its record is alive, or the store had replaced it.
-pub(super) fn taken(
+pub(super) fn on_conflict(
     record: IdempotencyRecord,
     said: &Fingerprint,
     now: Millis,

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, oneshot};
 use super::{
     Commit, apply,
     error::is_constraint,
-    group::{Applied, Fate, Work},
+    group::{JobResult, Savepoint, WriteJob},
 };
 
 /// Changes on their way to the database.
@@ -31,22 +31,22 @@ impl Mutation {
     }
 }
 
-impl Work for Mutation {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Applied> {
+impl WriteJob for Mutation {
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
         (self.outcome, self.told.0) = apply::apply(db, &self.ready)?;
         let done = matches!(self.outcome, Commit::Committed);
-        Ok(if done { Applied::Keep } else { Applied::Undo })
+        Ok(if done { Savepoint::Keep } else { Savepoint::Undo })
     }
 
-    fn answer(self: Box<Self>, fate: Fate) {
-        if fate == Fate::Settled(Applied::Keep) && self.told.0 {
+    fn answer(self: Box<Self>, result: JobResult) {
+        if result == JobResult::Settled(Savepoint::Keep) && self.told.0 {
             self.told.1.notify_one();
         }
         // A caller that has gone needs no answer.
-        let _gone = self.caller.send(match fate {
-            Fate::Settled(_) => self.outcome,
-            Fate::Busy => Commit::Busy,
-            Fate::Broken => Commit::Broken,
+        let _gone = self.caller.send(match result {
+            JobResult::Settled(_) => self.outcome,
+            JobResult::Busy => Commit::Busy,
+            JobResult::Broken => Commit::Broken,
         });
     }
 
@@ -80,29 +80,29 @@ where
     }
 }
 
-impl<T, F> Work for Call<T, F>
+impl<T, F> WriteJob for Call<T, F>
 where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Applied> {
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
         match (self.run)(db) {
             Err(error) if is_constraint(&error) => {
                 self.made = Some(Err(error));
-                Ok(Applied::Undo)
+                Ok(Savepoint::Undo)
             }
             made => {
                 self.made = Some(Ok(made?));
-                Ok(Applied::Keep)
+                Ok(Savepoint::Keep)
             }
         }
     }
 
-    fn answer(self: Box<Self>, fate: Fate) {
-        let called = match (fate, self.made) {
-            (Fate::Settled(_), Some(made)) => Called::Done(made),
-            (Fate::Busy, _) => Called::Busy,
-            (Fate::Settled(_) | Fate::Broken, _) => Called::Broken,
+    fn answer(self: Box<Self>, result: JobResult) {
+        let called = match (result, self.made) {
+            (JobResult::Settled(_), Some(made)) => Called::Done(made),
+            (JobResult::Busy, _) => Called::Busy,
+            (JobResult::Settled(_) | JobResult::Broken, _) => Called::Broken,
         };
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(called);

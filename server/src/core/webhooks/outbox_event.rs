@@ -12,7 +12,7 @@ use crate::{
 
 /// An event as the outbox keeps it; its words are found in its parcel or manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct OutboxEvent {
     /// Its id, without its prefix.
     pub event: Ulid,
     /// Its kind.
@@ -26,9 +26,9 @@ pub struct Told {
 }
 
 /// What a new parcel tells: the order, then that its label is there.
-pub fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<Told> {
+pub fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
     let at = parcel.created_at;
-    let told = |kind, sequence, previous| Told {
+    let told = |kind, sequence, previous| OutboxEvent {
         event: event_id(parcel.id, kind, sequence, at),
         kind,
         sequence: Some(sequence),
@@ -41,8 +41,8 @@ pub fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<Told> {
 }
 
 /// What a parcel's new state tells; `parcel` is its public id.
-pub fn of_move(kinds: Kinds, parcel: Ulid, previous: State, event: &Event) -> Vec<Told> {
-    let told = |kind| Told {
+pub fn of_move(kinds: Kinds, parcel: Ulid, previous: State, event: &Event) -> Vec<OutboxEvent> {
+    let told = |kind| OutboxEvent {
         event: event_id(parcel, kind, event.sequence, event.at),
         kind,
         sequence: Some(event.sequence),
@@ -55,10 +55,10 @@ pub fn of_move(kinds: Kinds, parcel: Ulid, previous: State, event: &Event) -> Ve
 }
 
 /// What a new manifest tells.
-pub fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<Told> {
+pub fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
     let (kind, at) = (Kind::ManifestSubmitted, manifest.submitted_at);
     let event = event_id(manifest.id, kind, 0, at);
-    kinds.wants(kind).then_some(Told { event, kind, sequence: None, previous: None, at })
+    kinds.wants(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
 }
 
 /// Whether an event tells of the manifest with this public id: its row's number may have been given

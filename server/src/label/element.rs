@@ -1,6 +1,6 @@
-//! What a label is made of: marks in whole dots, origin at the top left, y downward.
+//! What a label is made of: elements in whole dots, origin at the top left, y downward.
 //!
-//! The layout decides every position; PNG, PDF and ZPL draw these marks and choose none.
+//! The layout decides every position; PNG, PDF and ZPL draw these elements and choose none.
 
 use super::{code128::Bars, font::Weight};
 
@@ -10,7 +10,7 @@ pub(super) const HEIGHT: u32 = 1218;
 
 /// One thing that is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Element {
     Rect(Rect),
     Outline(Outline),
     Text(Text),
@@ -65,12 +65,12 @@ pub(super) enum Align {
 
 /// The columns that a line of text may fill: `left` up to, not including, `right`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct Span {
     pub left: u32,
     pub right: u32,
 }
 
-impl Room {
+impl Span {
     pub(super) const fn width(self) -> u32 {
         self.right.saturating_sub(self.left)
     }
@@ -88,7 +88,7 @@ pub(super) struct Text {
     pub line: String,
     /// Width as drawn in our own font.
     pub width: u32,
-    pub room: Room,
+    pub span: Span,
     pub align: Align,
 }
 

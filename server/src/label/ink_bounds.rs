@@ -2,20 +2,20 @@
 //! would run into a `g` above it.
 
 use super::{
+    element::Text,
     font::{self, Area, UNITS_PER_EM},
-    mark::Text,
 };
 
 /// The ink of one line of text, in dots of the label.
 #[derive(Debug, Default)]
-pub(super) struct Ink {
+pub(super) struct InkBounds {
     /// The box of each glyph.
     pub(super) glyphs: Vec<Area>,
     /// The box of them all.
     whole: Area,
 }
 
-impl Ink {
+impl InkBounds {
     pub(super) fn of(text: &Text) -> Self {
         let glyphs: Vec<Area> = boxes(text).collect();
         let whole = glyphs.iter().copied().reduce(around).unwrap_or_default();
@@ -35,13 +35,13 @@ fn boxes(text: &Text) -> impl Iterator<Item = Area> {
     let mut pen = 0;
     text.line.chars().filter_map(move |character| {
         let glyph = font::glyph(text.weight, character);
-        let (at, ink) = (pen, glyph.ink);
+        let (at, ink_bounds) = (pen, glyph.ink_bounds);
         pen += i32::from(glyph.advance);
-        (ink != Area::default()).then(|| Area {
-            left: x + ((at + ink.left) * size).div_euclid(em),
-            top: baseline + (ink.top * size).div_euclid(em),
-            right: x + ((at + ink.right) * size).div_euclid(em) + 1,
-            bottom: baseline + (ink.bottom * size).div_euclid(em) + 1,
+        (ink_bounds != Area::default()).then(|| Area {
+            left: x + ((at + ink_bounds.left) * size).div_euclid(em),
+            top: baseline + (ink_bounds.top * size).div_euclid(em),
+            right: x + ((at + ink_bounds.right) * size).div_euclid(em) + 1,
+            bottom: baseline + (ink_bounds.bottom * size).div_euclid(em) + 1,
         })
     })
 }

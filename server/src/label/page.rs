@@ -1,10 +1,10 @@
-//! The sheet that a layout fills: lines of text fitted to their places, rules and boxes.
+//! The page that a layout fills: lines of text fitted to their places, rules and boxes.
 
 use super::{
-    fit::{Style, fit},
+    element::{Align, Colour, Element, Outline, Rect, Span, Text},
     font::{self, Weight},
-    ink::Ink,
-    mark::{Align, Colour, Mark, Outline, Rect, Room, Text},
+    ink_bounds::InkBounds,
+    text_fit::{Style, fit},
 };
 
 /// Thickness of the frame and of the rules.
@@ -15,18 +15,18 @@ const CRAMPED: &[u32] = &[18, 16, 14, 12, 10];
 
 /// Where one line of text stands and how it is set.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct TextSlot {
     pub baseline: u32,
-    pub room: Room,
+    pub span: Span,
     pub style: Style,
     pub align: Align,
     pub colour: Colour,
 }
 
-impl Place {
+impl TextSlot {
     /// Black, from the left, from the first of `style`'s sizes that fits.
-    pub(super) const fn new(baseline: u32, room: Room, style: Style) -> Self {
-        Self { baseline, room, style, align: Align::Left, colour: Colour::Black }
+    pub(super) const fn new(baseline: u32, span: Span, style: Style) -> Self {
+        Self { baseline, span, style, align: Align::Left, colour: Colour::Black }
     }
 
     pub(super) const fn centre(self) -> Self {
@@ -42,15 +42,15 @@ impl Place {
     }
 
     fn text(&self, line: String, size: u32) -> Text {
-        let Self { baseline, room, style: Style { weight, .. }, align, colour } = *self;
+        let Self { baseline, span, style: Style { weight, .. }, align, colour } = *self;
         let width = font::width(&line, weight, size);
-        let spare = room.width().saturating_sub(width);
+        let spare = span.width().saturating_sub(width);
         let x = match align {
-            Align::Left => room.left,
-            Align::Centre => room.left + spare / 2,
-            Align::Right => room.left + spare,
+            Align::Left => span.left,
+            Align::Centre => span.left + spare / 2,
+            Align::Right => span.left + spare,
         };
-        Text { x, baseline, size, weight, colour, line, width, room, align }
+        Text { x, baseline, size, weight, colour, line, width, span, align }
     }
 }
 
@@ -65,33 +65,33 @@ pub(super) const fn regular(sizes: &'static [u32]) -> Style {
 }
 
 /// The columns from `left` up to `right`.
-pub(super) const fn room(left: u32, right: u32) -> Room {
-    Room { left, right }
+pub(super) const fn span(left: u32, right: u32) -> Span {
+    Span { left, right }
 }
 
-/// The marks so far.
+/// The elements so far.
 #[derive(Debug, Default)]
-pub(super) struct Sheet {
-    marks: Vec<Mark>,
+pub(super) struct Page {
+    elements: Vec<Element>,
     /// Of the texts among them.
-    inks: Vec<Ink>,
+    inks: Vec<InkBounds>,
 }
 
-impl Sheet {
-    pub(super) fn into_marks(self) -> Vec<Mark> {
-        self.marks
+impl Page {
+    pub(super) fn into_elements(self) -> Vec<Element> {
+        self.elements
     }
 
-    pub(super) fn push(&mut self, mark: Mark) {
-        self.marks.push(mark);
+    pub(super) fn push(&mut self, element: Element) {
+        self.elements.push(element);
     }
 
     pub(super) fn rect(&mut self, (x, y): (u32, u32), (w, h): (u32, u32)) {
-        self.push(Mark::Rect(Rect { x, y, w, h }));
+        self.push(Element::Rect(Rect { x, y, w, h }));
     }
 
     /// A horizontal rule below `y`.
-    pub(super) fn rule(&mut self, y: u32, across: Room) {
+    pub(super) fn rule(&mut self, y: u32, across: Span) {
         self.rect((across.left, y), (across.width(), RULE));
     }
 
@@ -101,19 +101,19 @@ impl Sheet {
     }
 
     /// A box of rules from `top` to `bottom`.
-    pub(super) fn outline(&mut self, across: Room, (top, bottom): (u32, u32)) {
+    pub(super) fn outline(&mut self, across: Span, (top, bottom): (u32, u32)) {
         let outer = Rect { x: across.left, y: top, w: across.width(), h: bottom - top };
-        self.push(Mark::Outline(Outline { outer, thickness: RULE }));
+        self.push(Element::Outline(Outline { outer, thickness: RULE }));
     }
 
     /// One line, shrunk and cut to its place.
-    pub(super) fn line(&mut self, text: &str, place: Place) {
+    pub(super) fn line(&mut self, text: &str, place: TextSlot) {
         self.lines(text, place.style, &[place]);
     }
 
     /// As many of `places` as `text` needs; returns how many.
-    pub(super) fn lines(&mut self, text: &str, style: Style, places: &[Place]) -> usize {
-        let widths: Vec<u32> = places.iter().map(|place| place.room.width()).collect();
+    pub(super) fn lines(&mut self, text: &str, style: Style, places: &[TextSlot]) -> usize {
+        let widths: Vec<u32> = places.iter().map(|place| place.span.width()).collect();
         let fitted = fit(text, style, &widths);
         let used = fitted.lines.len();
         for (line, place) in fitted.lines.into_iter().zip(places) {
@@ -123,27 +123,27 @@ impl Sheet {
     }
 
     /// In a smaller size when the line would touch another.
-    fn set(&mut self, line: String, size: u32, place: &Place) {
+    fn set(&mut self, line: String, size: u32, place: &TextSlot) {
         if line.is_empty() {
             return;
         }
         let mut text = place.text(line, size);
-        let mut ink = Ink::of(&text);
+        let mut ink_bounds = InkBounds::of(&text);
         let mut smaller =
             place.style.sizes.iter().chain(CRAMPED).copied().filter(|other| *other < size);
-        while self.inks.iter().any(|other| ink.touches(other))
+        while self.inks.iter().any(|other| ink_bounds.touches(other))
             && let Some(size) = smaller.next()
         {
             text = place.text(text.line, size);
-            ink = Ink::of(&text);
+            ink_bounds = InkBounds::of(&text);
         }
-        self.inks.push(ink);
-        self.push(Mark::Text(text));
+        self.inks.push(ink_bounds);
+        self.push(Element::Text(text));
     }
 }
 
 /// Whether `text` goes whole into `places`.
-pub(super) fn goes_into(text: &str, style: Style, places: &[Place]) -> bool {
-    let widths: Vec<u32> = places.iter().map(|place| place.room.width()).collect();
+pub(super) fn goes_into(text: &str, style: Style, places: &[TextSlot]) -> bool {
+    let widths: Vec<u32> = places.iter().map(|place| place.span.width()).collect();
     fit(text, style, &widths).whole
 }

@@ -24,7 +24,7 @@ const PRODUCTION: [i64; 10] = [
 const SANDBOX: [i64; 3] = [0, 5 * Millis::SECOND, Millis::MINUTE];
 
 /// The longest pause that an endpoint can ask for.
-const LONGEST: i64 = 24 * Millis::HOUR;
+const MAX_RETRY_AFTER: i64 = 24 * Millis::HOUR;
 
 /// From this failed attempt on, an event holds up no later one of its parcel.
 pub const RELEASED_AFTER: u32 = 3;
@@ -46,29 +46,29 @@ pub struct Attempt {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct AttemptResult {
     /// When it was over.
     pub at: Millis,
     /// How many milliseconds it took.
     pub millis: i64,
-    /// What the endpoint said.
-    pub said: Result<Said, Undelivered>,
+    /// What the endpoint answered.
+    pub answer: Result<EndpointAnswer, DeliveryError>,
 }
 
 /// An endpoint's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct EndpointAnswer {
     /// The HTTP status.
     pub status: u16,
     /// `Retry-After`, as it came.
     pub retry_after: Option<String>,
-    /// The beginning of the body.
-    pub beginning: Vec<u8>,
+    /// The body_prefix of the body.
+    pub body_prefix: Vec<u8>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Undelivered {
+pub enum DeliveryError {
     /// The address is one that webhooks are not sent to.
     #[error("the address is not allowed: webhooks go to public addresses, in production by https")]
     NotAllowed,
@@ -88,7 +88,7 @@ pub enum Undelivered {
 
 /// What becomes of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     /// It is done.
     Delivered,
     /// It is tried again.
@@ -110,21 +110,21 @@ pub const fn attempts(environment: Environment) -> usize {
 }
 
 /// What becomes of a delivery after an attempt.
-pub fn judge(attempt: Attempt, outcome: &Outcome) -> Verdict {
-    match &outcome.said {
-        Ok(said) if (200..300).contains(&said.status) => return Verdict::Delivered,
-        Ok(said) if said.status == GONE => return Verdict::Gone,
+pub fn judge(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision {
+    match &outcome.answer {
+        Ok(answer) if (200..300).contains(&answer.status) => return RetryDecision::Delivered,
+        Ok(answer) if answer.status == GONE => return RetryDecision::Gone,
         // Another attempt would find the same row.
-        Err(Undelivered::Unreadable) => return Verdict::Unreadable,
+        Err(DeliveryError::Unreadable) => return RetryDecision::Unreadable,
         Ok(_) | Err(_) => {}
     }
     let made = usize::try_from(attempt.number).unwrap_or(usize::MAX);
     match pauses(attempt.environment).get(made) {
         Some(pause) => {
             let pause = jittered(*pause, attempt).max(asked_for(outcome));
-            Verdict::Again { at: outcome.at.plus(pause) }
+            RetryDecision::Again { at: outcome.at.plus(pause) }
         }
-        None => Verdict::GivenUp,
+        None => RetryDecision::GivenUp,
     }
 }
 
@@ -148,21 +148,22 @@ fn jittered(pause: i64, attempt: Attempt) -> i64 {
 }
 
 /// The pause that the endpoint asked for, in seconds or as a date.
-fn asked_for(outcome: &Outcome) -> i64 {
-    let Ok(said) = &outcome.said else { return 0 };
-    let Some(text) = said.retry_after.as_deref().filter(|_| LATER.contains(&said.status)) else {
+fn asked_for(outcome: &AttemptResult) -> i64 {
+    let Ok(answer) = &outcome.answer else { return 0 };
+    let Some(text) = answer.retry_after.as_deref().filter(|_| LATER.contains(&answer.status))
+    else {
         return 0;
     };
     let text = text.trim();
     let pause = match text.parse::<u32>() {
         Ok(seconds) => i64::from(seconds) * Millis::SECOND,
-        Err(error) if *error.kind() == IntErrorKind::PosOverflow => LONGEST,
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => MAX_RETRY_AFTER,
         Err(_) => match httpdate::parse_http_date(text) {
             Ok(date) => Millis::from(chrono::DateTime::from(date)).0 - outcome.at.0,
             Err(_) => 0,
         },
     };
-    pause.clamp(0, LONGEST)
+    pause.clamp(0, MAX_RETRY_AFTER)
 }
 
 #[cfg(test)]
@@ -175,15 +176,22 @@ mod tests {
         Attempt { environment, event: Ulid::from(u128::from(number) << 64), number }
     }
 
-    fn outcome(status: u16, retry_after: Option<&str>) -> Outcome {
+    fn outcome(status: u16, retry_after: Option<&str>) -> AttemptResult {
         let retry_after = retry_after.map(str::to_owned);
-        Outcome { at: AT, millis: 1, said: Ok(Said { status, retry_after, beginning: vec![] }) }
+        AttemptResult {
+            at: AT,
+            millis: 1,
+            answer: Ok(EndpointAnswer { status, retry_after, body_prefix: vec![] }),
+        }
     }
 
-    fn pause(verdict: Verdict) -> Option<i64> {
-        match verdict {
-            Verdict::Again { at } => Some(at.0 - AT.0),
-            Verdict::Delivered | Verdict::GivenUp | Verdict::Gone | Verdict::Unreadable => None,
+    fn pause(decision: RetryDecision) -> Option<i64> {
+        match decision {
+            RetryDecision::Again { at } => Some(at.0 - AT.0),
+            RetryDecision::Delivered
+            | RetryDecision::GivenUp
+            | RetryDecision::Gone
+            | RetryDecision::Unreadable => None,
         }
     }
 
@@ -201,16 +209,16 @@ mod tests {
             let table = pauses(environment);
             for (made, pause_before_next) in table.iter().enumerate().skip(1) {
                 let number = u32::try_from(made).unwrap();
-                let verdict = judge(attempt(environment, number), &outcome(500, None));
-                let off = pause(verdict).unwrap() - pause_before_next;
+                let decision = judge(attempt(environment, number), &outcome(500, None));
+                let off = pause(decision).unwrap() - pause_before_next;
                 assert!(
                     off.abs() <= pause_before_next / 10,
                     "{environment} {number}: {off} ms off"
                 );
             }
             let last = u32::try_from(table.len()).unwrap();
-            let verdict = judge(attempt(environment, last), &outcome(500, None));
-            assert_eq!(verdict, Verdict::GivenUp, "{environment}");
+            let decision = judge(attempt(environment, last), &outcome(500, None));
+            assert_eq!(decision, RetryDecision::GivenUp, "{environment}");
         }
     }
 
@@ -230,26 +238,27 @@ mod tests {
     #[test]
     fn an_answer_is_a_delivery_a_failure_or_the_end() {
         let table = [
-            (200, Verdict::Delivered),
-            (204, Verdict::Delivered),
-            (299, Verdict::Delivered),
-            (410, Verdict::Gone),
+            (200, RetryDecision::Delivered),
+            (204, RetryDecision::Delivered),
+            (299, RetryDecision::Delivered),
+            (410, RetryDecision::Gone),
         ];
-        for (status, verdict) in table {
+        for (status, decision) in table {
             let first = attempt(Environment::Sandbox, 1);
-            assert_eq!(judge(first, &outcome(status, None)), verdict, "{status}");
+            assert_eq!(judge(first, &outcome(status, None)), decision, "{status}");
         }
         for status in [199, 300, 301, 308, 400, 404, 429, 500, 503] {
             let first = attempt(Environment::Sandbox, 1);
             assert!(pause(judge(first, &outcome(status, None))).is_some(), "{status}");
         }
-        for error in [Undelivered::TimedOut, Undelivered::NotAllowed] {
-            let outcome = Outcome { at: AT, millis: 1, said: Err(error) };
+        for error in [DeliveryError::TimedOut, DeliveryError::NotAllowed] {
+            let outcome = AttemptResult { at: AT, millis: 1, answer: Err(error) };
             assert!(pause(judge(attempt(Environment::Sandbox, 1), &outcome)).is_some());
-            assert_eq!(judge(attempt(Environment::Sandbox, 3), &outcome), Verdict::GivenUp);
+            assert_eq!(judge(attempt(Environment::Sandbox, 3), &outcome), RetryDecision::GivenUp);
         }
-        let unreadable = Outcome { at: AT, millis: 0, said: Err(Undelivered::Unreadable) };
-        assert_eq!(judge(attempt(Environment::Sandbox, 1), &unreadable), Verdict::Unreadable);
+        let unreadable =
+            AttemptResult { at: AT, millis: 0, answer: Err(DeliveryError::Unreadable) };
+        assert_eq!(judge(attempt(Environment::Sandbox, 1), &unreadable), RetryDecision::Unreadable);
     }
 
     #[test]
@@ -260,9 +269,9 @@ mod tests {
             (503, "120", 120_000),
             (429, " 120 ", 120_000),
             (503, "Sat, 10 Jan 2026 15:06:00 GMT", 60_000),
-            (503, "4294967295", LONGEST),
-            (503, "4294967296", LONGEST),
-            (429, "99999999999999999999999", LONGEST),
+            (503, "4294967295", MAX_RETRY_AFTER),
+            (503, "4294967296", MAX_RETRY_AFTER),
+            (429, "99999999999999999999999", MAX_RETRY_AFTER),
             (503, "", own),
             (503, "1", own),
             (503, "-1", own),
@@ -271,8 +280,8 @@ mod tests {
             (500, "120", own),
         ];
         for (status, text, expected) in table {
-            let verdict = judge(first, &outcome(status, Some(text)));
-            assert_eq!(pause(verdict), Some(expected), "{status} {text}");
+            let decision = judge(first, &outcome(status, Some(text)));
+            assert_eq!(pause(decision), Some(expected), "{status} {text}");
         }
     }
 }
