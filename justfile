@@ -23,6 +23,11 @@ bench:
     cargo bench --workspace
     cargo run --release --manifest-path server/benches/labels/Cargo.toml --target-dir target/labels-bench
 
+# Crates and cold builds of the SDK and the mock server, beside their peers; needs a quiet machine.
+weight:
+    server/benches/weight.sh counts
+    server/benches/weight.sh seconds
+
 # The tests that take long, and labels through readers that are not ours (.ci/run installs them).
 oracles:
     PARCELO_LABELS=$PWD/target/labels cargo test --workspace --lib --bins --tests -- --ignored
@@ -34,6 +39,8 @@ deny:
 
 # Accept changed snapshots: look at the diff afterwards.
 bless:
+    PARCELO_BLESS=1 cargo test -p parcelo-server --lib document
+    PARCELO_BLESS=1 cargo test -p parcelo-cli --test it public_items -- --ignored
     INSTA_UPDATE=always PARCELO_BLESS=1 cargo test
 
 # Everything that must pass, in the order in which it fails soonest.

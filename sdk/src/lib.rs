@@ -2,6 +2,7 @@
 //! the parcel, and never ship anything twice.
 //!
 #![doc = include_str!("../guide.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "blocking")]
 pub mod blocking;

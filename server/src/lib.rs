@@ -24,6 +24,8 @@
 //! - [`http`] is the shell of the API, [`process`] that of the command, [`mock`] that of tests;
 //! - [`clock`] and [`ids`] are the only places that read time and randomness.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(all(doctest, feature = "sdk"))]
 #[doc = include_str!("../../docs/testing.md")]
 mod testing {}
@@ -34,6 +36,7 @@ pub mod http;
 pub mod ids;
 pub mod label;
 pub mod mock;
+#[cfg(feature = "server")]
 pub mod process;
 pub mod service;
 pub mod store;

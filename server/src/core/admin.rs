@@ -4,7 +4,6 @@
 use parcelo::{Environment, EventKind, ParcelStatus, model::time};
 use serde::Serialize;
 use ulid::Ulid;
-use utoipa::ToSchema;
 
 use super::{
     AccountRecord, CarrierKeyRecord, KeyRecord, Report,
@@ -19,7 +18,8 @@ fn wire(at: Millis) -> String {
 }
 
 /// An API key that was just made: the only answer with the whole key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewApiKey {
     key_id: String,
@@ -47,7 +47,8 @@ impl NewApiKey {
 }
 
 /// An API key that was given a new secret: the only answer with it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RotatedApiKey {
     key_id: String,
@@ -69,7 +70,8 @@ impl RotatedApiKey {
 }
 
 /// An API key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyView {
     key_id: String,
@@ -107,7 +109,8 @@ impl ApiKeyView {
 }
 
 /// A carrier key that was just made: the only answer with the whole key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewCarrierKeyView {
     key_id: String,
@@ -130,7 +133,8 @@ impl NewCarrierKeyView {
 }
 
 /// A carrier key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CarrierKeyView {
     key_id: String,
@@ -174,7 +178,8 @@ impl NewTokenView {
 }
 
 /// An admin token.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TokenView {
     token_id: String,
@@ -198,7 +203,8 @@ impl From<&TokenRecord> for TokenView {
 }
 
 /// An account.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountView {
     account_id: String,
@@ -214,7 +220,8 @@ impl From<&AccountRecord> for AccountView {
 }
 
 /// A webhook.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookView {
     url: String,
@@ -229,7 +236,7 @@ pub struct WebhookView {
     old_secret_until: Option<String>,
     /// What verifies the signatures; only in the answer that sets the webhook up.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[cfg_attr(test, schema(nullable = false))]
     secret: Option<String>,
 }
 
@@ -257,7 +264,8 @@ impl WebhookView {
 }
 
 /// A secret that was just made.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewSecret {
     /// The new secret, shown this once.
@@ -274,7 +282,8 @@ impl NewSecret {
 }
 
 /// A test that was sent.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TestedView {
     event_id: String,
@@ -287,14 +296,16 @@ impl From<Ulid> for TestedView {
 }
 
 /// Events that are sent again.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub struct ReplayedView {
     /// How many.
     pub replayed: usize,
 }
 
 /// An event and every attempt to deliver it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     event_id: String,
@@ -308,7 +319,8 @@ pub struct DeliveryView {
 }
 
 /// An attempt to deliver an event.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView {
     attempt: u32,
@@ -348,7 +360,8 @@ impl From<&LoggedAttempt> for AttemptView {
 }
 
 /// A carrier's event that a parcel could not take.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionView {
     tracking_number: String,

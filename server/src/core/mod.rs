@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod activity;
+#[cfg(feature = "server")]
 pub mod admin;
 pub mod carrier;
 pub mod carrier_keys;
@@ -18,6 +19,7 @@ pub mod labels;
 pub mod legacy;
 pub mod limit;
 pub mod list;
+#[cfg(feature = "server")]
 pub mod login_throttle;
 pub mod manifest;
 pub mod refusal;

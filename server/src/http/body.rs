@@ -1,8 +1,6 @@
 //! Reading a request: its JSON body, its query, its path, in the order in which faults are told
 //! (docs/api.md, Order of checks).
 
-use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
-
 use axum::{
     extract::{Path, Request, rejection::PathRejection},
     http::{HeaderMap, header},
@@ -118,23 +116,4 @@ pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> 
             suggestion: None,
         }),
     }
-}
-
-/// A query parameter that is a whole number within `range`.
-pub(super) fn number<N: FromStr + PartialOrd + Display>(
-    query: Option<&str>,
-    name: &str,
-    range: RangeInclusive<N>,
-) -> Result<Option<N>, Refusal> {
-    let Some(text) = self::query(query, name) else { return Ok(None) };
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    let (least, most) = range.into_inner();
-    let fault = || FieldFault {
-        field: name.to_owned(),
-        code: FaultCode::OutOfRange,
-        message: format!("{name} is a whole number from {least} to {most}."),
-        message_es: format!("{name} es un número entero de {least} a {most}."),
-        suggestion: None,
-    };
-    number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
 }

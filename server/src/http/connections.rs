@@ -99,7 +99,7 @@ impl Drop for Seat {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests {
     use std::net::SocketAddr;
 

@@ -1,23 +1,13 @@
 //! The OpenAPI document: written from the tables of operations and errors, the types of the
-//! vocabulary, and what stands here about each operation that is served.
+//! vocabulary, and what stands here about each operation that is served. Only tests write it; what is
+//! served is the [file that they check](super::openapi).
 
-use std::sync::{Arc, OnceLock};
-
-use axum::{
-    Extension,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, StatusCode, header as http},
-    response::{IntoResponse, Response},
-    routing::{MethodRouter, get},
-};
 use parcelo::{
     Auth, BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder,
     ErrorCode, ErrorEnvelope, Health, Idempotency, IdempotencyKey, LabelMetadata, Manifest,
     ManifestRequest, Meta, Method, Operation, OrderRequest, PageMeta, ParcelSummary,
     ReprintRequest, SandboxReset, TrackingRecord, VoidRequest, VoidedOrders, header,
 };
-use url::Url;
 use utoipa::{
     PartialSchema,
     openapi::{
@@ -30,14 +20,11 @@ use utoipa::{
 };
 
 use super::{
-    Api, Refused,
     described::{self, Described, add, in_header, name},
     legacy_pages,
     pages::{Page, list_meta, pages},
-    precondition::{Precondition, etag},
     webhook_pages,
 };
-use crate::core::to_body;
 
 const KEY: &str = "apiKey";
 const CARRIER_KEY: &str = "carrierKey";
@@ -45,10 +32,6 @@ const CARRIER_KEY: &str = "carrierKey";
 const ABOUT: &str = "Parcel orders with labels, from their creation to their delivery. A key for the \
     sandbox (`pk_test_…`) works on the sandbox's address, a live key (`pk_live_…`) on production's. \
     Every refusal has a code, an English and a Spanish text, and the id of its request.";
-
-/// On a request: what is served beside the operations. Nothing is, but by the mock server.
-#[derive(Clone, Copy)]
-pub(crate) struct Beside(pub(crate) fn() -> OpenApi);
 
 /// What calls are grouped by.
 const TAGS: &[(&str, &str)] = &[
@@ -65,61 +48,8 @@ const TAGS: &[(&str, &str)] = &[
     ("webhooks", "What is sent to an account's webhook."),
 ];
 
-/// A document as it is sent: it is written at the first request, once for each listener.
-#[derive(Clone, Default)]
-pub(super) struct Document(Arc<OnceLock<Written>>);
-
-struct Written {
-    json: Bytes,
-    tag: String,
-}
-
-impl Document {
-    /// The document; nothing but its tag for a reader who has it already.
-    pub(super) fn answer(&self, headers: &HeaderMap, write: impl FnOnce() -> OpenApi) -> Response {
-        let Written { json, tag } = self.0.get_or_init(|| {
-            let json = Bytes::from(to_body(&write()));
-            Written { tag: etag(&json), json }
-        });
-        // A cache may keep it, and asks each time whether it is still the same.
-        let about = [(http::ETAG, tag.as_str()), (http::CACHE_CONTROL, "no-cache")];
-        match Precondition::for_tag(headers, tag) {
-            Precondition::Met => {
-                (about, [(http::CONTENT_TYPE, described::JSON)], json.clone()).into_response()
-            }
-            Precondition::Unchanged => (StatusCode::NOT_MODIFIED, about).into_response(),
-            Precondition::Failed => Refused::from(ErrorCode::PreconditionFailed).into_response(),
-        }
-    }
-}
-
-/// GET /openapi.json.
-pub(super) fn route() -> MethodRouter<Api> {
-    let document = Document::default();
-    get(
-        |State(api): State<Api>, beside: Option<Extension<Beside>>, headers: HeaderMap| async move {
-            document.answer(&headers, || served(&api, beside))
-        },
-    )
-}
-
-fn served(api: &Api, beside: Option<Extension<Beside>>) -> OpenApi {
-    let site = api.service.settings().site(api.environment);
-    let mut served = service(&path_of(&site.base_url));
-    if let Some(Extension(Beside(more))) = beside {
-        served.merge(more());
-    }
-    served
-}
-
-/// The path that a proxy has put before the API's: `/` when there is none.
-fn path_of(base_url: &str) -> String {
-    let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned());
-    path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned())
-}
-
 /// The document of the endpoints that are served.
-fn service(path: &str) -> OpenApi {
+fn service() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), schemas());
     for page in pages() {
         let method = match page.operation.method() {
@@ -137,7 +67,7 @@ fn service(path: &str) -> OpenApi {
         .security_scheme(CARRIER_KEY, key(header::CARRIER_KEY));
     OpenApiBuilder::new()
         .info(described::info("Parcelo", ABOUT))
-        .servers(Some([described::server(path)]))
+        .servers(Some([described::server("/")]))
         .tags(Some(described::tags(TAGS)))
         .paths(paths)
         .webhooks(Some(webhook_pages::webhooks()))
@@ -295,4 +225,36 @@ fn schemas() -> Vec<(String, RefOr<Schema>)> {
     let legacy = legacy_pages::schemas(&schemas);
     schemas.extend(legacy);
     schemas
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{super::openapi::Document, *};
+    use crate::{http::admin::document::document as admin, mock::controls};
+
+    /// `PARCELO_BLESS=1` writes the documents that the code describes.
+    #[test]
+    fn the_checked_in_documents_are_those_that_the_code_describes() {
+        let mut with_controls = service();
+        with_controls.merge(controls());
+        let all = [
+            ("openapi.json", service(), Document::Service),
+            ("openapi-mock.json", with_controls, Document::WithControls),
+            ("openapi-admin.json", admin(), Document::Admin),
+        ];
+        for (name, written, document) in all {
+            // As a value first: names are in the order of the alphabet.
+            let written = serde_json::to_value(&written).unwrap();
+            let written = serde_json::to_string_pretty(&written).unwrap() + "\n";
+            if std::env::var_os("PARCELO_BLESS").is_some() {
+                let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+                std::fs::write(docs.join(name), &written).unwrap();
+            } else {
+                let is_new = document.checked_in() == written;
+                assert!(is_new, "docs/{name} is old: run `just bless` and look at the diff");
+            }
+        }
+    }
 }

@@ -14,11 +14,13 @@ use parcelo::{ErrorCode, Operation, header as names};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Api, Refused, admin, answer,
+    Api, Refused, answer,
     body::header_text,
-    dashboard, health, host, legacy, metrics, public,
+    health, host, legacy, public,
     request_body::{self, SharedBody},
 };
+#[cfg(feature = "server")]
+use super::{admin, dashboard, metrics};
 use crate::{
     clock::{Millis, stopwatch},
     core::{
@@ -67,6 +69,7 @@ impl Guest {
 enum Dress {
     Plain,
     Public(public::Visit),
+    #[cfg(feature = "server")]
     Dashboard(dashboard::Visit),
     Legacy,
 }
@@ -74,11 +77,13 @@ enum Dress {
 impl Dress {
     fn of(api: &Api, request: &Request) -> Self {
         let path = request.uri().path();
+        #[cfg(feature = "server")]
         if is_under(dashboard::FOLDER, path)
             && let Some(visit) = dashboard::Visit::of(request, client_of(api, request))
         {
-            Self::Dashboard(visit)
-        } else if is_under(public::FOLDER, path) {
+            return Self::Dashboard(visit);
+        }
+        if is_under(public::FOLDER, path) {
             Self::Public(public::Visit::of(api.environment, request))
         } else if legacy::has(path) {
             Self::Legacy
@@ -91,6 +96,7 @@ impl Dress {
     fn join(&self, extensions: &mut Extensions) {
         match self {
             Self::Public(visit) => drop(extensions.insert(visit.clone())),
+            #[cfg(feature = "server")]
             Self::Dashboard(visit) => drop(extensions.insert(visit.clone())),
             Self::Plain | Self::Legacy => {}
         }
@@ -131,6 +137,7 @@ async fn answered(
     let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
     let response = match dress {
         Dress::Public(visit) => visit.dress(response),
+        #[cfg(feature = "server")]
         Dress::Dashboard(visit) => visit.dress(response),
         Dress::Legacy => legacy::dress(api, response),
         Dress::Plain => response,
@@ -163,7 +170,9 @@ fn operation_at(method: &axum::http::Method, path: &str) -> &'static str {
     };
     match Operation::ALL.iter().find(is_it) {
         Some(operation) => operation.name(),
+        #[cfg(feature = "server")]
         None if is_under(admin::FOLDER, path) => "Admin",
+        #[cfg(feature = "server")]
         None if is_under(dashboard::FOLDER, path) => "Dashboard",
         None => "Other",
     }
@@ -254,6 +263,7 @@ fn admit_operator(
     client: IpAddr,
     now: Millis,
 ) -> (Quota, Result<Guest, Refusal>) {
+    #[cfg(feature = "server")]
     if path == metrics::PATH {
         return unlimited(api, now);
     }

@@ -3,39 +3,50 @@
 //! It decides nothing: the gate lets a request in, a handler reads it, the
 //! [service](crate::service) answers.
 
+#[cfg(feature = "server")]
 mod admin;
 mod answer;
 mod body;
 mod carriers;
 mod connections;
+#[cfg(feature = "server")]
 mod dashboard;
+#[cfg(all(test, feature = "server"))]
 pub(crate) mod described;
 mod docs;
+#[cfg(all(test, feature = "server"))]
 mod document;
 mod gate;
 mod health;
 mod host;
 mod labels;
 mod legacy;
+#[cfg(all(test, feature = "server"))]
 mod legacy_pages;
 mod linger;
 mod listen;
 mod manifests;
+#[cfg(feature = "server")]
 mod metrics;
+mod openapi;
 mod orders;
+#[cfg(all(test, feature = "server"))]
 mod pages;
 mod parcels;
 mod precondition;
 mod public;
 mod request_body;
 mod sandbox;
+#[cfg(feature = "server")]
+mod swagger;
 mod tracking;
+#[cfg(all(test, feature = "server"))]
 mod webhook_pages;
 
 use std::sync::Arc;
 
 use axum::{
-    Extension, Router,
+    Router,
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
@@ -48,11 +59,11 @@ use crate::service::Service;
 pub(crate) use answer::{Refused, ok as answer_ok, written};
 pub(crate) use body::{any_json_object, idempotency_key, parameter};
 pub use connections::{Connections, DEFAULT_SHARE};
-pub(crate) use document::Beside;
 pub use gate::Peer;
 pub(crate) use host::of as host_of;
 pub(crate) use listen::Line;
 pub use listen::{Listener, SHUTDOWN_GRACE, Stop};
+pub(crate) use openapi::Document;
 pub(crate) use request_body::{read_body, settle};
 
 /// Where the OpenAPI document is.
@@ -81,7 +92,7 @@ pub(crate) fn router_through(api: Api, between: impl FnOnce(Router<Api>) -> Rout
 
 fn routes(api: &Api) -> Router<Api> {
     let files = format!("{}/{{file}}", labels_path(api));
-    Router::new()
+    let routes = Router::new()
         .merge(operation(Operation::CreateOrder, post(orders::create)))
         .merge(operation(Operation::VoidOrders, post(orders::void)))
         .merge(operation(Operation::GetTracking, get(tracking::get)))
@@ -102,12 +113,12 @@ fn routes(api: &Api) -> Router<Api> {
         .merge(operation(Operation::LegacyLabel, get(legacy::label)))
         .route(legacy::MIGRATION, get(legacy::migration))
         .route(&files, get(labels::linked))
-        .route(DOCUMENT, document::route())
-        .route("/docs", get(docs::moved))
-        .route(docs::PAGE, get(docs::page))
-        .route("/docs/{file}", get(docs::file))
+        .route(DOCUMENT, openapi::route())
         .route(health::LIVE, get(health::live))
-        .route(health::READY, get(health::ready))
+        .route(health::READY, get(health::ready));
+    #[cfg(feature = "server")]
+    let routes = routes.merge(swagger::routes());
+    routes
 }
 
 /// Routes behind the gate, with answers in JSON for whatever they do not have.
@@ -120,6 +131,7 @@ fn gated(routes: Router<Api>, api: Api) -> Router {
 }
 
 /// The routes of the admin listener: the dashboard, whether the process lives, and what it does.
+#[cfg(feature = "server")]
 pub fn admin_router(api: Api) -> Router {
     let routes = Router::new()
         .route(health::LIVE, get(health::live))
@@ -128,8 +140,8 @@ pub fn admin_router(api: Api) -> Router {
         .merge(admin::routes(&api))
         .merge(dashboard::routes());
     gated(routes, api)
-        .layer(Extension(dashboard::Here::default()))
-        .layer(Extension(gate::Operators))
+        .layer(axum::Extension(dashboard::Here::default()))
+        .layer(axum::Extension(gate::Operators))
 }
 
 fn operation(operation: Operation, handler: MethodRouter<Api>) -> Router<Api> {
@@ -153,5 +165,5 @@ fn json(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(http::header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests;

@@ -38,8 +38,11 @@ use axum::Router;
 use parcelo::Environment;
 
 pub use builder::Builder;
+#[cfg(feature = "server")]
 pub(crate) use clock::read_time;
 pub use clock::{Clock, ClockControl};
+#[cfg(all(test, feature = "server"))]
+pub(crate) use control::document as controls;
 pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
 pub use key::KeyBuilder;

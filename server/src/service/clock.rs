@@ -43,11 +43,12 @@ impl Service {
         // A failure is logged where it happened, and the next call tries again.
         let _ = self.purge_sandboxes().await;
         let _ = self.purge_outbox().await;
+        #[cfg(feature = "server")]
         let _ = self.purge_sessions().await;
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests {
     use std::{
         sync::{Arc, Mutex},

@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{Limited, Service};
+use super::{BadHead, Limited, Request, Service};
 use crate::{
     clock::Millis,
     core::{Refusal, Tenant, webhooks::DisabledBy},
@@ -22,42 +22,6 @@ use crate::{
 /// Upper bounds, in seconds: what a user feels lies between a millisecond and ten seconds.
 const SECONDS: [f64; 12] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 10.0];
-
-/// A request that was answered.
-#[derive(Debug, Clone, Copy)]
-pub struct Request {
-    /// Which listener was called: `production`, `sandbox` or `operators`.
-    pub listener: &'static str,
-    /// What was asked for: an operation's name, `Admin`, `Dashboard`, or `Other` for pages, probes and
-    /// paths that do not exist.
-    pub operation: &'static str,
-    /// The error's code, or nothing.
-    pub code: &'static str,
-    /// The HTTP status.
-    pub status: u16,
-}
-
-/// Why a request's head was answered without being read: hyper does so by itself, with a status
-/// and nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadHead {
-    /// It is not HTTP/1 (400, or nothing for HTTP/2).
-    Malformed,
-    /// The address or the head is too long (414, 431).
-    TooLarge,
-    /// It began and was not complete in time; the connection was closed.
-    TooSlow,
-}
-
-impl BadHead {
-    const fn reason(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::TooLarge => "too_large",
-            Self::TooSlow => "too_slow",
-        }
-    }
-}
 
 /// The counts of one service; a clone counts in the same place.
 #[derive(Debug, Clone)]
@@ -225,11 +189,6 @@ impl Metrics {
 }
 
 impl Service {
-    /// What is counted.
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
     /// All of it as text, in the format of `OpenMetrics`.
     pub async fn metrics_text(&self) -> Result<String, Refusal> {
         let backlogs = self.store.scan(None, Store::backlogs).await?;

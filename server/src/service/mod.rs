@@ -8,6 +8,8 @@ mod callers;
 mod carriers;
 mod changes;
 mod clock;
+mod counted;
+#[cfg(feature = "server")]
 mod dashboard;
 mod deliveries;
 mod endpoints;
@@ -18,13 +20,19 @@ mod legacy;
 mod limiter;
 mod lists;
 mod manifests;
+#[cfg(feature = "server")]
+mod metrics;
+#[cfg(not(feature = "server"))]
+#[path = "no_metrics.rs"]
 mod metrics;
 mod orders;
 mod parcel_locks;
 mod parcels;
+#[cfg(feature = "server")]
 mod passwords;
 mod sandbox;
 mod settings;
+#[cfg(feature = "server")]
 mod sign_in;
 mod steps;
 mod tokens;
@@ -46,16 +54,20 @@ use crate::{
 pub use called_at::called_at;
 pub use callers::{Caller, Visitor};
 pub use carriers::Carrier;
+pub use counted::{BadHead, Request};
+#[cfg(feature = "server")]
 pub use dashboard::OwnParcel;
 pub use deliveries::{Delivery, LeasedEvent};
 pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub use idempotency::Keyed;
 pub use keys::{KeyIssuer, NewKeyRequest, Rotation};
 pub use limiter::Limited;
-pub use metrics::{BadHead, Metrics, Request};
+pub use metrics::Metrics;
 pub use parcels::LabelFile;
+#[cfg(feature = "server")]
 pub use passwords::hash_password;
 pub use settings::{Limits, Settings};
+#[cfg(feature = "server")]
 pub use sign_in::{LoginOutcome, LoginRequest};
 pub use steps::Fired;
 
@@ -72,6 +84,7 @@ pub struct Service {
     parcel_locks: parcel_locks::ParcelLocks,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
+    #[cfg(feature = "server")]
     login: sign_in::LoginGate,
     /// Parcels of which the log says already that their steps cannot be taken.
     stuck: Mutex<HashSet<steps::Stuck>>,
@@ -93,8 +106,7 @@ impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
         let (limiter, callers, carriers, parcel_locks, legacy_uses, metrics) = Default::default();
-        let (login, stuck) = Default::default();
-        let first_live_label = Once::new();
+        let (stuck, first_live_label) = (Mutex::default(), Once::new());
         Self {
             store,
             clock,
@@ -106,7 +118,8 @@ impl Service {
             parcel_locks,
             legacy_uses,
             metrics,
-            login,
+            #[cfg(feature = "server")]
+            login: sign_in::LoginGate::default(),
             stuck,
             first_live_label,
         }
@@ -135,6 +148,11 @@ impl Service {
     /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// The store, for the process that runs the service.
@@ -193,7 +211,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod journeys;
 #[cfg(test)]
 mod key_tests;

@@ -132,6 +132,7 @@ impl StoreError {
         Self::Open { file: file.to_owned(), source }
     }
 
+    #[cfg(feature = "server")]
     pub(super) fn copy(
         file: &Path,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -213,6 +214,7 @@ pub(super) fn is_constraint(error: &rusqlite::Error) -> bool {
 }
 
 /// Whether something could not be written, which is no fault of what was read.
+#[cfg(feature = "server")]
 pub(super) fn is_of_writing(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     matches!(

@@ -6,6 +6,8 @@
 //! connection, used inline, with no thread and no timer.
 
 mod apply;
+#[cfg(feature = "server")]
+mod backup;
 mod carriers;
 mod connection;
 mod copy;
@@ -40,7 +42,9 @@ mod writer;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::{Damage, damage, damage_file, held, reads::hold_list};
+pub(crate) use tests::{Damage, damage, held};
+#[cfg(all(test, feature = "server"))]
+pub(crate) use tests::{damage_file, reads::hold_list};
 
 use std::{
     collections::HashSet,

@@ -120,6 +120,19 @@ fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
     assert!(own.len() <= MOST_OWN_CRATES, "{}: {own:?}", own.len());
 }
 
+/// The crates that the mock server may bring into the tests of somebody who has the SDK.
+const MOST_MOCK_CRATES: usize = 40;
+
+#[test]
+fn the_mock_server_brings_few_crates_besides_the_sdk() {
+    let sdk = held_by(&["--package", "parcelo"]);
+    let mock = ["--package", "parcelo-server", "--no-default-features", "--features", "sdk"];
+    let held = held_by(&mock);
+    let more: Vec<_> = held.difference(&sdk).collect();
+    assert!(sdk.len() > 80 && more.len() > 10, "the trees were not read");
+    assert!(more.len() <= MOST_MOCK_CRATES, "{}: {more:?}", more.len());
+}
+
 /// The crates of a tree, as `name version`.
 fn held_by(arguments: &[&str]) -> BTreeSet<String> {
     let tree = tree(&[arguments, &["--prefix", "none"]].concat());

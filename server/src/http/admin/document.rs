@@ -1,9 +1,5 @@
 //! The OpenAPI document of the admin API: what each call does, takes and answers.
 
-use axum::{
-    http::HeaderMap,
-    routing::{MethodRouter, get},
-};
 use parcelo::{
     AccountRequest, CarrierKeyRequest, Environment,
     ErrorCode::{
@@ -36,9 +32,7 @@ use crate::{
         keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{
-        Api,
         described::{self, Answer, Described, Query, add, name, reference},
-        document::Document,
         pages::{data_as, enveloped},
     },
 };
@@ -75,13 +69,8 @@ const TAGS: &[(&str, &str)] = &[
     ("webhooks", "Where accounts are sent events, and what was sent."),
 ];
 
-/// GET /openapi.json on the operators' listener.
-pub(super) fn route() -> MethodRouter<Api> {
-    let written = Document::default();
-    get(|headers: HeaderMap| async move { written.answer(&headers, document) })
-}
-
-fn document() -> OpenApi {
+/// The document.
+pub(in crate::http) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), schemas());
     for call in [keys(), carriers(), accounts(), webhooks(), of_webhook()].into_iter().flatten() {
         let (method, path) = (call.method.clone(), call.path);

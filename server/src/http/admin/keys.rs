@@ -50,7 +50,7 @@ pub(super) async fn rotate(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let query = query.as_deref();
-    let overlap = body::number(query, "overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
+    let overlap = super::number(query, "overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
     let key = known(&api, query, path)?;
     match api.service.rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
         Rotation::Done(key, record) => {

@@ -3,9 +3,12 @@
 
 mod accounts;
 mod carriers;
-mod document;
+#[cfg(test)]
+pub(super) mod document;
 mod keys;
 mod webhooks;
+
+use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
 use axum::{
     Router,
@@ -15,9 +18,9 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{delete, get, post},
 };
-use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, Rejected, rules};
+use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, FaultCode, FieldFault, Rejected, rules};
 
-use super::{Api, DOCUMENT, Refused, body};
+use super::{Api, DOCUMENT, Refused, body, openapi};
 use crate::{
     core::{Refusal, Tenant},
     service::EndpointError,
@@ -47,7 +50,7 @@ pub(super) fn routes(api: &Api) -> Router<Api> {
         .route("/webhooks/{environment}/deliveries", get(webhooks::deliveries))
         .route("/webhooks/{environment}/replay", post(webhooks::replay))
         .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
-    Router::new().nest(FOLDER, calls).route(DOCUMENT, document::route())
+    Router::new().nest(FOLDER, calls).route(DOCUMENT, openapi::admin_route())
 }
 
 async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {
@@ -92,4 +95,23 @@ impl From<EndpointError> for Refused {
             EndpointError::Unreadable => ErrorCode::WebhookUnreadable.into(),
         }
     }
+}
+
+/// A query parameter that is a whole number within `range`.
+pub(super) fn number<N: FromStr + PartialOrd + Display>(
+    query: Option<&str>,
+    name: &str,
+    range: RangeInclusive<N>,
+) -> Result<Option<N>, Refusal> {
+    let Some(text) = body::query(query, name) else { return Ok(None) };
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    let (least, most) = range.into_inner();
+    let fault = || FieldFault {
+        field: name.to_owned(),
+        code: FaultCode::OutOfRange,
+        message: format!("{name} is a whole number from {least} to {most}."),
+        message_es: format!("{name} es un número entero de {least} a {most}."),
+        suggestion: None,
+    };
+    number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
 }

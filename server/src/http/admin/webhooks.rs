@@ -122,7 +122,7 @@ pub(super) async fn deliveries(
     which: Which,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let most = body::number(query.as_deref(), "limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
+    let most = super::number(query.as_deref(), "limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
     let tenant = which.tenant(&api)?;
     let logged = api.service.deliveries_of(tenant, 0, most.into()).await?;
     Ok(answer::data(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))

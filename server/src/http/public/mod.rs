@@ -14,6 +14,7 @@ use axum::{
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
 
 use super::{Api, Refused, answer, body};
+#[cfg(feature = "server")]
 pub(super) use dates::in_words;
 use view::{Frame, Notice, ParcelPage};
 

@@ -6,20 +6,15 @@ use std::time::Duration;
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ApiKey, Environment, ErrorCode, FaultCode, FieldFault, KeyRequest, Operation, ParcelStatus,
+    ApiKey, Environment, FaultCode, FieldFault, KeyRequest, Operation, ParcelStatus,
     rules::{self, Destinations},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
-use utoipa::{
-    ToSchema,
-    openapi::{
-        RefOr,
-        schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type},
-    },
-};
 
+#[cfg(test)]
+use super::schemas;
 use crate::{
     core::{
         Refusal,
@@ -34,20 +29,22 @@ use crate::{
 };
 
 /// How the clock is to be moved: `set` first, `mode` last.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClockMove {
-    #[schema(schema_with = seconds_or_duration)]
+    #[cfg_attr(test, schema(schema_with = schemas::seconds_or_duration))]
     pub(super) advance: Option<Value>,
     /// To a time, in the years 0 to 9999.
-    #[schema(format = DateTime, example = "2026-01-05T09:00:00Z")]
+    #[cfg_attr(test, schema(format = DateTime, example = "2026-01-05T09:00:00Z"))]
     pub(super) set: Option<String>,
     /// How it goes on.
     pub(super) mode: Option<ClockMode>,
 }
 
 /// Whether time passes by itself.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ClockMode {
     Frozen,
@@ -56,19 +53,20 @@ pub(super) enum ClockMode {
 }
 
 /// A fault, and the requests that meet it: all, unless told otherwise.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PlannedFault {
-    #[schema(schema_with = operations)]
+    #[cfg_attr(test, schema(schema_with = schemas::operations))]
     pub(super) operation: Option<String>,
     /// Only this request, counted from 1.
-    #[schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64)]
+    #[cfg_attr(test, schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64))]
     pub(super) nth: Option<u32>,
     /// Only so many requests.
-    #[schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64)]
+    #[cfg_attr(test, schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64))]
     pub(super) first: Option<u32>,
     /// Each request with this probability. Of `nth`, `first` and `probability` there is one at most.
-    #[schema(exclusive_minimum = 0, maximum = 1)]
+    #[cfg_attr(test, schema(exclusive_minimum = 0, maximum = 1))]
     pub(super) probability: Option<f64>,
     /// Only requests with this API key.
     pub(super) key: Option<String>,
@@ -78,14 +76,15 @@ pub(super) struct PlannedFault {
     /// What happens.
     pub(super) fault: FaultKind,
     /// Of a latency or each piece of a slow body, above 0; of a 429, 1 unless given; of no other.
-    #[schema(minimum = 0)]
+    #[cfg_attr(test, schema(minimum = 0))]
     pub(super) seconds: Option<f64>,
-    #[schema(schema_with = error_codes)]
+    #[cfg_attr(test, schema(schema_with = schemas::error_codes))]
     pub(super) code: Option<String>,
 }
 
 /// What happens to a request.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum FaultKind {
     Latency,
@@ -99,43 +98,47 @@ pub(super) enum FaultKind {
 }
 
 /// A key of an account of its own choosing, for every country unless told otherwise.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WantedKey {
     account: Option<String>,
     name: Option<String>,
     /// Codes of supported countries, or `*` alone.
-    #[schema(value_type = Option<Vec<String>>)]
+    #[cfg_attr(test, schema(value_type = Option<Vec<String>>))]
     allowed_countries: Option<Value>,
     /// Requests a second.
-    #[schema(format = Int64, maximum = 4_294_967_295u64)]
+    #[cfg_attr(test, schema(format = Int64, maximum = 4_294_967_295u64))]
     pub(super) rate_limit: Option<u32>,
 }
 
 /// A key that is to get a new secret.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct KeyToRotate {
     /// The whole key, as it is now.
     key: String,
-    #[schema(schema_with = seconds_or_duration_of_overlap)]
+    #[cfg_attr(test, schema(schema_with = schemas::seconds_or_duration_of_overlap))]
     overlap: Option<Value>,
 }
 
 /// The status that a parcel is to be in.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct WantedStatus {
     pub(super) status: ParcelStatus,
 }
 
 /// How the inbox answers.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct WantedInbox {
     /// The statuses of its first answers; 200 after them.
     #[serde(default)]
-    #[schema(schema_with = statuses)]
+    #[cfg_attr(test, schema(schema_with = schemas::statuses))]
     pub(super) reply: Vec<u16>,
 }
 
@@ -295,59 +298,6 @@ fn decimal(text: &str) -> Option<f64> {
         |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     (are_digits(whole) && are_digits(broken)).then_some(())?;
     format!("{whole}.{broken}").parse().ok()
-}
-
-/// What [`iso_seconds`] reads.
-const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
-                        (T(?=.)([0-9]+([.,][0-9]+)?H)?([0-9]+([.,][0-9]+)?M)?([0-9]+([.,][0-9]+)?S)?)?$";
-
-/// The names of operations.
-pub(super) fn operation_names() -> ObjectBuilder {
-    let names = Operation::ALL.iter().map(|operation| operation.name());
-    text().enum_values(Some(names))
-}
-
-fn operations() -> RefOr<Schema> {
-    or_null("Only requests of this operation.", [operation_names()])
-}
-
-fn error_codes() -> RefOr<Schema> {
-    let codes = ErrorCode::ALL.iter().map(|code| code.code());
-    or_null("Of an error, and of nothing else.", [text().enum_values(Some(codes))])
-}
-
-fn seconds_or_duration() -> RefOr<Schema> {
-    time("Ahead by seconds, or by a duration of weeks and less, whose last part may have decimals.")
-}
-
-fn seconds_or_duration_of_overlap() -> RefOr<Schema> {
-    time(
-        "How long the old secret keeps working, at most 7 days: seconds, or a duration such as PT1H. \
-         24 hours unless given.",
-    )
-}
-
-fn time(about: &str) -> RefOr<Schema> {
-    let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Number));
-    let duration = text().pattern(Some(DURATION)).examples(["PT5M", "P30D", "PT1.5S"]);
-    or_null(about, [seconds.minimum(Some(0)), duration])
-}
-
-/// What may be left out may be null as well.
-fn or_null(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr<Schema> {
-    let null = ObjectBuilder::new().schema_type(SchemaType::from(Type::Null));
-    let kinds = kinds.into_iter().chain([null]);
-    kinds.fold(OneOfBuilder::new().description(Some(about)), OneOfBuilder::item).into()
-}
-
-fn text() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
-}
-
-fn statuses() -> RefOr<Schema> {
-    let status = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
-    let status = status.minimum(Some(STATUSES.0)).maximum(Some(STATUSES.1));
-    ArrayBuilder::new().items(status).into()
 }
 
 #[cfg(test)]

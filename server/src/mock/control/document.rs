@@ -12,9 +12,8 @@ use utoipa::{
 };
 
 use super::{
-    asked::{
-        ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus, operation_names,
-    },
+    asked::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
+    schemas::operation_names,
     told::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone, StatusPut,
         UnusedFaults,
@@ -46,7 +45,7 @@ struct Control {
 }
 
 /// The controls, to be joined to the service's document.
-pub(super) fn document() -> OpenApi {
+pub(crate) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
     for control in controls() {
         let (method, path) = control.call.clone();

@@ -2,8 +2,11 @@
 //! faults, requests, keys, webhooks. They need no key, and `serve` does not have them.
 
 mod asked;
+#[cfg(all(test, feature = "server"))]
 mod document;
 mod fit;
+#[cfg(test)]
+mod schemas;
 mod told;
 
 use std::sync::Arc;
@@ -26,10 +29,13 @@ use self::{
         StatusPut, UnusedFaults,
     },
 };
+#[cfg(all(test, feature = "server"))]
+pub(crate) use document::document;
+
 use super::{Inbox, MockServer, NotPut};
 use crate::{
     clock::Clock,
-    http::{Beside, Refused, answer_ok, parameter, settle, written},
+    http::{Document, Refused, answer_ok, parameter, settle, written},
     ids::Ids,
 };
 
@@ -51,7 +57,7 @@ type Told = Result<Response, Refused>;
 
 /// The service's routes, and those under [`FOLDER`]; the document tells of both.
 pub(super) fn beside(service: Router, server: Arc<MockServer>) -> Router {
-    service.layer(Extension(Beside(document::document))).merge(routes(server))
+    service.layer(Extension(Document::WithControls)).merge(routes(server))
 }
 
 fn routes(server: Arc<MockServer>) -> Router {

@@ -3,66 +3,70 @@
 use parcelo::{Deleted, Operation, ParcelStatus, TrackingNumber, model::time};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::mock::{Fired, MockServer, Received, Recorded};
 
 /// What the clock shows, and what moving it did.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct ClockShown {
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     now: String,
     /// What fell due on the way and was done, in order.
     fired: Vec<FiredStep>,
 }
 
 /// A parcel's simulated step.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 struct FiredStep {
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     tracking_number: TrackingNumber,
     status: ParcelStatus,
 }
 
 /// Planned faults that no request has met, in words.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct UnusedFaults {
     pub(super) unused: Vec<String>,
 }
 
 /// The requests that the server remembers, oldest first.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct RequestLog {
     count: usize,
     requests: Vec<LoggedRequest>,
 }
 
 /// A request and its answer.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 struct LoggedRequest {
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// None for what is no operation, such as a label link.
-    #[schema(required)]
+    #[cfg_attr(test, schema(required))]
     operation: Option<&'static str>,
     method: String,
     /// The pattern of its path; empty when no route has it.
     path: String,
     /// What stood in the pattern's braces.
-    #[schema(required)]
+    #[cfg_attr(test, schema(required))]
     parameter: Option<String>,
     /// The key's prefix and last four characters.
-    #[schema(required)]
+    #[cfg_attr(test, schema(required))]
     api_key: Option<String>,
-    #[schema(required)]
+    #[cfg_attr(test, schema(required))]
     idempotency_key: Option<String>,
     /// The JSON that was sent.
     request: Value,
     /// None when the operation was not carried out.
-    #[schema(required)]
+    #[cfg_attr(test, schema(required))]
     status: Option<u16>,
     /// The JSON of the service's answer, whether or not a fault kept it from leaving.
     answer: Value,
@@ -71,19 +75,22 @@ struct LoggedRequest {
 }
 
 /// A new API key.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct IssuedKey {
     pub(super) key: String,
 }
 
 /// How much a reset deleted.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct ResetDone {
     pub(super) deleted: Deleted,
 }
 
 /// The way that a parcel went.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusPut {
     pub(super) tracking_number: TrackingNumber,
@@ -92,13 +99,15 @@ pub(super) struct StatusPut {
 }
 
 /// Where webhooks go from now on.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxStarted {
     pub(super) url: String,
 }
 
 /// What the inbox has received.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxShown {
     /// Whether there is an inbox.
     pub(super) listening: bool,
@@ -106,11 +115,12 @@ pub(super) struct InboxShown {
 }
 
 /// One delivery as it arrived, whatever it was answered.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxDelivery {
     /// The same at every attempt.
     id: String,
-    #[schema(format = DateTime)]
+    #[cfg_attr(test, schema(format = DateTime))]
     at: String,
     /// Whether its signature and time were right.
     verified: bool,

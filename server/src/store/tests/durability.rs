@@ -345,6 +345,7 @@ async fn a_server_in_the_same_process_is_refused_by_every_name_of_the_file() {
 }
 
 #[test]
+#[cfg(feature = "server")]
 fn nothing_that_a_process_does_beside_its_server_gives_the_servers_locks_away() {
     let place = Place::new();
     let _store = place.open();

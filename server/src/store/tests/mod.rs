@@ -5,6 +5,7 @@ pub(super) mod conformance;
 mod deliveries;
 mod durability;
 mod erasure;
+#[cfg(feature = "server")]
 mod pages;
 pub(crate) mod reads;
 mod resets;
@@ -13,6 +14,7 @@ use super::Store;
 use crate::core::Tenant;
 
 /// Changes a database file as nothing of ours would; answers how many rows.
+#[cfg(feature = "server")]
 pub(crate) fn damage_file(file: &std::path::Path, sql: &str) -> usize {
     rusqlite::Connection::open(file).unwrap().execute(sql, []).unwrap()
 }

@@ -28,6 +28,7 @@ use crate::{
 static HELD: Mutex<Vec<(String, Receiver<()>)>> = Mutex::new(Vec::new());
 
 /// Lists of this order id wait until the sender is dropped, or far too long.
+#[cfg(feature = "server")]
 pub(crate) fn hold_list(order_id: &str) -> Sender<()> {
     let (release, gate) = channel();
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,136 @@
+//! GET /openapi.json: the documents as they are checked in. A test writes them from the code
+//! (`PARCELO_BLESS=1`) and fails when they differ, so no build but the tests' needs what writes them.
+
+use std::sync::OnceLock;
+
+use axum::{
+    Extension,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode, header as http},
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, get},
+};
+use parcelo::ErrorCode;
+use serde_json::Value;
+use url::Url;
+
+use super::{
+    Api, Refused,
+    precondition::{Precondition, etag},
+};
+use crate::core::to_body;
+
+/// Which document a listener serves; on a request, where it is not the service's own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Document {
+    /// The API.
+    Service,
+    /// The API, and the mock server's controls.
+    WithControls,
+    /// The admin API.
+    #[cfg(feature = "server")]
+    Admin,
+}
+
+impl Document {
+    /// As it is checked in: `docs/openapi.json` and its neighbours, which the links in
+    /// `server/openapi` lead to, since a package holds nothing from beyond its own folder.
+    pub(super) const fn checked_in(self) -> &'static str {
+        match self {
+            Self::Service => include_str!("../../openapi/openapi.json"),
+            Self::WithControls => include_str!("../../openapi/openapi-mock.json"),
+            #[cfg(feature = "server")]
+            Self::Admin => include_str!("../../openapi/openapi-admin.json"),
+        }
+    }
+
+    /// As it is sent to callers who find the API under this path.
+    fn under(self, path: &str) -> Bytes {
+        let text = self.checked_in();
+        let Ok(mut document) = serde_json::from_str::<Value>(text) else { return text.into() };
+        if let Some(url) = document.pointer_mut("/servers/0/url") {
+            *url = path.into();
+        }
+        to_body(&document).into()
+    }
+}
+
+/// A document in the form in which it is sent: made at the first request, once for each listener.
+#[derive(Default)]
+struct Served(OnceLock<(Bytes, String)>);
+
+impl Served {
+    /// The document; nothing but its tag for a reader who has it already.
+    fn answer(&self, headers: &HeaderMap, write: impl FnOnce() -> Bytes) -> Response {
+        let (json, tag) = self.0.get_or_init(|| {
+            let json = write();
+            let tag = etag(&json);
+            (json, tag)
+        });
+        // A cache may keep it, and asks each time whether it is still the same.
+        let about = [(http::ETAG, tag.as_str()), (http::CACHE_CONTROL, "no-cache")];
+        match Precondition::for_tag(headers, tag) {
+            Precondition::Met => {
+                (about, [(http::CONTENT_TYPE, "application/json")], json.clone()).into_response()
+            }
+            Precondition::Unchanged => (StatusCode::NOT_MODIFIED, about).into_response(),
+            Precondition::Failed => Refused::from(ErrorCode::PreconditionFailed).into_response(),
+        }
+    }
+}
+
+/// The route on a listener of the API.
+pub(super) fn route() -> MethodRouter<Api> {
+    let served = std::sync::Arc::new(Served::default());
+    get(
+        |State(api): State<Api>, other: Option<Extension<Document>>, headers: HeaderMap| async move {
+            let document = other.map_or(Document::Service, |Extension(document)| document);
+            let site = api.service.settings().site(api.environment);
+            served.answer(&headers, || document.under(&path_of(&site.base_url)))
+        },
+    )
+}
+
+/// The route on the operators' listener.
+#[cfg(feature = "server")]
+pub(super) fn admin_route() -> MethodRouter<Api> {
+    let served = std::sync::Arc::new(Served::default());
+    get(|headers: HeaderMap| async move { served.answer(&headers, || Document::Admin.under("/")) })
+}
+
+/// The path that a proxy has put before the API's: `/` when there is none.
+fn path_of(base_url: &str) -> String {
+    let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned());
+    path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Request};
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::mock::MockServer;
+
+    async fn served_by(server: &MockServer) -> Value {
+        let request = Request::get("/openapi.json").body(Body::empty()).unwrap();
+        let answer = server.routes().oneshot(request).await.unwrap();
+        assert_eq!(answer.headers()[http::CONTENT_TYPE], "application/json");
+        serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_served_is_what_is_checked_in() {
+        let checked_in: Value = serde_json::from_str(Document::Service.checked_in()).unwrap();
+        assert_eq!(served_by(&MockServer::start().await).await, checked_in);
+    }
+
+    #[tokio::test]
+    async fn behind_a_proxy_the_document_leads_to_where_the_api_is() {
+        let builder = MockServer::builder().base_url("https://shop.example/parcelo/");
+        let document = served_by(&builder.start().await).await;
+        assert_eq!(document["servers"][0]["url"], "/parcelo");
+    }
+}

@@ -1,0 +1,62 @@
+//! The schemas of the controls' fields that no type of Rust is, for the OpenAPI document.
+
+use parcelo::{ErrorCode, Operation};
+use utoipa::openapi::{
+    RefOr,
+    schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type},
+};
+
+use crate::mock::inbox::STATUSES;
+
+/// What a duration is in [`super::asked`].
+const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
+                        (T(?=.)([0-9]+([.,][0-9]+)?H)?([0-9]+([.,][0-9]+)?M)?([0-9]+([.,][0-9]+)?S)?)?$";
+
+/// The names of operations.
+pub(super) fn operation_names() -> ObjectBuilder {
+    let names = Operation::ALL.iter().map(|operation| operation.name());
+    text().enum_values(Some(names))
+}
+
+pub(super) fn operations() -> RefOr<Schema> {
+    or_null("Only requests of this operation.", [operation_names()])
+}
+
+pub(super) fn error_codes() -> RefOr<Schema> {
+    let codes = ErrorCode::ALL.iter().map(|code| code.code());
+    or_null("Of an error, and of nothing else.", [text().enum_values(Some(codes))])
+}
+
+pub(super) fn seconds_or_duration() -> RefOr<Schema> {
+    time("Ahead by seconds, or by a duration of weeks and less, whose last part may have decimals.")
+}
+
+pub(super) fn seconds_or_duration_of_overlap() -> RefOr<Schema> {
+    time(
+        "How long the old secret keeps working, at most 7 days: seconds, or a duration such as PT1H. \
+         24 hours unless given.",
+    )
+}
+
+fn time(about: &str) -> RefOr<Schema> {
+    let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Number));
+    let duration = text().pattern(Some(DURATION)).examples(["PT5M", "P30D", "PT1.5S"]);
+    or_null(about, [seconds.minimum(Some(0)), duration])
+}
+
+/// What may be left out may be null as well.
+fn or_null(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr<Schema> {
+    let null = ObjectBuilder::new().schema_type(SchemaType::from(Type::Null));
+    let kinds = kinds.into_iter().chain([null]);
+    kinds.fold(OneOfBuilder::new().description(Some(about)), OneOfBuilder::item).into()
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
+}
+
+pub(super) fn statuses() -> RefOr<Schema> {
+    let status = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
+    let status = status.minimum(Some(STATUSES.0)).maximum(Some(STATUSES.1));
+    ArrayBuilder::new().items(status).into()
+}

@@ -1,0 +1,81 @@
+//! Copies to a file, for operators.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::Connection;
+use tempfile::NamedTempFile;
+
+use super::{Store, StoreError, connection, copy::copy_pages, error::is_of_writing};
+
+impl Store {
+    /// Writes a copy of the database as it is at one moment to a new file, and answers its size.
+    /// Others may write meanwhile. Under its name the copy is whole and on the disk, or not there:
+    /// half a copy would pass for a database without its newest orders, or for a new one.
+    pub fn backup(&self, file: &Path) -> Result<u64, StoreError> {
+        if file.symlink_metadata().is_ok() {
+            return Err(StoreError::Exists { file: file.to_owned() });
+        }
+        let failed = |error: io::Error| StoreError::copy(file, error);
+        let draft = draft_beside(file).map_err(failed)?;
+        let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
+        let copied = self.read(|db| match copy_pages(db, &mut copy) {
+            Err(error) if is_of_writing(&error) => Ok(Err(error)),
+            read => read.map(Ok),
+        })?;
+        copied.map_err(|error| StoreError::copy(file, error))?;
+        drop(copy);
+        let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
+        let size = written.map_err(failed)?.len();
+        draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
+            _ => failed(refused.error),
+        })?;
+        // Until the folder is on the disk too, a power cut can take the name away again.
+        File::open(folder_of(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        Ok(size)
+    }
+}
+
+/// A file in the same folder, for its owner only; it goes unless it gets the final name, or the process
+/// is killed.
+fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.");
+    tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(folder_of(file))
+}
+
+fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
+    let copy = Connection::open(draft.path())?;
+    copy.busy_timeout(connection::BUSY)?;
+    // A draft that is not finished is thrown away, so nothing need be undone in it.
+    copy.execute_batch("PRAGMA journal_mode = OFF")?;
+    Ok(copy)
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_without_room_is_not_the_fault_of_what_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut to = Connection::open(folder.path().join("copy.db")).unwrap();
+        to.execute_batch("PRAGMA max_page_count = 2").unwrap();
+        let from = connection::memory().unwrap();
+        from.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (randomblob(99999));")
+            .unwrap();
+        let error = copy_pages(&from, &mut to).unwrap_err();
+        assert!(is_of_writing(&error), "{error:?}");
+    }
+}

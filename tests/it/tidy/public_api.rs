@@ -1,0 +1,75 @@
+//! What the SDK promises: every public item with its signature, as it is checked in. A change of it is
+//! a change for everybody who uses the crate, so a person reads the difference and accepts it.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
+
+use public_api::Builder;
+
+use super::sources::{read, root};
+
+/// Beside the crate, which does not pack it.
+const LISTING: &str = "sdk/public-api.txt";
+
+/// What integrators may ask for; the server's own features are none of the crate's promises.
+const FEATURES: &str = "blocking,client,webhooks";
+
+/// `PARCELO_BLESS=1` writes the listing.
+#[test]
+#[ignore = "documents the SDK again, for a reader of one version of rustdoc: .ci/run runs this"]
+fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
+    let json = documented();
+    let api = Builder::from_rustdoc_json(json)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(false)
+        .build();
+    let api = api.unwrap_or_else(|error| {
+        panic!("another rustdoc needs another public-api in Cargo.toml: {error}")
+    });
+    let items: Vec<_> = api.items().map(|item| format!("{item}\n")).collect();
+    let listing = without_what_traits_say(items).concat();
+    if std::env::var_os("PARCELO_BLESS").is_some() {
+        fs::write(root().join(LISTING), listing).unwrap();
+        return;
+    }
+    let checked_in = read(LISTING);
+    let (old, new): (Vec<_>, Vec<_>) = (checked_in.lines().collect(), listing.lines().collect());
+    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
+    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
+    let changed: Vec<_> = gone.chain(come).collect();
+    super::assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
+}
+
+/// An implementation of a trait is one line: what it consists of, the trait says.
+fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
+    let mut is_of_trait = false;
+    let mut says_more = |item: &String| {
+        let is_part =
+            ["pub fn ", "pub type ", "pub const "].iter().any(|part| item.starts_with(part));
+        is_of_trait =
+            if is_part { is_of_trait } else { item.starts_with("impl") && item.contains(" for ") };
+        !(is_part && is_of_trait)
+    };
+    items.into_iter().filter(|item| says_more(item)).collect()
+}
+
+/// The documentation of the SDK as JSON. Only a nightly rustdoc writes it, or one that is told that
+/// it may; cargo and rustc are not told, so that nothing is compiled differently.
+fn documented() -> PathBuf {
+    let folder = tempfile::tempdir().unwrap();
+    let rustdoc = folder.path().join("rustdoc");
+    fs::write(&rustdoc, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n").unwrap();
+    fs::set_permissions(&rustdoc, fs::Permissions::from_mode(0o700)).unwrap();
+    let target = root().join("target");
+    let done = Command::new(env!("CARGO"))
+        .args(["rustdoc", "--locked", "--package", "parcelo", "--lib", "--features", FEATURES])
+        .arg("--target-dir")
+        .arg(&target)
+        .args(["--", "-Z", "unstable-options", "--output-format", "json"])
+        .env("RUSTDOC", &rustdoc)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    target.join("doc/parcelo.json")
+}
