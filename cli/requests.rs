@@ -116,11 +116,5 @@ fn no_number(field: String, text: &str) -> FieldFault {
 }
 
 fn fault(field: String, code: FaultCode, said: &Said) -> FieldFault {
-    FieldFault {
-        field,
-        code,
-        message: said.en.clone(),
-        message_es: said.es.clone(),
-        suggestion: None,
-    }
+    FieldFault::new(field, code, (said.en.clone(), said.es.clone()))
 }

@@ -147,7 +147,7 @@ impl<'a> Desk<'a> {
     ) -> Result<Option<Made>, Box<Ended>> {
         let Ok(order) = &row.order else { return Err(Box::new(unclear(row))) };
         let key = key(row, first);
-        let order = OrderRequest { idempotency_key: key, ..(**order).clone() };
+        let order = OrderRequest::clone(order).with_idempotency_key(key);
         self.note(row, &sent(row)).await?;
         match self.client.orders().create(&order).await {
             Ok(reply) => {

@@ -32,7 +32,7 @@ fn narrowed<'a>(client: &'a Client, filter: &Filter) -> ListParcels<'a> {
     filter.country.iter().fold(list, |list, country| list.country(*country))
 }
 
-fn one_of_many(Page { parcels, meta }: Page) -> Done {
+fn one_of_many(Page { parcels, meta, .. }: Page) -> Done {
     let note = note(&parcels, &meta);
     let done = Done::with(Results::Listed(Listing { parcels, meta: Some(meta) }));
     match note {

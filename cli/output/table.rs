@@ -265,6 +265,7 @@ fn write_reset(out: &mut impl Write, reset: &SandboxReset, language: Language) -
         tracking_events,
         idempotency_keys,
         webhook_deliveries,
+        ..
     } = reset.deleted;
     let facts = [
         (texts::DELETED_PARCELS, parcels.to_string()),

@@ -85,7 +85,7 @@ impl<'a> Labels<'a> {
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
-    /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
+    /// let request = ReprintRequest::new(IdempotencyKey::random()).with_reason("Label torn");
     /// client.labels().reprint(&number, &request)?;
     /// assert_eq!(client.labels().metadata(&number)?.reprint_count, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -68,7 +68,7 @@ impl<'a> Orders<'a> {
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let numbers = [client.orders().create(&order)?.into_inner().parcel.tracking_number];
-    /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).reason("Sold out");
+    /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).with_reason("Sold out");
     /// for result in &client.orders().void(&request)?.results {
     ///     println!("{}: {}", result.tracking_number, result.voided);
     /// }

@@ -157,10 +157,10 @@ impl Error {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
-    /// use parcelo::{ErrorCode, IdempotencyKey, OrderRequest};
+    /// use parcelo::{ErrorCode, IdempotencyKey};
     ///
     /// client.orders().create(&order).await?;
-    /// let other = OrderRequest { idempotency_key: IdempotencyKey::random(), ..order };
+    /// let other = order.with_idempotency_key(IdempotencyKey::random());
     /// let error = client.orders().create(&other).await.unwrap_err(); // the same tracking number
     /// assert_eq!(error.known_code(), Some(ErrorCode::ParcelDuplicateTracking));
     /// assert_eq!((error.status(), error.may_have_executed()), (Some(409), false));
@@ -196,10 +196,10 @@ impl Error {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
-    /// use parcelo::{ErrorKind, Language, OrderRequest, Receiver};
+    /// use parcelo::{ErrorKind, Language};
     ///
-    /// let receiver = Receiver { phone: "12".to_owned(), ..order.receiver.clone() };
-    /// let error = client.orders().create(&OrderRequest { receiver, ..order }).await.unwrap_err();
+    /// let receiver = order.receiver.clone().with_phone("12");
+    /// let error = client.orders().create(&order.with_receiver(receiver)).await.unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::Validation);
     /// assert_eq!(error.field_faults()[0].field, "receiver.phone");
     /// println!("{}", error.field_faults()[0].text(Language::Es)); // beside the form's field

@@ -119,7 +119,7 @@ impl<'a> Labels<'a> {
     /// use parcelo::{IdempotencyKey, LabelFormat, ReprintRequest, TrackingNumber};
     ///
     /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
-    /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
+    /// let request = ReprintRequest::new(IdempotencyKey::random()).with_reason("Label torn");
     /// let label = client.labels().reprint(&number, &request).await?;
     /// assert_eq!(label.version, 2);
     /// client.labels().download(&number, LabelFormat::Zpl).save_in(&folder).await?;

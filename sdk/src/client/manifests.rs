@@ -38,8 +38,8 @@ impl Manifests<'_> {
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// let key = IdempotencyKey::derive("flights", "EK213 2026-01-10");
-    /// let mut request = ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers);
-    /// request.flight_number = Some("EK213".to_owned());
+    /// let request = ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers)
+    ///     .with_flight_number("EK213");
     /// let manifest = client.manifests().submit(&request).await?;
     /// println!("{}: {} kg", manifest.manifest_id, manifest.total_weight_kg);
     /// # Ok(())

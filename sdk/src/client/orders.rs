@@ -61,8 +61,9 @@ impl Orders<'_> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
-    /// # let other = parcelo::OrderRequest { tracking_number: None, ..order.clone() };
-    /// # let orders = [order, parcelo::OrderRequest { idempotency_key: parcelo::IdempotencyKey::random(), ..other }];
+    /// # let mut other = order.clone().with_idempotency_key(parcelo::IdempotencyKey::random());
+    /// # other.tracking_number = None;
+    /// # let orders = [order, other];
     /// let mut creations = client.orders().create_many(orders).concurrency(16);
     /// while let Some((place, created)) = creations.next().await {
     ///     match created {
@@ -102,7 +103,7 @@ impl Orders<'_> {
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// let key = IdempotencyKey::derive("cancellations", "2026-01-10");
-    /// let request = VoidRequest::new(key, &numbers).reason("Sold out");
+    /// let request = VoidRequest::new(key, &numbers).with_reason("Sold out");
     /// let voided = client.orders().void(&request).await?;
     /// for result in &voided.results {
     ///     println!("{}: {}", result.tracking_number, result.voided);

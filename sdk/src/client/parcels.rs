@@ -19,11 +19,19 @@ pub struct Parcels<'a> {
 
 /// One page of a list, newest parcels first.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page {
     /// The parcels of this page.
     pub parcels: Vec<ParcelSummary>,
     /// Where the page stands in the list.
     pub meta: PageMeta,
+}
+
+impl Page {
+    /// A page with these parcels, for a test of your own.
+    pub fn new(parcels: Vec<ParcelSummary>, meta: PageMeta) -> Self {
+        Self { parcels, meta }
+    }
 }
 
 impl Client {

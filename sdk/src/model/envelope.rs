@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// `{"success": true, "data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct Envelope<T, M = Meta> {
     /// Always true.
     pub success: bool,
@@ -14,13 +15,28 @@ pub struct Envelope<T, M = Meta> {
     pub meta: M,
 }
 
+impl<T, M> Envelope<T, M> {
+    /// The envelope of a success.
+    pub fn new(data: T, meta: M) -> Self {
+        Self { success: true, data, meta }
+    }
+}
+
 /// About an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Meta {
     /// The id to quote to support.
     pub request_id: String,
+}
+
+impl Meta {
+    /// About an answer with this request id.
+    pub fn new(request_id: impl Into<String>) -> Self {
+        Self { request_id: request_id.into() }
+    }
 }
 
 /// Names of the headers that the API adds to HTTP (spec: Common headers).

@@ -5,7 +5,10 @@ use serde_json::Value;
 
 #[cfg(feature = "openapi")]
 use super::schema;
-use super::{ErrorCode, Language, ParcelStatus, VoidResult, macros::wire_enum};
+use super::{
+    ErrorCode, Language, ParcelStatus, VoidResult,
+    macros::{setters, wire_enum},
+};
 
 wire_enum! {
     /// What is wrong with one field.
@@ -36,6 +39,7 @@ wire_enum! {
 /// One fault of a request: an element of `error.details.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct FieldFault {
     /// The field's path in wire spelling: `receiver.address.zipCode`, `products[0].quantity`.
     pub field: String,
@@ -52,7 +56,29 @@ pub struct FieldFault {
     pub suggestion: Option<String>,
 }
 
+setters! { FieldFault {
+    /// The same with a value that was probably meant.
+    with_suggestion(suggestion: text);
+} }
+
 impl FieldFault {
+    /// A fault of the field at this path, with what is wrong in English and Spanish.
+    ///
+    /// ```
+    /// # use parcelo::model::{FaultCode, FieldFault};
+    /// let texts = ("Is missing.", "Falta.");
+    /// let fault = FieldFault::new("receiver.phone", FaultCode::Required, texts);
+    /// assert_eq!(fault.message_es, "Falta.");
+    /// ```
+    pub fn new(
+        field: impl Into<String>,
+        code: FaultCode,
+        (en, es): (impl Into<String>, impl Into<String>),
+    ) -> Self {
+        let (message, message_es) = (en.into(), es.into());
+        Self { field: field.into(), code, message, message_es, suggestion: None }
+    }
+
     fn unnamed() -> FaultCode {
         FaultCode::Unknown(String::new())
     }
@@ -66,6 +92,7 @@ impl FieldFault {
 /// Something odd about an order that was accepted all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct Warning {
     /// What is odd.
     pub code: WarningCode,
@@ -78,6 +105,15 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// A warning about the field at this path, with what is odd in English and Spanish.
+    pub fn new(
+        code: WarningCode,
+        field: impl Into<String>,
+        (en, es): (impl Into<String>, impl Into<String>),
+    ) -> Self {
+        Self { code, field: field.into(), message: en.into(), message_es: es.into() }
+    }
+
     /// The message in a language.
     pub fn text(&self, language: Language) -> &str {
         language.pick(&self.message, &self.message_es)
@@ -128,6 +164,7 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ErrorBody {
     /// What went wrong, in one word; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
@@ -150,7 +187,35 @@ pub struct ErrorBody {
     pub retry_after: Option<serde_json::Number>,
 }
 
+setters! { ErrorBody {
+    /// The same with details, as the code has them.
+    with_details(details: some Value);
+    /// The same with the id to quote to support.
+    with_request_id(request_id: text);
+    /// The same with whole seconds to wait before trying again.
+    with_retry_after(retry_after: some serde_json::Number);
+} }
+
 impl ErrorBody {
+    /// An error with this code, told in English and Spanish.
+    ///
+    /// ```
+    /// use parcelo::{ErrorCode, model::ErrorBody};
+    ///
+    /// let error = ErrorBody::new("PARCEL_NOT_FOUND", ("No such parcel.", "No existe."));
+    /// assert_eq!(error.with_request_id("req_1").known(), Some(ErrorCode::ParcelNotFound));
+    /// ```
+    pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
+        Self {
+            code: code.into(),
+            message: en.into(),
+            message_es: es.into(),
+            details: None,
+            request_id: None,
+            retry_after: None,
+        }
+    }
+
     /// The code, when this version knows it.
     pub fn known(&self) -> Option<ErrorCode> {
         ErrorCode::known(&self.code)
@@ -183,6 +248,7 @@ impl ErrorBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RejectedParcel {
     /// Its place in the request: `trackingNumbers[3]`.
     pub field: String,
@@ -196,9 +262,27 @@ pub struct RejectedParcel {
     pub error: ItemError,
 }
 
+impl RejectedParcel {
+    /// A parcel at a place of the request, and why it cannot be part of the manifest.
+    pub fn new(
+        field: impl Into<String>,
+        tracking_number: impl Into<String>,
+        error: ItemError,
+    ) -> Self {
+        let (field, tracking_number) = (field.into(), tracking_number.into());
+        Self { field, tracking_number, status: None, error }
+    }
+}
+
+setters! { RejectedParcel {
+    /// The same of a parcel that stands here.
+    with_status(status: some ParcelStatus);
+} }
+
 /// An error answer: `{"success": false, "error": {…}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct ErrorEnvelope {
     /// Always false.
     pub success: bool,
@@ -206,9 +290,17 @@ pub struct ErrorEnvelope {
     pub error: ErrorBody,
 }
 
+impl ErrorEnvelope {
+    /// An error answer.
+    pub fn new(error: ErrorBody) -> Self {
+        Self { success: false, error }
+    }
+}
+
 /// What is wrong with one item of a list, in the answer to the whole list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct ItemError {
     /// What went wrong, in one word; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
@@ -217,6 +309,13 @@ pub struct ItemError {
     pub message: String,
     /// The same in Spanish.
     pub message_es: String,
+}
+
+impl ItemError {
+    /// What is wrong, with a code and in English and Spanish.
+    pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
+        Self { code: code.into(), message: en.into(), message_es: es.into() }
+    }
 }
 
 #[cfg(test)]

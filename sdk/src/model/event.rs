@@ -5,7 +5,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::Value;
 
 use super::{
-    CountryCode, Environment, Manifest, ParcelStatus, TrackingNumber, macros::wire_enum, time,
+    CountryCode, Environment, Manifest, ParcelStatus, TrackingNumber,
+    macros::{setters, wire_enum},
+    time,
 };
 
 wire_enum! {
@@ -26,6 +28,7 @@ wire_enum! {
 
 /// What the body of a webhook says (docs/api.md, Webhooks); read it once the message is verified.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct WebhookEvent {
     /// The event's id, `evt_…`; the same on every attempt.
     pub id: Option<String>,
@@ -36,6 +39,27 @@ pub struct WebhookEvent {
     /// What happened.
     pub data: EventData,
 }
+
+impl WebhookEvent {
+    /// An event without an id.
+    ///
+    /// ```
+    /// use parcelo::{Environment, chrono::DateTime};
+    /// use parcelo::model::{EventData, EventKind, WebhookEvent};
+    ///
+    /// let (place, time) = (Environment::Sandbox, DateTime::UNIX_EPOCH);
+    /// let event = WebhookEvent::new(place, time, EventData::Test).with_id("evt_1");
+    /// assert_eq!(event.data.kind(), EventKind::WebhookTest);
+    /// ```
+    pub fn new(environment: Environment, timestamp: DateTime<Utc>, data: EventData) -> Self {
+        Self { id: None, environment, timestamp, data }
+    }
+}
+
+setters! { WebhookEvent {
+    /// The same with an id.
+    with_id(id: text);
+} }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +81,7 @@ pub enum EventData {
 
 /// A kind of event that this version does not know, as it came.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct UnknownEvent {
     /// Its kind.
     pub kind: String,
@@ -64,10 +89,18 @@ pub struct UnknownEvent {
     pub data: Value,
 }
 
+impl UnknownEvent {
+    /// A kind of event with its data.
+    pub fn new(kind: impl Into<String>, data: Value) -> Self {
+        Self { kind: kind.into(), data }
+    }
+}
+
 /// A change of a parcel's status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct StatusChange {
     /// The parcel.
     pub tracking_number: TrackingNumber,
@@ -88,10 +121,40 @@ pub struct StatusChange {
     pub external_order_id: Option<String>,
 }
 
+impl StatusChange {
+    /// A change from one status to another, at a city and country.
+    pub fn new(
+        tracking_number: TrackingNumber,
+        previous_status: ParcelStatus,
+        new_status: ParcelStatus,
+        location: impl Into<String>,
+    ) -> Self {
+        Self {
+            tracking_number,
+            previous_status,
+            new_status,
+            location: location.into(),
+            sequence: None,
+            description: None,
+            external_order_id: None,
+        }
+    }
+}
+
+setters! { StatusChange {
+    /// The same with its place in the parcel's history, from 1.
+    with_sequence(sequence: some u32);
+    /// The same with more to say.
+    with_description(description: text);
+    /// The same with the order's id in the caller's system.
+    with_external_order_id(external_order_id: text);
+} }
+
 /// A created order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ParcelCreated {
     /// The parcel's id, `par_…`.
     pub id: String,
@@ -106,10 +169,30 @@ pub struct ParcelCreated {
     pub external_order_id: Option<String>,
 }
 
+impl ParcelCreated {
+    /// A created order: its label is generated.
+    pub fn new(
+        id: impl Into<String>,
+        tracking_number: TrackingNumber,
+        country: CountryCode,
+    ) -> Self {
+        let status = ParcelStatus::LabelGenerated;
+        Self { id: id.into(), tracking_number, status, country, external_order_id: None }
+    }
+}
+
+setters! { ParcelCreated {
+    /// The same in another status.
+    with_status(status: ParcelStatus);
+    /// The same with the order's id in the caller's system.
+    with_external_order_id(external_order_id: text);
+} }
+
 /// A voided order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ParcelVoided {
     /// The parcel.
     pub tracking_number: TrackingNumber,
@@ -122,6 +205,20 @@ pub struct ParcelVoided {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_order_id: Option<String>,
 }
+
+impl ParcelVoided {
+    /// A voided order, and the status that it had.
+    pub fn new(tracking_number: TrackingNumber, previous_status: ParcelStatus) -> Self {
+        Self { tracking_number, previous_status, reason: None, external_order_id: None }
+    }
+}
+
+setters! { ParcelVoided {
+    /// The same with a reason.
+    with_reason(reason: text);
+    /// The same with the order's id in the caller's system.
+    with_external_order_id(external_order_id: text);
+} }
 
 impl EventData {
     /// The kind.

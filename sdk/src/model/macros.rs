@@ -1,4 +1,5 @@
-//! Two shapes that the vocabulary repeats: an open wire enum, and a checked text newtype.
+//! Shapes that the vocabulary repeats: an open wire enum, a checked text newtype, and the setters of a
+//! struct that gets further fields with time.
 
 /// An enum of wire words that keeps a word it does not know, so that a newer server breaks nobody.
 macro_rules! wire_enum {
@@ -122,4 +123,47 @@ macro_rules! checked_text {
     };
 }
 
-pub(crate) use {checked_text, wire_enum};
+/// The `with_…` setters of a struct that is `#[non_exhaustive]`, so that others can fill it without a
+/// literal. What is set: `text` is an `Option<String>`, `string` a `String`, `some T` an `Option<T>`,
+/// and any other type is itself.
+macro_rules! setters {
+    ($name:ident { $($(#[$doc:meta])* $setter:ident($field:ident: $($of:tt)+);)+ }) => {
+        impl $name {
+            $($crate::model::macros::setter! { $(#[$doc])* $setter $field $($of)+ })+
+        }
+    };
+}
+
+/// One of the [`setters`].
+macro_rules! setter {
+    ($(#[$doc:meta])* $setter:ident $field:ident text) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: impl Into<String>) -> Self {
+            Self { $field: Some($field.into()), ..self }
+        }
+    };
+    ($(#[$doc:meta])* $setter:ident $field:ident string) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: impl Into<String>) -> Self {
+            Self { $field: $field.into(), ..self }
+        }
+    };
+    ($(#[$doc:meta])* $setter:ident $field:ident some $of:ty) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: $of) -> Self {
+            Self { $field: Some($field), ..self }
+        }
+    };
+    ($(#[$doc:meta])* $setter:ident $field:ident $of:ty) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: $of) -> Self {
+            Self { $field, ..self }
+        }
+    };
+}
+
+pub(crate) use {checked_text, setter, setters, wire_enum};

@@ -22,7 +22,7 @@ mod invalid;
 mod key_state;
 mod label;
 mod language;
-mod macros;
+pub(crate) mod macros;
 mod manifest;
 mod operation;
 mod order;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CountryCode, CurrencyCode, IdempotencyKey, ParcelStatus, TrackingNumber, Warning, decimal,
-    macros::wire_enum, time,
+    macros::{setters, wire_enum},
+    time,
 };
 
 /// A request to create an order (docs/api.md, Create an order): [`OrderRequest::builder`] makes one that
@@ -23,6 +24,7 @@ use super::{
     schema(description = "A request to create an order.")
 )]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct OrderRequest {
     /// The caller's name for this write; the same key never makes a second parcel.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
@@ -51,6 +53,68 @@ pub struct OrderRequest {
     pub products: Vec<Product>,
 }
 
+impl OrderRequest {
+    /// An order with what every order has. It is checked by the server;
+    /// [`OrderRequest::builder`] makes one that is checked here.
+    ///
+    /// ```
+    /// use parcelo::model::ParcelDetails;
+    /// use parcelo::{
+    ///     CountryCode, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender, SenderAddress,
+    /// };
+    ///
+    /// let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US);
+    /// let to = ReceiverAddress::new("Calle 93 11-27", "Bogotá", CountryCode::CO);
+    /// let order = OrderRequest::new(
+    ///     IdempotencyKey::derive("my-shop", "order 1001"),
+    ///     Sender::new("Ana Ruiz", "+13055550100", from),
+    ///     Receiver::new("Luis Paredes", "+573001234567", to),
+    ///     ParcelDetails::new("45.50".parse()?).with_weight_kg("1.25".parse()?),
+    /// );
+    /// let next = order.with_idempotency_key(IdempotencyKey::derive("my-shop", "order 1002"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(
+        idempotency_key: IdempotencyKey,
+        sender: Sender,
+        receiver: Receiver,
+        parcel_details: ParcelDetails,
+    ) -> Self {
+        Self {
+            idempotency_key,
+            tracking_number: None,
+            external_order_id: None,
+            customer_reference: None,
+            sender,
+            receiver,
+            parcel_details,
+            customs_info: None,
+            products: Vec::new(),
+        }
+    }
+}
+
+setters! { OrderRequest {
+    /// The same under another key: another order.
+    with_idempotency_key(idempotency_key: IdempotencyKey);
+    /// The same with a tracking number of the caller's own.
+    with_tracking_number(tracking_number: some TrackingNumber);
+    /// The same with the order's id in the caller's system, at most 100 characters.
+    with_external_order_id(external_order_id: text);
+    /// The same with the customer's reference, at most 100 characters.
+    with_customer_reference(customer_reference: text);
+    /// The same from another sender.
+    with_sender(sender: Sender);
+    /// The same to another receiver.
+    with_receiver(receiver: Receiver);
+    /// The same with other weight, size and value.
+    with_parcel_details(parcel_details: ParcelDetails);
+    /// The same with what customs is told.
+    with_customs_info(customs_info: some CustomsInfo);
+    /// The same with these line items, at most 500.
+    with_products(products: Vec<Product>);
+} }
+
 /// Who sends the parcel (docs/api.md, Fields and their rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
@@ -59,6 +123,7 @@ pub struct OrderRequest {
     schema(description = "Who sends the parcel.")
 )]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Sender {
     /// Full name, at most 255 characters.
     pub full_name: String,
@@ -78,6 +143,7 @@ pub struct Sender {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SenderAddress {
     /// Street and number.
     pub line1: String,
@@ -118,6 +184,7 @@ wire_enum! {
     schema(description = "Who receives the parcel; what must be given depends on the country.")
 )]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Receiver {
     /// Full name, at most 255 characters.
     pub full_name: String,
@@ -140,6 +207,7 @@ pub struct Receiver {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReceiverAddress {
     /// Street and number.
     pub line1: String,
@@ -162,6 +230,7 @@ pub struct ReceiverAddress {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ParcelDetails {
     /// The weight in pounds; give it in these or in kilograms.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
@@ -187,7 +256,37 @@ pub struct ParcelDetails {
     pub currency: CurrencyCode,
 }
 
+setters! { ParcelDetails {
+    /// The same with a weight in pounds.
+    with_weight_lbs(weight_lbs: some Decimal);
+    /// The same with a weight in kilograms.
+    with_weight_kg(weight_kg: some Decimal);
+    /// The same with a length in centimetres.
+    with_length_cm(length_cm: some Decimal);
+    /// The same with a width in centimetres.
+    with_width_cm(width_cm: some Decimal);
+    /// The same with a height in centimetres.
+    with_height_cm(height_cm: some Decimal);
+    /// The same with another declared value.
+    with_declared_value(declared_value: Decimal);
+    /// The same in another currency.
+    with_currency(currency: CurrencyCode);
+} }
+
 impl ParcelDetails {
+    /// What is declared to customs, in US dollars; a weight must be added.
+    pub fn new(declared_value: Decimal) -> Self {
+        Self {
+            weight_lbs: None,
+            weight_kg: None,
+            length_cm: None,
+            width_cm: None,
+            height_cm: None,
+            declared_value,
+            currency: CurrencyCode::USD,
+        }
+    }
+
     /// Kilograms in one pound, exactly.
     pub const KG_PER_LB: Decimal = Decimal::from_parts(45_359_237, 0, 0, false, 8);
 
@@ -215,6 +314,7 @@ impl ParcelDetails {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CustomsInfo {
     /// What the goods are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,6 +328,7 @@ pub struct CustomsInfo {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Product {
     /// What it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,6 +350,7 @@ pub struct Product {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Parcel {
     /// The parcel's id, `par_…`.
     pub id: String,
@@ -263,9 +365,44 @@ pub struct Parcel {
     pub created_at: DateTime<Utc>,
 }
 
+impl Parcel {
+    /// A parcel with its label, made at the beginning of 1970.
+    ///
+    /// ```
+    /// use parcelo::{Parcel, TrackingNumber, model::CreatedOrder};
+    ///
+    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
+    /// let parcel = Parcel::new("par_1", number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
+    /// let answer = CreatedOrder::new(parcel); // for a test of your own
+    /// assert!(answer.warnings.is_empty());
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    pub fn new(
+        id: impl Into<String>,
+        tracking_number: TrackingNumber,
+        label_url: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            tracking_number,
+            status: ParcelStatus::LabelGenerated,
+            label_url: label_url.into(),
+            created_at: DateTime::UNIX_EPOCH,
+        }
+    }
+}
+
+setters! { Parcel {
+    /// The same in another status.
+    with_status(status: ParcelStatus);
+    /// The same, created at this time.
+    with_created_at(created_at: DateTime<Utc>);
+} }
+
 /// The answer to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct CreatedOrder {
     /// Always true.
     pub success: bool,
@@ -275,6 +412,18 @@ pub struct CreatedOrder {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
+
+impl CreatedOrder {
+    /// The answer to an order about which nothing was odd.
+    pub fn new(parcel: Parcel) -> Self {
+        Self { success: true, parcel, warnings: Vec::new() }
+    }
+}
+
+setters! { CreatedOrder {
+    /// The same with what was odd about the order.
+    with_warnings(warnings: Vec<Warning>);
+} }
 
 impl std::fmt::Debug for OrderRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -3,12 +3,13 @@
 use chrono::{DateTime, FixedOffset, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{ItemError, ParcelStatus, TrackingNumber, time};
+use super::{ItemError, Language, ParcelStatus, TrackingNumber, macros::setters, time};
 
 /// Where a parcel stands, and on request how it got there (docs/api.md, Track a parcel).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TrackingRecord {
     /// The tracking number.
     pub tracking_number: TrackingNumber,
@@ -23,10 +24,40 @@ pub struct TrackingRecord {
     pub history: Option<Vec<HistoryEntry>>,
 }
 
+impl TrackingRecord {
+    /// Where a parcel stands, in English, and when it should arrive; without a history.
+    ///
+    /// ```
+    /// use parcelo::{ParcelStatus, TrackingNumber, chrono::DateTime, model::TrackingRecord};
+    ///
+    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
+    /// let day = DateTime::UNIX_EPOCH.fixed_offset();
+    /// let record = TrackingRecord::new(number, ParcelStatus::OutForDelivery, day);
+    /// assert_eq!(record.status_name, "Out for delivery");
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    pub fn new(
+        tracking_number: TrackingNumber,
+        status: ParcelStatus,
+        estimated_delivery: DateTime<FixedOffset>,
+    ) -> Self {
+        let status_name = status.name(Language::En).to_owned();
+        Self { tracking_number, status, status_name, estimated_delivery, history: None }
+    }
+}
+
+setters! { TrackingRecord {
+    /// The same with its status in other words.
+    with_status_name(status_name: string);
+    /// The same with its history, oldest event first.
+    with_history(history: some Vec<HistoryEntry>);
+} }
+
 /// One event of a parcel's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct HistoryEntry {
     /// The status at this event.
     pub status: ParcelStatus,
@@ -45,10 +76,38 @@ pub struct HistoryEntry {
     pub sequence: Option<u32>,
 }
 
+impl HistoryEntry {
+    /// An event at a time and place; its status is named in English.
+    pub fn new(
+        status: ParcelStatus,
+        timestamp: DateTime<Utc>,
+        location: impl Into<String>,
+    ) -> Self {
+        Self {
+            status_name: status.name(Language::En).to_owned(),
+            status,
+            timestamp,
+            location: location.into(),
+            description: None,
+            sequence: None,
+        }
+    }
+}
+
+setters! { HistoryEntry {
+    /// The same with its status in other words.
+    with_status_name(status_name: string);
+    /// The same with more to say.
+    with_description(description: text);
+    /// The same with its number within the parcel's history, from 1.
+    with_sequence(sequence: some u32);
+} }
+
 /// A request to track up to 100 parcels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct BatchTrackingRequest {
     /// The numbers, in the order of the answer; a malformed one counts as not found.
     pub tracking_numbers: Vec<String>,
@@ -58,9 +117,22 @@ pub struct BatchTrackingRequest {
     pub include_history: bool,
 }
 
+impl BatchTrackingRequest {
+    /// A request for the records of these parcels, without their history.
+    pub fn new(tracking_numbers: Vec<String>) -> Self {
+        Self { tracking_numbers, include_history: false }
+    }
+}
+
+setters! { BatchTrackingRequest {
+    /// The same with the history of each parcel, or without.
+    with_include_history(include_history: bool);
+} }
+
 /// The answer to a batch: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct BatchTracking {
     /// How many were found.
     pub summary: BatchSummary,
@@ -68,10 +140,18 @@ pub struct BatchTracking {
     pub results: Vec<BatchResult>,
 }
 
+impl BatchTracking {
+    /// The answer with these results, of which so many were found.
+    pub fn new(summary: BatchSummary, results: Vec<BatchResult>) -> Self {
+        Self { summary, results }
+    }
+}
+
 /// Counts of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct BatchSummary {
     /// Numbers asked for.
     pub requested: u32,
@@ -79,6 +159,13 @@ pub struct BatchSummary {
     pub found: u32,
     /// Numbers not found.
     pub not_found: u32,
+}
+
+impl BatchSummary {
+    /// So many numbers asked for, of which so many were found.
+    pub fn new(requested: u32, found: u32) -> Self {
+        Self { requested, found, not_found: requested.saturating_sub(found) }
+    }
 }
 
 /// One number of a batch.

@@ -3,12 +3,13 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{IdempotencyKey, ItemError, ParcelStatus, TrackingNumber, time};
+use super::{IdempotencyKey, ItemError, ParcelStatus, TrackingNumber, macros::setters, time};
 
 /// A request to void 1-100 orders (docs/api.md, Void orders).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct VoidRequest {
     /// The caller's name for this write.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
@@ -29,17 +30,21 @@ impl VoidRequest {
         let tracking_numbers = tracking_numbers.into_iter().map(ToString::to_string).collect();
         Self { idempotency_key, tracking_numbers, reason: None }
     }
-
-    /// Says why.
-    #[must_use]
-    pub fn reason(self, reason: impl Into<String>) -> Self {
-        Self { reason: Some(reason.into()), ..self }
-    }
 }
+
+setters! { VoidRequest {
+    /// The same under another key.
+    with_idempotency_key(idempotency_key: IdempotencyKey);
+    /// The same for other orders, each once.
+    with_tracking_numbers(tracking_numbers: Vec<String>);
+    /// The same with a reason, at most 255 characters, which the history shows.
+    with_reason(reason: text);
+} }
 
 /// The answer to a void: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct VoidedOrders {
     /// How many were voided.
     pub summary: VoidSummary,
@@ -47,9 +52,28 @@ pub struct VoidedOrders {
     pub results: Vec<VoidResult>,
 }
 
+impl VoidedOrders {
+    /// The answer with these results, and their counts.
+    ///
+    /// ```
+    /// use parcelo::{ParcelStatus, chrono::DateTime, model::{VoidResult, VoidedOrders}};
+    ///
+    /// let before = ParcelStatus::LabelGenerated;
+    /// let result = VoidResult::voided("EC7K2M9QX4T8WD0", before, DateTime::UNIX_EPOCH);
+    /// assert_eq!(VoidedOrders::new(vec![result]).summary.voided, 1);
+    /// ```
+    pub fn new(results: Vec<VoidResult>) -> Self {
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let requested = count(results.len());
+        let voided = count(results.iter().filter(|result| result.voided).count());
+        Self { summary: VoidSummary::new(requested, voided), results }
+    }
+}
+
 /// Counts of a void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct VoidSummary {
     /// Numbers asked for.
     pub requested: u32,
@@ -59,10 +83,18 @@ pub struct VoidSummary {
     pub failed: u32,
 }
 
+impl VoidSummary {
+    /// So many numbers asked for, of which so many are void now.
+    pub fn new(requested: u32, voided: u32) -> Self {
+        Self { requested, voided, failed: requested.saturating_sub(voided) }
+    }
+}
+
 /// One number of a void.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct VoidResult {
     /// The number as it was asked.
     pub tracking_number: String,
@@ -84,3 +116,42 @@ pub struct VoidResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }
+
+impl VoidResult {
+    /// An order that this request voided at this time.
+    pub fn voided(
+        tracking_number: impl Into<String>,
+        previous_status: ParcelStatus,
+        voided_at: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            tracking_number: tracking_number.into(),
+            voided: true,
+            already_voided: Some(false),
+            previous_status: Some(previous_status),
+            status: Some(ParcelStatus::Voided),
+            voided_at: Some(voided_at),
+            error: None,
+        }
+    }
+
+    /// An order that could not be voided, and why.
+    pub fn failed(tracking_number: impl Into<String>, error: ItemError) -> Self {
+        Self {
+            tracking_number: tracking_number.into(),
+            voided: false,
+            already_voided: None,
+            previous_status: None,
+            status: None,
+            voided_at: None,
+            error: Some(error),
+        }
+    }
+}
+
+setters! { VoidResult {
+    /// The same of an order that was void before this request, or was not.
+    with_already_voided(already_voided: some bool);
+    /// The same of an order that stands here now.
+    with_status(status: some ParcelStatus);
+} }

@@ -8,19 +8,19 @@ use serde_json::{Map, Value};
 use super::{Accepted, Destinations, OrderContext, Rejected, check_order, key};
 use crate::model::{
     CountryCode, CurrencyCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, Product,
-    Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber, decimal,
+    Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber, decimal, macros::setters,
 };
 
 /// Collects an order piece by piece; [`build`](Self::build) checks it as the server will.
 ///
 /// ```
 /// use parcelo::*;
-/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL");
+/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).with_state("FL");
 /// let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC)
-///     .province("Pichincha")
-///     .zip_code("170150");
+///     .with_province("Pichincha")
+///     .with_zip_code("170150");
 /// let receiver = Receiver::new("Luis Paz", "+593991234567", to);
-/// let receiver = receiver.national_id(IdType::Cedula, "1714307103");
+/// let receiver = receiver.with_national_id(IdType::Cedula, "1714307103");
 /// let order = OrderRequest::builder()
 ///     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
 ///     .external_order_id("1001")
@@ -28,7 +28,7 @@ use crate::model::{
 ///     .receiver(receiver)
 ///     .weight_kg("1.2".parse()?)
 ///     .declared_value("39.98".parse()?)
-///     .product(Product::new("Shirt", 2, "19.99".parse()?).hs_code("610910"))
+///     .product(Product::new("Shirt", 2, "19.99".parse()?).with_hs_code("610910"))
 ///     .build()?;
 /// assert_eq!(order.receiver.address.country, CountryCode::EC);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -132,9 +132,9 @@ impl OrderBuilder {
     ///
     /// ```
     /// use parcelo::*;
-    /// # let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
-    /// # let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC).province("P");
-    /// # let receiver = Receiver::new("Luis Paz", "+593991234567", to).national_id(IdType::Cedula, "1714307103");
+    /// # let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).with_state("FL").with_zip_code("33101");
+    /// # let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC).with_province("P");
+    /// # let receiver = Receiver::new("Luis Paz", "+593991234567", to).with_national_id(IdType::Cedula, "1714307103");
     /// # let almost = OrderRequest::builder()
     /// #     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
     /// #     .sender(Sender::new("Ana Ruiz", "+13055550100", from))
@@ -188,19 +188,20 @@ impl Sender {
         let (full_name, phone) = (full_name.into(), phone.into());
         Self { full_name, company_name: None, phone, email: None, address }
     }
-
-    /// The same with a company.
-    #[must_use]
-    pub fn company_name(self, name: impl Into<String>) -> Self {
-        Self { company_name: Some(name.into()), ..self }
-    }
-
-    /// The same with an e-mail address for notifications.
-    #[must_use]
-    pub fn email(self, email: impl Into<String>) -> Self {
-        Self { email: Some(email.into()), ..self }
-    }
 }
+
+setters! { Sender {
+    /// The same with another name, at most 255 characters.
+    with_full_name(full_name: string);
+    /// The same with a company, at most 255 characters.
+    with_company_name(company_name: text);
+    /// The same with another telephone.
+    with_phone(phone: string);
+    /// The same with an e-mail address for notifications.
+    with_email(email: text);
+    /// The same at another address.
+    with_address(address: SenderAddress);
+} }
 
 impl SenderAddress {
     /// An address by street and city.
@@ -208,25 +209,22 @@ impl SenderAddress {
         let (line1, city) = (line1.into(), city.into());
         Self { line1, line2: None, city, state: None, zip_code: None, country }
     }
-
-    /// The same with a second line, such as a suite.
-    #[must_use]
-    pub fn line2(self, line2: impl Into<String>) -> Self {
-        Self { line2: Some(line2.into()), ..self }
-    }
-
-    /// The same with a state, for US and CA.
-    #[must_use]
-    pub fn state(self, state: impl Into<String>) -> Self {
-        Self { state: Some(state.into()), ..self }
-    }
-
-    /// The same with a postal code.
-    #[must_use]
-    pub fn zip_code(self, zip_code: impl Into<String>) -> Self {
-        Self { zip_code: Some(zip_code.into()), ..self }
-    }
 }
+
+setters! { SenderAddress {
+    /// The same with another street and number.
+    with_line1(line1: string);
+    /// The same with a second line, such as a suite.
+    with_line2(line2: text);
+    /// The same in another city.
+    with_city(city: string);
+    /// The same with a state, for US and CA.
+    with_state(state: text);
+    /// The same with a postal code.
+    with_zip_code(zip_code: text);
+    /// The same in another country.
+    with_country(country: CountryCode);
+} }
 
 impl Receiver {
     /// A receiver by name and telephone.
@@ -239,24 +237,29 @@ impl Receiver {
         Self { full_name, phone, email: None, national_id: None, id_type: None, address }
     }
 
-    /// The same with an e-mail address for tracking notifications.
-    #[must_use]
-    pub fn email(self, email: impl Into<String>) -> Self {
-        Self { email: Some(email.into()), ..self }
-    }
-
     /// The same with a national id; Ecuador and Colombia need one.
     #[must_use]
-    pub fn national_id(self, kind: IdType, number: impl Into<String>) -> Self {
+    pub fn with_national_id(self, kind: IdType, number: impl Into<String>) -> Self {
         Self { id_type: Some(kind), national_id: Some(number.into()), ..self }
     }
 
     /// The same with a Mexican RFC, which has no kind.
     #[must_use]
-    pub fn rfc(self, number: impl Into<String>) -> Self {
+    pub fn with_rfc(self, number: impl Into<String>) -> Self {
         Self { id_type: None, national_id: Some(number.into()), ..self }
     }
 }
+
+setters! { Receiver {
+    /// The same with another name, at most 255 characters.
+    with_full_name(full_name: string);
+    /// The same with another telephone.
+    with_phone(phone: string);
+    /// The same with an e-mail address for tracking notifications.
+    with_email(email: text);
+    /// The same at another address.
+    with_address(address: ReceiverAddress);
+} }
 
 impl ReceiverAddress {
     /// An address by street and city.
@@ -264,38 +267,36 @@ impl ReceiverAddress {
         let (line1, city) = (line1.into(), city.into());
         Self { line1, city, province: None, zip_code: None, country, delivery_instructions: None }
     }
-
-    /// The same with a province, state or department.
-    #[must_use]
-    pub fn province(self, province: impl Into<String>) -> Self {
-        Self { province: Some(province.into()), ..self }
-    }
-
-    /// The same with a postal code.
-    #[must_use]
-    pub fn zip_code(self, zip_code: impl Into<String>) -> Self {
-        Self { zip_code: Some(zip_code.into()), ..self }
-    }
-
-    /// The same with a word to the driver, at most 500 characters.
-    #[must_use]
-    pub fn delivery_instructions(self, instructions: impl Into<String>) -> Self {
-        Self { delivery_instructions: Some(instructions.into()), ..self }
-    }
 }
+
+setters! { ReceiverAddress {
+    /// The same with another street and number.
+    with_line1(line1: string);
+    /// The same in another city.
+    with_city(city: string);
+    /// The same with a province, state or department.
+    with_province(province: text);
+    /// The same with a postal code.
+    with_zip_code(zip_code: text);
+    /// The same in another country.
+    with_country(country: CountryCode);
+    /// The same with a word to the driver, at most 500 characters.
+    with_delivery_instructions(delivery_instructions: text);
+} }
 
 impl CustomsInfo {
     /// What the goods are.
     pub fn new(description: impl Into<String>) -> Self {
         Self { description: Some(description.into()), hs_code: None }
     }
-
-    /// The same with a Harmonized System code.
-    #[must_use]
-    pub fn hs_code(self, code: impl Into<String>) -> Self {
-        Self { hs_code: Some(code.into()), ..self }
-    }
 }
+
+setters! { CustomsInfo {
+    /// The same with another description of the goods.
+    with_description(description: text);
+    /// The same with a Harmonized System code.
+    with_hs_code(hs_code: text);
+} }
 
 impl Product {
     /// So many of a thing, at the free-on-board value of one.
@@ -303,16 +304,17 @@ impl Product {
         let description = Some(description.into());
         Self { description, quantity, unit_fob_value, hs_code: None, sku: None }
     }
-
-    /// The same with a Harmonized System code.
-    #[must_use]
-    pub fn hs_code(self, code: impl Into<String>) -> Self {
-        Self { hs_code: Some(code.into()), ..self }
-    }
-
-    /// The same with a stock-keeping unit.
-    #[must_use]
-    pub fn sku(self, sku: impl Into<String>) -> Self {
-        Self { sku: Some(sku.into()), ..self }
-    }
 }
+
+setters! { Product {
+    /// The same with another description.
+    with_description(description: text);
+    /// So many of the same.
+    with_quantity(quantity: u32);
+    /// The same at another free-on-board value of one.
+    with_unit_fob_value(unit_fob_value: Decimal);
+    /// The same with a Harmonized System code.
+    with_hs_code(hs_code: text);
+    /// The same with a stock-keeping unit.
+    with_sku(sku: text);
+} }

@@ -7,8 +7,7 @@
 //! ```
 //! use parcelo::rules::{Destinations, OrderContext, check_order, parse_body};
 //! let body = parse_body(br#"{"idempotencyKey": "order-0001", "reciever": {}}"#)?;
-//! let context =
-//!     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+//! let context = OrderContext::new(&Destinations::All);
 //! let rejected = check_order(&body, &context).unwrap_err();
 //! assert_eq!(rejected.faults[0].field, "sender");
 //! let meant = |odd: &parcelo::Warning| odd.message.ends_with("did you mean `receiver`?");

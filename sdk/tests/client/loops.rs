@@ -76,10 +76,8 @@ impl Transport for Shop {
 }
 
 fn orders(shop: &'static str, count: usize) -> impl Iterator<Item = OrderRequest> + Send {
-    (0..count).map(move |number| OrderRequest {
-        idempotency_key: IdempotencyKey::derive(shop, &number.to_string()),
-        ..order()
-    })
+    let key = |number: usize| IdempotencyKey::derive(shop, &number.to_string());
+    (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
 /// Polls a future once, and leaves it.

@@ -69,7 +69,7 @@ fn get(path: &str) -> (String, String, Value) {
 async fn a_void_sends_its_key_and_reads_a_result_for_each_number() {
     let (client, script) = Script::client([answer(200, data(&voided()))]);
     let key = IdempotencyKey::parse("void-0001").unwrap();
-    let request = VoidRequest::new(key.clone(), &numbers(2)).reason("Sold out");
+    let request = VoidRequest::new(key.clone(), &numbers(2)).with_reason("Sold out");
     let reply = client.orders().void(&request).await.unwrap();
     let body = json!({"idempotencyKey": "void-0001", "reason": "Sold out",
         "trackingNumbers": ["SB-NUMBER-0000", "SB-NUMBER-0001"]});
@@ -133,14 +133,12 @@ async fn a_manifest_that_was_read_without_a_key_has_the_key_of_all_that_it_says(
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
     let (client, script) = Script::client([answer(200, data(&manifest()))]);
-    let request = ManifestRequest {
-        flight_number: Some("EK213".into()),
-        departure_date: Some("2026-01-11".parse().unwrap()),
-        origin_airport: Some("MIA".into()),
-        destination_airport: Some("UIO".into()),
-        reference: Some("PO-77".into()),
-        ..submission("man-00001")
-    };
+    let request = submission("man-00001")
+        .with_flight_number("EK213")
+        .with_departure_date("2026-01-11".parse().unwrap())
+        .with_origin_airport("MIA")
+        .with_destination_airport("UIO")
+        .with_reference("PO-77");
     let reply = client.manifests().submit(&request).await.unwrap();
     let body = json!({"idempotencyKey": "man-00001", "awbNumber": "176-12345675",
         "trackingNumbers": ["SB-NUMBER-0000"], "flightNumber": "EK213",
@@ -235,7 +233,7 @@ async fn a_label_s_metadata_is_read_and_made_anew() {
 
     let (client, script) = Script::client([answer(503, ""), answer(200, data(&label()))]);
     let request =
-        ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).reason("Label torn");
+        ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).with_reason("Label torn");
     let reply = client.labels().reprint(&number(), &request).await.unwrap();
     assert_eq!((reply.reprint_count, reply.meta().attempts), (1, 2));
     let body = json!({"idempotencyKey": "reprint-1", "reason": "Label torn"});

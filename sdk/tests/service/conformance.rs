@@ -61,7 +61,7 @@ pub(crate) fn keyed(key: &str) -> OrderRequest {
 
 /// An order that the service takes.
 pub(crate) fn real(key: IdempotencyKey) -> OrderRequest {
-    let mut order = OrderRequest { idempotency_key: key, ..order() };
+    let mut order = order().with_idempotency_key(key);
     order.receiver.national_id = Some("1714307103".into());
     order
 }

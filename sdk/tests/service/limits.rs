@@ -84,10 +84,8 @@ impl Transport for Limited {
 }
 
 fn orders(count: u32) -> impl Iterator<Item = OrderRequest> + Send {
-    (0..count).map(|number| OrderRequest {
-        idempotency_key: IdempotencyKey::derive("limits", &number.to_string()),
-        ..order()
-    })
+    let key = |number: u32| IdempotencyKey::derive("limits", &number.to_string());
+    (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
 #[tokio::test(start_paused = true)]

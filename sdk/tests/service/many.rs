@@ -18,11 +18,8 @@ use crate::{
 };
 
 fn orders(count: usize) -> Vec<OrderRequest> {
-    let number = |number: usize| OrderRequest {
-        idempotency_key: IdempotencyKey::derive("many", &number.to_string()),
-        ..order()
-    };
-    (0..count).map(number).collect()
+    let key = |number: usize| IdempotencyKey::derive("many", &number.to_string());
+    (0..count).map(|number| order().with_idempotency_key(key(number))).collect()
 }
 
 #[tokio::test(start_paused = true)]

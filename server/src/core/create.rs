@@ -35,15 +35,11 @@ pub fn create(creation: Creation<'_>, id: Ulid, tail: &str, now: Millis) -> (Vec
     let country = order.receiver.address.country;
     let given = order.tracking_number.clone();
     let number = given.unwrap_or_else(|| generated(tenant.environment, country, tail));
-    let parcel = Parcel {
-        id: crate::ids::named("par", id),
-        status: State::LabelGenerated.into(),
-        label_url: site.label_url(secrets, &number, id),
-        created_at: now.to_utc(),
-        tracking_number: number.clone(),
-    };
-    let answer = CreatedOrder { success: true, parcel, warnings };
-    let body = to_body(&answer);
+    let label_url = site.label_url(secrets, &number, id);
+    let parcel = Parcel::new(crate::ids::named("par", id), number.clone(), label_url)
+        .with_status(State::LabelGenerated.into())
+        .with_created_at(now.to_utc());
+    let body = to_body(&CreatedOrder::new(parcel).with_warnings(warnings));
     let record = IdempotencyRecord {
         key: replay.0,
         tenant,

@@ -225,11 +225,9 @@ mod tests {
             assert_eq!(name_of(path), *legacy);
         }
         let destinations = rules::Destinations::All;
-        let context = rules::OrderContext {
-            environment: Some(Environment::Sandbox),
-            destinations: &destinations,
-            header_key: Some("legacy-0001"),
-        };
+        let context = rules::OrderContext::new(&destinations)
+            .with_environment(Environment::Sandbox)
+            .with_header_key(Some("legacy-0001"));
         let accepted = rules::check_order(&order, &context).unwrap();
         let unknown: Vec<_> = accepted
             .warnings
@@ -242,11 +240,9 @@ mod tests {
     #[test]
     fn an_empty_body_is_refused_by_the_rules_in_legacy_names_only() {
         let destinations = rules::Destinations::All;
-        let context = rules::OrderContext {
-            environment: Some(Environment::Sandbox),
-            destinations: &destinations,
-            header_key: Some("legacy-0001"),
-        };
+        let context = rules::OrderContext::new(&destinations)
+            .with_environment(Environment::Sandbox)
+            .with_header_key(Some("legacy-0001"));
         for country in ["EC", "MX", "CO", "US"] {
             let order = order(&json!({ "receiver_country": country }));
             let faults = rules::check_order(&order, &context).unwrap_err().faults;
@@ -259,11 +255,9 @@ mod tests {
     #[test]
     fn a_fault_s_text_names_legacy_fields_only() {
         let destinations = rules::Destinations::All;
-        let context = rules::OrderContext {
-            environment: Some(Environment::Sandbox),
-            destinations: &destinations,
-            header_key: Some("legacy-0001"),
-        };
+        let context = rules::OrderContext::new(&destinations)
+            .with_environment(Environment::Sandbox)
+            .with_header_key(Some("legacy-0001"));
         let table = [
             ("weight_kg", json!(null), json!(null), "weight_kg or weight_lb."),
             ("weight_lb", json!(9), json!("cedula"), "weight_lb and weight_kg are more than"),
@@ -305,13 +299,8 @@ mod tests {
 
     #[test]
     fn a_refusal_is_flat_and_names_legacy_fields() {
-        let fault = |field: &str| FieldFault {
-            field: field.to_owned(),
-            code: FaultCode::Required,
-            message: "It is missing.".to_owned(),
-            message_es: "Falta.".to_owned(),
-            suggestion: None,
-        };
+        let fault =
+            |field: &str| FieldFault::new(field, FaultCode::Required, ("It is missing.", "Falta."));
         let refused = Refusal::invalid(&[
             fault("receiver.address.city"),
             fault("receiver.address.city"),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use parcelo::{
     Awb, CurrencyCode, Decimal, DeclaredValue, ErrorCode, ItemError, Manifest, ManifestRequest,
-    ManifestStatus, ParcelDetails, ParcelStatus, TrackingNumber, Warning, WarningCode,
+    ParcelDetails, ParcelStatus, TrackingNumber, Warning, WarningCode,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -178,23 +178,19 @@ fn manifest(
         candidates.iter().map(|candidate| candidate.parcel.country).collect();
     let weights = candidates.iter().filter_map(|candidate| candidate.details.kilograms());
     let numbers = candidates.iter().map(|candidate| candidate.parcel.tracking_number.clone());
-    Manifest {
-        manifest_id: named("man", id),
-        awb_number: request.awb_number.clone(),
-        status: ManifestStatus::Submitted,
-        parcel_count: u32::try_from(candidates.len()).unwrap_or(u32::MAX),
-        total_weight_kg: weights.sum(),
-        declared_values: declared_values(candidates),
-        warnings: if countries.len() > 1 { vec![mixed_destinations()] } else { Vec::new() },
-        destination_countries: countries.into_iter().collect(),
-        tracking_numbers: numbers.collect(),
-        flight_number: request.flight_number.clone(),
-        departure_date: request.departure_date,
-        origin_airport: request.origin_airport.clone(),
-        destination_airport: request.destination_airport.clone(),
-        reference: request.reference.clone(),
-        submitted_at: now.to_utc(),
-    }
+    let (id, awb) = (named("man", id), request.awb_number.clone());
+    let warnings = if countries.len() > 1 { vec![mixed_destinations()] } else { Vec::new() };
+    let mut manifest = Manifest::new(id, awb, numbers.collect(), now.to_utc())
+        .with_total_weight_kg(weights.sum())
+        .with_declared_values(declared_values(candidates))
+        .with_destination_countries(countries.into_iter().collect())
+        .with_warnings(warnings);
+    manifest.flight_number.clone_from(&request.flight_number);
+    manifest.departure_date = request.departure_date;
+    manifest.origin_airport.clone_from(&request.origin_airport);
+    manifest.destination_airport.clone_from(&request.destination_airport);
+    manifest.reference.clone_from(&request.reference);
+    manifest
 }
 
 /// The sums by currency, in the order of their codes.
@@ -206,17 +202,13 @@ fn declared_values(candidates: &[&Candidate]) -> Vec<DeclaredValue> {
         let (_, sum) = sums.entry(currency.as_str()).or_insert((*currency, Decimal::ZERO));
         *sum += declared_value;
     }
-    sums.into_values().map(|(currency, amount)| DeclaredValue { currency, amount }).collect()
+    sums.into_values().map(|(currency, amount)| DeclaredValue::new(currency, amount)).collect()
 }
 
 fn mixed_destinations() -> Warning {
-    Warning {
-        code: WarningCode::MixedDestinations,
-        field: NUMBERS.to_owned(),
-        message: "The parcels go to several countries: check that one air waybill is meant."
-            .to_owned(),
-        message_es:
-            "Los paquetes van a varios países: verifique que corresponda una sola guía aérea."
-                .to_owned(),
-    }
+    let texts = (
+        "The parcels go to several countries: check that one air waybill is meant.",
+        "Los paquetes van a varios países: verifique que corresponda una sola guía aérea.",
+    );
+    Warning::new(WarningCode::MixedDestinations, NUMBERS, texts)
 }

@@ -109,8 +109,7 @@ pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
 
 /// The same with a status of its own.
 pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -> Response {
-    let meta = Meta { request_id: id.0 };
-    json(status, to_body(&Envelope { success: true, data, meta }))
+    json(status, to_body(&Envelope::new(data, Meta::new(id.0))))
 }
 
 /// A JSON answer to a read.

@@ -45,13 +45,14 @@ impl From<Unread> for Refusal {
 
 /// Nobody reads this answer unless a proxy stands between.
 fn broken_off() -> FieldFault {
-    FieldFault {
-        field: "body".to_owned(),
-        code: FaultCode::MalformedJson,
-        message: "The body ended before it was complete; send it again.".to_owned(),
-        message_es: "El cuerpo terminó antes de estar completo; envíelo de nuevo.".to_owned(),
-        suggestion: None,
-    }
+    FieldFault::new(
+        "body",
+        FaultCode::MalformedJson,
+        (
+            "The body ended before it was complete; send it again.",
+            "El cuerpo terminó antes de estar completo; envíelo de nuevo.",
+        ),
+    )
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -110,13 +111,11 @@ pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> 
     match given {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(FieldFault {
-            field: name.to_owned(),
-            code: FaultCode::InvalidFormat,
-            message: format!("{name} is true or false."),
-            message_es: format!("{name} es true o false."),
-            suggestion: None,
-        }),
+        Some(_) => Err(FieldFault::new(
+            name,
+            FaultCode::InvalidFormat,
+            (format!("{name} is true or false."), format!("{name} es true o false.")),
+        )),
     }
 }
 
@@ -129,12 +128,15 @@ pub(super) fn number<N: FromStr + PartialOrd + Display>(
     let Some(text) = self::query(query, name) else { return Ok(None) };
     let number = text.parse().ok().filter(|number| range.contains(number));
     let (least, most) = range.into_inner();
-    let fault = || FieldFault {
-        field: name.to_owned(),
-        code: FaultCode::OutOfRange,
-        message: format!("{name} is a whole number from {least} to {most}."),
-        message_es: format!("{name} es un número entero de {least} a {most}."),
-        suggestion: None,
+    let fault = || {
+        FieldFault::new(
+            name,
+            FaultCode::OutOfRange,
+            (
+                format!("{name} is a whole number from {least} to {most}."),
+                format!("{name} es un número entero de {least} a {most}."),
+            ),
+        )
     };
     number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
 }

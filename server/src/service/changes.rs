@@ -117,6 +117,5 @@ pub(super) fn of_item<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal
 }
 
 fn in_envelope(data: LabelMetadata, request_id: &str) -> Vec<u8> {
-    let meta = Meta { request_id: request_id.to_owned() };
-    to_body(&Envelope { success: true, data, meta })
+    to_body(&Envelope::new(data, Meta::new(request_id)))
 }

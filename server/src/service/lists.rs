@@ -35,12 +35,7 @@ impl Service {
                 language,
             )
         };
-        let meta = PageMeta {
-            page: query.page,
-            limit: query.limit,
-            total,
-            total_pages: total.div_ceil(query.limit.into()),
-        };
+        let meta = PageMeta::new(query.page, query.limit, total);
         Ok((listed.into_iter().map(summary).collect(), meta))
     }
 }

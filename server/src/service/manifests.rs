@@ -106,6 +106,5 @@ impl Service {
 }
 
 fn in_envelope(data: Manifest, request_id: &str) -> Vec<u8> {
-    let meta = Meta { request_id: request_id.to_owned() };
-    to_body(&Envelope { success: true, data, meta })
+    to_body(&Envelope::new(data, Meta::new(request_id)))
 }

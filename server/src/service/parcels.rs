@@ -192,15 +192,15 @@ impl Service {
 /// malformed is one that nobody has.
 fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
-        return Err(FieldFault {
-            field: "trackingNumber".to_owned(),
-            code: FaultCode::InvalidFormat,
-            message: format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
-            message_es: "El número de rastreo no es válido: tiene de 10 a 30 letras, dígitos y \
-                guiones, sin guion al principio ni al final."
-                .to_owned(),
-            suggestion: None,
-        });
+        return Err(FieldFault::new(
+            "trackingNumber",
+            FaultCode::InvalidFormat,
+            (
+                format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
+                "El número de rastreo no es válido: tiene de 10 a 30 letras, dígitos y \
+                guiones, sin guion al principio ni al final.",
+            ),
+        ));
     }
     Ok(text)
 }

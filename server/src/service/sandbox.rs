@@ -18,7 +18,7 @@ impl Service {
             return Err(ErrorCode::SandboxOnly.into());
         }
         let reset_at = self.now().to_utc();
-        Ok(SandboxReset { deleted: self.store.reset(tenant).await?, reset_at })
+        Ok(SandboxReset::new(self.store.reset(tenant).await?, reset_at))
     }
 
     /// Deletes what every sandbox has kept for 30 days.

@@ -122,7 +122,7 @@ fn free_awb(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<()> {
     )?;
     let manifests = delete.execute(params![tenant, manifest.awb.as_str()])? as u64;
     if manifests > 0 {
-        resets::count(db, tenant, Deleted { manifests, ..Deleted::default() })?;
+        resets::count(db, tenant, Deleted::default().with_manifests(manifests))?;
     }
     Ok(())
 }

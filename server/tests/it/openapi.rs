@@ -127,10 +127,7 @@ fn faults<T>(checked: Result<T, Rejected>) -> Vec<FieldFault> {
 
 fn check_order(body: &Value) -> Vec<FieldFault> {
     let destinations = &Destinations::All;
-    faults(rules::check_order(
-        body,
-        &OrderContext { environment: None, destinations, header_key: None },
-    ))
+    faults(rules::check_order(body, &OrderContext::new(destinations)))
 }
 
 fn check_carrier_events(body: &Value) -> Vec<FieldFault> {

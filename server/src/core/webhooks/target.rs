@@ -82,13 +82,11 @@ impl BadTarget {
 
     /// The fault of a request's `url`.
     pub fn to_fault(self) -> FieldFault {
-        FieldFault {
-            field: "url".to_owned(),
-            code: if self == Self::TooLong { FaultCode::TooLong } else { FaultCode::InvalidFormat },
-            message: self.text(Language::En).to_owned(),
-            message_es: self.text(Language::Es).to_owned(),
-            suggestion: None,
-        }
+        FieldFault::new(
+            "url",
+            if self == Self::TooLong { FaultCode::TooLong } else { FaultCode::InvalidFormat },
+            (self.text(Language::En), self.text(Language::Es)),
+        )
     }
 }
 

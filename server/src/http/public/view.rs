@@ -279,25 +279,19 @@ mod tests {
     use super::*;
 
     fn record(status: &ParcelStatus, language: Language) -> TrackingRecord {
-        let entry = |status: &ParcelStatus, at: &str| HistoryEntry {
-            status: status.clone(),
-            status_name: status.name(language).to_owned(),
-            timestamp: at.parse().unwrap(),
-            location: "Quito <b>, EC".to_owned(),
-            description: None,
-            sequence: None,
+        let entry = |status: &ParcelStatus, at: &str| {
+            HistoryEntry::new(status.clone(), at.parse().unwrap(), "Quito <b>, EC")
+                .with_status_name(status.name(language))
         };
         let history = vec![
             entry(&ParcelStatus::Ordered, "2026-01-10T03:00:00Z"),
             entry(status, "2026-01-12T15:20:00Z"),
         ];
-        TrackingRecord {
-            tracking_number: TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap(),
-            status: status.clone(),
-            status_name: status.name(language).to_owned(),
-            estimated_delivery: "2026-01-20T23:59:59-05:00".parse().unwrap(),
-            history: Some(history),
-        }
+        let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
+        let estimated = "2026-01-20T23:59:59-05:00".parse().unwrap();
+        TrackingRecord::new(number, status.clone(), estimated)
+            .with_status_name(status.name(language))
+            .with_history(history)
     }
 
     #[test]

@@ -153,13 +153,11 @@ pub(super) fn wrong(message: &str) -> Refusal {
 }
 
 fn wrong_at(field: &str, message: &str) -> Refusal {
-    Refusal::invalid(&[FieldFault {
-        field: field.to_owned(),
-        code: FaultCode::InvalidFormat,
-        message: message.to_owned(),
-        message_es: format!("El control no se entiende ({message})."),
-        suggestion: None,
-    }])
+    Refusal::invalid(&[FieldFault::new(
+        field,
+        FaultCode::InvalidFormat,
+        (message, format!("El control no se entiende ({message}).")),
+    )])
 }
 
 impl ClockMove {

@@ -128,11 +128,5 @@ fn no_seconds(message: &str) -> Refusal {
 }
 
 fn misfit(field: &str, message: &str, message_es: &str) -> Refusal {
-    Refusal::invalid(&[FieldFault {
-        field: field.to_owned(),
-        code: FaultCode::InvalidFormat,
-        message: message.to_owned(),
-        message_es: message_es.to_owned(),
-        suggestion: None,
-    }])
+    Refusal::invalid(&[FieldFault::new(field, FaultCode::InvalidFormat, (message, message_es))])
 }

@@ -49,7 +49,7 @@ async fn in_a_batch_it_is_one_item_that_failed() {
     let (house, numbers) = house().await;
     let body = json!({ "trackingNumbers": numbers, "includeHistory": true });
     let tracked = house.service.track_batch(&house.caller, &body, Language::En).await;
-    let BatchTracking { summary, results } = tracked.unwrap();
+    let BatchTracking { summary, results, .. } = tracked.unwrap();
     assert_eq!((summary.requested, summary.found, summary.not_found), (3, 2, 1));
     let error = results[0].error.as_ref().unwrap();
     assert_eq!((&*error.code, results[0].found), ("INTERNAL_ERROR", false));
