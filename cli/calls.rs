@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use parcelo::{Error, ErrorBody, ErrorCode, ErrorKind, ItemError, Language, VoidResult};
+use parcelo::{
+    Error, ErrorCode, ErrorKind, Language,
+    model::{ErrorBody, ItemError, VoidResult},
+};
 
 use crate::{
     failure::{Exit, Failure},

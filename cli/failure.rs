@@ -2,7 +2,10 @@
 
 use std::{fmt::Display, io, process::ExitCode};
 
-use parcelo::{ErrorCode, FieldFault, IdempotencyKey, TrackingNumber, Warning};
+use parcelo::{
+    ErrorCode, IdempotencyKey, TrackingNumber,
+    model::{FieldFault, Warning},
+};
 
 use crate::{
     resume::Resume,

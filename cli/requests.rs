@@ -2,9 +2,9 @@
 //! is sent: tracking numbers, and the requests to void, to submit a manifest, to reprint a label.
 
 use parcelo::{
-    FaultCode, FieldFault, IdempotencyKey, ManifestRequest, Rejected, ReprintRequest,
-    TrackingNumber, VoidRequest,
-    rules::{check_manifest, check_reprint, check_void},
+    IdempotencyKey, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
+    model::{FaultCode, FieldFault},
+    rules::{Rejected, check_manifest, check_reprint, check_void},
 };
 use serde_json::{Value, json};
 

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use crate::{failure::Failure, findings::Finding, import::Imported, texts::Said};
 use parcelo::{
-    CreatedOrder, FieldFault, Health, IdempotencyKey, LabelFormat, LabelMetadata, Manifest,
-    OrderRequest, Outcome, PageMeta, ParcelSummary, Reply, SandboxReset, TrackingNumber,
-    TrackingRecord, VoidedOrders, Warning,
+    IdempotencyKey, LabelFormat, OrderRequest, Outcome, Reply, TrackingNumber,
+    model::{
+        CreatedOrder, FieldFault, Health, LabelMetadata, Manifest, PageMeta, ParcelSummary,
+        SandboxReset, TrackingRecord, VoidedOrders, Warning,
+    },
 };
 
 /// The end of a run. Results and a failure can both be there: some of it was done.

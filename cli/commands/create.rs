@@ -1,7 +1,8 @@
 //! `order create`: an order out of a file, and its label.
 
 use parcelo::{
-    Client, OrderRequest, Outcome, Warning,
+    Client, OrderRequest, Outcome,
+    model::Warning,
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use parcelo::{Client, Health, Reply, Retry};
+use parcelo::{Client, Reply, Retry, model::Health};
 use tokio::{net::lookup_host, time::timeout};
 
 use super::service;

@@ -3,7 +3,9 @@
 use std::{fs, path::PathBuf};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use parcelo::{Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber, Warning};
+use parcelo::{
+    Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber, model::Warning,
+};
 
 use crate::{
     clock,

@@ -2,7 +2,11 @@
 
 use std::collections::HashSet;
 
-use parcelo::{Client, ListParcels, Page, PageMeta, ParcelSummary};
+use parcelo::{
+    Client,
+    calls::{ListParcels, Page},
+    model::{PageMeta, ParcelSummary},
+};
 
 use super::service;
 use crate::{

@@ -1,7 +1,7 @@
 //! `order validate`: the service's own rules, offline.
 
 use parcelo::{
-    FaultCode, FieldFault,
+    model::{FaultCode, FieldFault},
     rules::{Destinations, OrderContext, check_order, parse_body},
 };
 

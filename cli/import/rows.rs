@@ -8,7 +8,8 @@ use std::{
 };
 
 use parcelo::{
-    Environment, FaultCode, FieldFault, IdempotencyKey, OrderRequest, Warning, fingerprint,
+    Environment, IdempotencyKey, OrderRequest,
+    model::{FaultCode, FieldFault, Warning, fingerprint},
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 use serde::{Deserialize, Serialize};

@@ -4,8 +4,11 @@ use std::io::{self, Write};
 
 use csv::Writer;
 use parcelo::{
-    FieldFault, IdempotencyKey, LabelMetadata, Language, Manifest, ParcelSummary, SandboxReset,
-    TrackingRecord, VoidedOrders, Warning, time,
+    IdempotencyKey, Language,
+    model::{
+        FieldFault, LabelMetadata, Manifest, ParcelSummary, SandboxReset, TrackingRecord,
+        VoidedOrders, Warning, time,
+    },
 };
 
 use super::{findings, import, json::word};

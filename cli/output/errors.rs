@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use parcelo::{FieldFault, IdempotencyKey, Language, Warning};
+use parcelo::{
+    IdempotencyKey, Language,
+    model::{FieldFault, Warning},
+};
 use serde::Serialize;
 
 use super::plain;

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use parcelo::{
-    FieldFault, IdempotencyKey, LabelFormat, Outcome, PageMeta, Parcel, ParcelSummary,
-    TrackingNumber, Warning,
+    IdempotencyKey, LabelFormat, Outcome, Parcel, TrackingNumber,
+    model::{FieldFault, PageMeta, ParcelSummary, Warning},
 };
 use serde::Serialize;
 

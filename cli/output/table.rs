@@ -4,8 +4,11 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
 use parcelo::{
-    Deleted, Health, IdempotencyKey, LabelMetadata, LabelStatus, Language, Manifest, ParcelStatus,
-    ParcelSummary, SandboxReset, TrackingRecord, VoidedOrders,
+    IdempotencyKey, Language, ParcelStatus,
+    model::{
+        Deleted, Health, LabelMetadata, LabelStatus, Manifest, ParcelSummary, SandboxReset,
+        TrackingRecord, VoidedOrders,
+    },
 };
 
 use super::{

@@ -9,7 +9,9 @@ use bytes::{Buf, Bytes};
 
 use super::{Client, driver::Driver};
 use crate::{
-    Error, LabelFormat, LabelMetadata, LabelStream, Reply, ReprintRequest, TrackingNumber, client,
+    client,
+    client::{Error, LabelStream, Reply},
+    model::{LabelFormat, LabelMetadata, ReprintRequest, TrackingNumber},
 };
 
 /// Labels: [`Client::labels`].
@@ -27,7 +29,7 @@ impl Client {
 
 impl<'a> Labels<'a> {
     /// A label file, at most 16 MiB; say where it shall go:
-    /// [`Labels::download`](crate::Labels::download).
+    /// [`Labels::download`](crate::client::Labels::download).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -50,7 +52,7 @@ impl<'a> Labels<'a> {
     }
 
     /// A label file by its link, which opens without the API key:
-    /// [`Labels::download_link`](crate::Labels::download_link).
+    /// [`Labels::download_link`](crate::client::Labels::download_link).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -69,12 +71,12 @@ impl<'a> Labels<'a> {
         Ok(LabelDownload { file: client.labels().download_link(link)?, driver })
     }
 
-    /// What is known about a label: [`Labels::metadata`](crate::Labels::metadata).
+    /// What is known about a label: [`Labels::metadata`](crate::client::Labels::metadata).
     pub fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
         self.client.driver.call(self.client.client.labels().metadata(number))
     }
 
-    /// Makes a label anew: [`Labels::reprint`](crate::Labels::reprint).
+    /// Makes a label anew: [`Labels::reprint`](crate::client::Labels::reprint).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -114,7 +116,7 @@ impl<'a> LabelDownload<'a> {
     }
 
     /// Writes the file and tells its length in bytes:
-    /// [`LabelDownload::save_to`](crate::LabelDownload::save_to).
+    /// [`LabelDownload::save_to`](crate::client::LabelDownload::save_to).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -135,12 +137,12 @@ impl<'a> LabelDownload<'a> {
     }
 
     /// Writes the file into a directory and tells its path:
-    /// [`LabelDownload::save_in`](crate::LabelDownload::save_in).
+    /// [`LabelDownload::save_in`](crate::client::LabelDownload::save_in).
     pub fn save_in(self, directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
         self.driver.call(self.file.save_in(directory))
     }
 
-    /// The file as it comes: [`LabelDownload::stream`](crate::LabelDownload::stream) to read from.
+    /// The file as it comes: [`LabelDownload::stream`](crate::client::LabelDownload::stream) to read from.
     pub fn reader(self) -> Result<LabelReader<'a>, Error> {
         let stream = self.driver.call(self.file.stream())?;
         Ok(LabelReader { stream, driver: self.driver, piece: Bytes::new() })

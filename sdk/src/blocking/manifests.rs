@@ -1,7 +1,10 @@
 //! Manifests.
 
 use super::Client;
-use crate::{Error, Manifest, ManifestRequest, Reply};
+use crate::{
+    client::{Error, Reply},
+    model::{Manifest, ManifestRequest},
+};
 
 /// Manifests: [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +21,7 @@ impl Client {
 
 impl Manifests<'_> {
     /// Submits a manifest of 1-500 parcels: all of them, or none; see
-    /// [`Manifests::submit`](crate::Manifests::submit).
+    /// [`Manifests::submit`](crate::client::Manifests::submit).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -40,7 +43,7 @@ impl Manifests<'_> {
         self.client.driver.call(self.client.client.manifests().submit(request))
     }
 
-    /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::Manifests::get).
+    /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::client::Manifests::get).
     pub fn get(self, manifest_id: &str) -> Result<Reply<Manifest>, Error> {
         self.client.driver.call(self.client.client.manifests().get(manifest_id))
     }

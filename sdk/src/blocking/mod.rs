@@ -1,8 +1,8 @@
 //! The client for programs that are not asynchronous: each method waits for its answer.
 //!
 //! It decides nothing by itself. Every method calls the one of the same name in
-//! [`client`] and waits; settings, retries, errors and promises are those of
-//! [`parcelo::Client`](crate::Client).
+//! [`parcelo::Client`](crate::Client) or its handles and waits; settings, retries, errors and promises
+//! are theirs.
 //!
 //! ```
 //! use parcelo::{Client, LabelFormat, TrackingNumber};
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! A client has a thread of its own, which ends with the last clone. Inside a tokio runtime it works
-//! too, but holds up the thread that it is called on: use [`parcelo::Client`](crate::Client) there.
+//! too, but holds up the thread that it is called on: use [`parcelo::Client`](crate::client::Client) there.
 
 mod driver;
 mod labels;
@@ -48,7 +48,9 @@ pub use sandbox::Sandbox;
 pub use tracking::Tracking;
 
 use crate::{
-    ClientBuilder, Environment, Error, Health, Language, RateLimit, Reply, Retry, Timeouts, client,
+    client,
+    client::{ClientBuilder, Error, RateLimit, Reply, Retry, Timeouts},
+    model::{Environment, Health, Language},
 };
 use driver::Driver;
 
@@ -59,7 +61,8 @@ use driver::Driver;
 ///
 /// ```no_run
 /// # fn example(order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
-/// use parcelo::{LabelFormat, blocking::Client};
+/// use parcelo::LabelFormat;
+/// use parcelo::blocking::Client;
 ///
 /// let client = Client::from_env()?;
 /// let created = client.orders().create(&order)?;

@@ -1,7 +1,10 @@
 //! Orders.
 
 use super::{Client, CreateMany};
-use crate::{CreatedOrder, Error, OrderRequest, Reply, VoidRequest, VoidedOrders};
+use crate::{
+    client::{Error, Reply},
+    model::{CreatedOrder, OrderRequest, VoidRequest, VoidedOrders},
+};
 
 /// Orders: [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +20,7 @@ impl Client {
 }
 
 impl<'a> Orders<'a> {
-    /// Creates an order: [`Orders::create`](crate::Orders::create).
+    /// Creates an order: [`Orders::create`](crate::client::Orders::create).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -34,7 +37,7 @@ impl<'a> Orders<'a> {
     }
 
     /// Creates the orders of an iterator, several at a time:
-    /// [`Orders::create_many`](crate::Orders::create_many).
+    /// [`Orders::create_many`](crate::client::Orders::create_many).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -57,7 +60,7 @@ impl<'a> Orders<'a> {
         CreateMany::new(self.client.client.orders().create_many(orders), &self.client.driver)
     }
 
-    /// Voids 1-100 orders: [`Orders::void`](crate::Orders::void).
+    /// Voids 1-100 orders: [`Orders::void`](crate::client::Orders::void).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;

@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use super::{Client, Items, Request};
-use crate::{CountryCode, ListParcels, ParcelStatus, ParcelSummary};
+use crate::{
+    client::ListParcels,
+    model::{CountryCode, ParcelStatus, ParcelSummary},
+};
 
 /// Parcels: [`Client::parcels`].
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +23,7 @@ impl Client {
 
 impl<'a> Parcels<'a> {
     /// A page of the list, newest first, after narrowing it down if need be:
-    /// [`Parcels::list`](crate::Parcels::list).
+    /// [`Parcels::list`](crate::client::Parcels::list).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;

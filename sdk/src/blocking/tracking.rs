@@ -1,7 +1,10 @@
 //! Tracking.
 
 use super::{Client, Request};
-use crate::{GetTracking, TrackBatch, TrackingNumber};
+use crate::{
+    client::{GetTracking, TrackBatch},
+    model::TrackingNumber,
+};
 
 /// Tracking: [`Client::tracking`].
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +20,7 @@ impl Client {
 }
 
 impl<'a> Tracking<'a> {
-    /// Where a parcel stands: [`Tracking::get`](crate::Tracking::get).
+    /// Where a parcel stands: [`Tracking::get`](crate::client::Tracking::get).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -38,7 +41,7 @@ impl<'a> Tracking<'a> {
         Request { question: client.tracking().get(number), driver }
     }
 
-    /// Where any number of parcels stand: [`Tracking::batch`](crate::Tracking::batch).
+    /// Where any number of parcels stand: [`Tracking::batch`](crate::client::Tracking::batch).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;

@@ -5,7 +5,9 @@ use std::{fmt, time::Duration};
 
 use super::StopReason;
 use crate::{
-    BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
+    model::{
+        BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
+    },
     rules::is_invisible,
 };
 
@@ -260,7 +262,7 @@ impl Error {
         self.0.may_have_executed
     }
 
-    /// What [`Tracking::batch`](crate::Tracking::batch) had been answered before it failed: the results
+    /// What [`Tracking::batch`](crate::client::Tracking::batch) had been answered before it failed: the results
     /// of the first numbers, in their order. Ask again for the others.
     pub fn tracked(&self) -> &[BatchResult] {
         &self.0.tracked

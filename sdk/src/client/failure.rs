@@ -9,7 +9,7 @@ use super::{
     Error, ErrorKind, Phase, StopReason, TransportError, call::Call, error::Texts, hint::hint,
     reply::request_id, retry::FailureClass,
 };
-use crate::{ErrorBody, ErrorCode, ErrorEnvelope, IdempotencyKey};
+use crate::model::{ErrorBody, ErrorCode, ErrorEnvelope, IdempotencyKey};
 
 /// Why an attempt failed.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Manifests.
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{IdempotencyKey, Manifest, ManifestRequest, Operation};
+use crate::model::{IdempotencyKey, Manifest, ManifestRequest, Operation};
 
 /// Submitting and reading manifests; from [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ impl Manifests<'_> {
     /// from all that it says.
     ///
     /// Errors: `Conflict` when parcels were rejected, which
-    /// [`ErrorBody::rejected_parcels`](crate::ErrorBody::rejected_parcels) names, or when the air
+    /// [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels) names, or when the air
     /// waybill has a manifest of other parcels; `Validation`, and those of every call.
     ///
     /// ```

@@ -16,7 +16,7 @@ use tokio::{runtime::Handle, task::JoinHandle};
 use tracing::Instrument;
 
 use super::{Client, Error, ErrorKind, Reply, error::Texts};
-use crate::{CreatedOrder, IdempotencyKey, OrderRequest};
+use crate::model::{CreatedOrder, IdempotencyKey, OrderRequest};
 
 /// Items that come one after the other: call [`Items::next`], or use it as a `futures` stream.
 #[must_use = "nothing is asked until it is polled"]

@@ -1,7 +1,7 @@
 //! Orders.
 
 use super::{Client, CreateMany, Error, Reply, call::Call};
-use crate::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
+use crate::model::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
 
 /// Creating orders, one or many, and voiding them; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ impl Orders<'_> {
     }
 
     /// Creates the orders of an iterator, 8 at a time unless
-    /// [`CreateMany::concurrency`](crate::CreateMany::concurrency) says otherwise: a stream of each
+    /// [`CreateMany::concurrency`](crate::client::CreateMany::concurrency) says otherwise: a stream of each
     /// one's place in the iterator and its result.
     ///
     /// Calls go on by themselves while the loop saves a label or asks for something else, on the tokio
@@ -89,7 +89,7 @@ impl Orders<'_> {
     /// counts as voided.
     ///
     /// Errors, when none could be voided: `NotFound` or `Conflict`, and
-    /// [`ErrorBody::void_results`](crate::ErrorBody::void_results) says why for each; `Validation`,
+    /// [`ErrorBody::void_results`](crate::model::ErrorBody::void_results) says why for each; `Validation`,
     /// and those of every call.
     ///
     /// ```

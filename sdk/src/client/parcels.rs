@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use super::{Client, Error, Items, Reply, call::Call};
-use crate::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSummary, model::time};
+use crate::model::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSummary, time};
 
 /// The most parcels of a page.
 const MOST: u32 = 100;

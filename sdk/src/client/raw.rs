@@ -6,7 +6,7 @@ use http::{Method, header::CONTENT_TYPE};
 use url::Url;
 
 use super::{Client, Error, Reply, body::Reader, call::Call, error::Texts};
-use crate::{IdempotencyKey, Operation};
+use crate::model::{IdempotencyKey, Operation};
 
 /// The answer to [`Client::raw`], as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,9 @@ use serde::de::DeserializeOwned;
 use super::{
     Error, ErrorKind, StopReason, call::Call, course::Answer, error::Texts, failure::Trace,
 };
-use crate::{CreatedOrder, Envelope, Health, IdempotencyKey, Operation, TrackingRecord, header};
+use crate::model::{
+    CreatedOrder, Envelope, Health, IdempotencyKey, Operation, TrackingRecord, header,
+};
 
 /// A successful answer. It dereferences to its value.
 ///

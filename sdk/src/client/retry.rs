@@ -7,7 +7,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::{Phase, budget::Budget};
-use crate::ErrorCode;
+use crate::model::ErrorCode;
 
 const LONGEST_SPREAD: Duration = Duration::from_millis(250);
 
@@ -103,10 +103,10 @@ pub enum StopReason {
     /// The next attempt would begin after the call's time is over.
     Deadline,
     /// The service asked for more patience than the client has (30 s); see
-    /// [`Error::retry_after`](crate::Error::retry_after).
+    /// [`Error::retry_after`](crate::client::Error::retry_after).
     HintTooLong,
     /// The client's own limiter had no room, and the call shall not wait for it
-    /// ([`RateLimit::fail_fast`](crate::RateLimit::fail_fast)).
+    /// ([`RateLimit::fail_fast`](crate::client::RateLimit::fail_fast)).
     RateLimit,
     /// The idempotency key was first sent 24 hours ago: the service has forgotten it, and sending
     /// it again could do it twice.

@@ -10,7 +10,7 @@ use super::{
     course::{Answer, Course},
     reply::{self, Verdict},
 };
-use crate::Envelope;
+use crate::model::Envelope;
 
 impl Client {
     /// Makes a call whose answer is JSON.

@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{
+use crate::model::{
     BatchResult, BatchTracking, BatchTrackingRequest, Operation, TrackingNumber, TrackingRecord,
 };
 

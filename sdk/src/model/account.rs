@@ -34,7 +34,8 @@ impl Health {
     /// The answer to a key that may ship everywhere.
     ///
     /// ```
-    /// use parcelo::{Environment, model::Health};
+    /// use parcelo::Environment;
+    /// use parcelo::model::Health;
     ///
     /// let health = Health::new("Warehouse", Environment::Sandbox);
     /// assert_eq!(health.with_allowed_countries(["EC"]).allowed_countries, ["EC"]);
@@ -103,7 +104,8 @@ impl ParcelSummary {
     /// A parcel in a list, created at the beginning of 1970, with its status named in English.
     ///
     /// ```
-    /// use parcelo::{CountryCode, ParcelStatus, TrackingNumber, model::ParcelSummary};
+    /// use parcelo::{CountryCode, ParcelStatus, TrackingNumber};
+    /// use parcelo::model::ParcelSummary;
     ///
     /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
     /// let parcel = ParcelSummary::new("par_1", number, ParcelStatus::InTransit, CountryCode::EC)

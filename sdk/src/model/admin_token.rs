@@ -10,7 +10,7 @@ const PREFIX: &str = "adm_";
 /// It never shows itself: `Debug` prints `AdminToken(adm_***)`, and it cannot be serialised.
 ///
 /// ```
-/// # use parcelo::AdminToken;
+/// # use parcelo::admin::AdminToken;
 /// let token = AdminToken::from_random(&[7; 32]);
 /// assert_eq!(format!("{token:?}"), "AdminToken(adm_***)");
 /// assert_eq!(AdminToken::parse(token.secret())?, token);

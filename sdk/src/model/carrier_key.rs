@@ -7,7 +7,8 @@ use super::{Environment, InvalidValue, secret_key::SecretKey};
 /// It never shows itself: `Debug` prints `CarrierKey(ck_test_***)`, and it cannot be serialised.
 ///
 /// ```
-/// # use parcelo::{ApiKey, CarrierKey, Environment};
+/// # use parcelo::{ApiKey, Environment};
+/// # use parcelo::admin::CarrierKey;
 /// let key = CarrierKey::from_random(Environment::Sandbox, &[7; 32]);
 /// assert_eq!(format!("{key:?}"), "CarrierKey(ck_test_***)");
 /// assert_eq!(CarrierKey::parse(key.secret())?, key);

@@ -200,7 +200,8 @@ impl ErrorBody {
     /// An error with this code, told in English and Spanish.
     ///
     /// ```
-    /// use parcelo::{ErrorCode, model::ErrorBody};
+    /// use parcelo::ErrorCode;
+    /// use parcelo::model::ErrorBody;
     ///
     /// let error = ErrorBody::new("PARCEL_NOT_FOUND", ("No such parcel.", "No existe."));
     /// assert_eq!(error.with_request_id("req_1").known(), Some(ErrorCode::ParcelNotFound));

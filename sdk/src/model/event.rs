@@ -44,7 +44,8 @@ impl WebhookEvent {
     /// An event without an id.
     ///
     /// ```
-    /// use parcelo::{Environment, chrono::DateTime};
+    /// use parcelo::Environment;
+    /// use parcelo::chrono::DateTime;
     /// use parcelo::model::{EventData, EventKind, WebhookEvent};
     ///
     /// let (place, time) = (Environment::Sandbox, DateTime::UNIX_EPOCH);
@@ -224,7 +225,7 @@ impl EventData {
     /// The kind.
     ///
     /// ```
-    /// use parcelo::{EventData, EventKind, WebhookEvent};
+    /// use parcelo::model::{EventData, EventKind, WebhookEvent};
     ///
     /// let body = r#"{"event": "parcel.weighed", "environment": "sandbox",
     ///     "timestamp": "2026-01-10T15:05:00.000Z", "data": {"grams": 1250}}"#;

@@ -148,7 +148,8 @@ impl IdempotencyKey {
     /// that.
     ///
     /// ```
-    /// # use parcelo::{IdempotencyKey, KeyState};
+    /// # use parcelo::IdempotencyKey;
+    /// # use parcelo::model::KeyState;
     /// # let at = "2026-01-10T15:05:00Z".parse().unwrap();
     /// # let written = serde_json::to_string(&KeyState::sent_at(at)).unwrap();
     /// let state: KeyState = serde_json::from_str(&written).unwrap();

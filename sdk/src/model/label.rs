@@ -206,7 +206,8 @@ impl LabelMetadata {
     /// The first version of a parcel's label, usable and in every format, made at the beginning of 1970.
     ///
     /// ```
-    /// use parcelo::{TrackingNumber, model::LabelMetadata};
+    /// use parcelo::TrackingNumber;
+    /// use parcelo::model::LabelMetadata;
     ///
     /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
     /// let label = LabelMetadata::new("lbl_1", number).with_version(2).with_reprint_count(1);

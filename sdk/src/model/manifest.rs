@@ -149,7 +149,9 @@ impl Manifest {
     /// A manifest of these parcels, without weight, value and destinations, submitted at this time.
     ///
     /// ```
-    /// use parcelo::{Awb, TrackingNumber, chrono::DateTime, model::Manifest};
+    /// use parcelo::{Awb, TrackingNumber};
+    /// use parcelo::chrono::DateTime;
+    /// use parcelo::model::Manifest;
     ///
     /// let parcels = vec![TrackingNumber::parse("EC7K2M9QX4T8WD0")?];
     /// let awb = Awb::parse("176-12345675")?;

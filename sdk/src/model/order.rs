@@ -53,68 +53,6 @@ pub struct OrderRequest {
     pub products: Vec<Product>,
 }
 
-impl OrderRequest {
-    /// An order with what every order has. It is checked by the server;
-    /// [`OrderRequest::builder`] makes one that is checked here.
-    ///
-    /// ```
-    /// use parcelo::model::ParcelDetails;
-    /// use parcelo::{
-    ///     CountryCode, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender, SenderAddress,
-    /// };
-    ///
-    /// let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US);
-    /// let to = ReceiverAddress::new("Calle 93 11-27", "Bogotá", CountryCode::CO);
-    /// let order = OrderRequest::new(
-    ///     IdempotencyKey::derive("my-shop", "order 1001"),
-    ///     Sender::new("Ana Ruiz", "+13055550100", from),
-    ///     Receiver::new("Luis Paredes", "+573001234567", to),
-    ///     ParcelDetails::new("45.50".parse()?).with_weight_kg("1.25".parse()?),
-    /// );
-    /// let next = order.with_idempotency_key(IdempotencyKey::derive("my-shop", "order 1002"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn new(
-        idempotency_key: IdempotencyKey,
-        sender: Sender,
-        receiver: Receiver,
-        parcel_details: ParcelDetails,
-    ) -> Self {
-        Self {
-            idempotency_key,
-            tracking_number: None,
-            external_order_id: None,
-            customer_reference: None,
-            sender,
-            receiver,
-            parcel_details,
-            customs_info: None,
-            products: Vec::new(),
-        }
-    }
-}
-
-setters! { OrderRequest {
-    /// The same under another key: another order.
-    with_idempotency_key(idempotency_key: IdempotencyKey);
-    /// The same with a tracking number of the caller's own.
-    with_tracking_number(tracking_number: some TrackingNumber);
-    /// The same with the order's id in the caller's system, at most 100 characters.
-    with_external_order_id(external_order_id: text);
-    /// The same with the customer's reference, at most 100 characters.
-    with_customer_reference(customer_reference: text);
-    /// The same from another sender.
-    with_sender(sender: Sender);
-    /// The same to another receiver.
-    with_receiver(receiver: Receiver);
-    /// The same with other weight, size and value.
-    with_parcel_details(parcel_details: ParcelDetails);
-    /// The same with what customs is told.
-    with_customs_info(customs_info: some CustomsInfo);
-    /// The same with these line items, at most 500.
-    with_products(products: Vec<Product>);
-} }
-
 /// Who sends the parcel (docs/api.md, Fields and their rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
@@ -256,37 +194,7 @@ pub struct ParcelDetails {
     pub currency: CurrencyCode,
 }
 
-setters! { ParcelDetails {
-    /// The same with a weight in pounds.
-    with_weight_lbs(weight_lbs: some Decimal);
-    /// The same with a weight in kilograms.
-    with_weight_kg(weight_kg: some Decimal);
-    /// The same with a length in centimetres.
-    with_length_cm(length_cm: some Decimal);
-    /// The same with a width in centimetres.
-    with_width_cm(width_cm: some Decimal);
-    /// The same with a height in centimetres.
-    with_height_cm(height_cm: some Decimal);
-    /// The same with another declared value.
-    with_declared_value(declared_value: Decimal);
-    /// The same in another currency.
-    with_currency(currency: CurrencyCode);
-} }
-
 impl ParcelDetails {
-    /// What is declared to customs, in US dollars; a weight must be added.
-    pub fn new(declared_value: Decimal) -> Self {
-        Self {
-            weight_lbs: None,
-            weight_kg: None,
-            length_cm: None,
-            width_cm: None,
-            height_cm: None,
-            declared_value,
-            currency: CurrencyCode::USD,
-        }
-    }
-
     /// Kilograms in one pound, exactly.
     pub const KG_PER_LB: Decimal = Decimal::from_parts(45_359_237, 0, 0, false, 8);
 
@@ -369,7 +277,8 @@ impl Parcel {
     /// A parcel with its label, made at the beginning of 1970.
     ///
     /// ```
-    /// use parcelo::{Parcel, TrackingNumber, model::CreatedOrder};
+    /// use parcelo::{Parcel, TrackingNumber};
+    /// use parcelo::model::CreatedOrder;
     ///
     /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
     /// let parcel = Parcel::new("par_1", number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");

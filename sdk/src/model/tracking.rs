@@ -28,7 +28,9 @@ impl TrackingRecord {
     /// Where a parcel stands, in English, and when it should arrive; without a history.
     ///
     /// ```
-    /// use parcelo::{ParcelStatus, TrackingNumber, chrono::DateTime, model::TrackingRecord};
+    /// use parcelo::{ParcelStatus, TrackingNumber};
+    /// use parcelo::chrono::DateTime;
+    /// use parcelo::model::TrackingRecord;
     ///
     /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
     /// let day = DateTime::UNIX_EPOCH.fixed_offset();

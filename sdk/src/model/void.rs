@@ -56,7 +56,9 @@ impl VoidedOrders {
     /// The answer with these results, and their counts.
     ///
     /// ```
-    /// use parcelo::{ParcelStatus, chrono::DateTime, model::{VoidResult, VoidedOrders}};
+    /// use parcelo::ParcelStatus;
+    /// use parcelo::chrono::DateTime;
+    /// use parcelo::model::{VoidResult, VoidedOrders};
     ///
     /// let before = ParcelStatus::LabelGenerated;
     /// let result = VoidResult::voided("EC7K2M9QX4T8WD0", before, DateTime::UNIX_EPOCH);

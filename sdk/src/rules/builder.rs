@@ -1,5 +1,4 @@
-//! Orders written in Rust: the pieces' short constructors, and a builder that ends in the same
-//! check as every other order.
+//! Orders written in Rust: a builder that ends in the same check as every other order.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -7,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::{Accepted, Destinations, OrderContext, Rejected, check_order, key};
 use crate::model::{
-    CountryCode, CurrencyCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, Product,
-    Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber, decimal, macros::setters,
+    CurrencyCode, CustomsInfo, IdempotencyKey, OrderRequest, Product, Receiver, Sender,
+    TrackingNumber, decimal,
 };
 
 /// Collects an order piece by piece; [`build`](Self::build) checks it as the server will.
@@ -177,144 +176,3 @@ impl std::fmt::Debug for OrderBuilder {
             .finish_non_exhaustive()
     }
 }
-
-impl Sender {
-    /// A sender by name and telephone.
-    pub fn new(
-        full_name: impl Into<String>,
-        phone: impl Into<String>,
-        address: SenderAddress,
-    ) -> Self {
-        let (full_name, phone) = (full_name.into(), phone.into());
-        Self { full_name, company_name: None, phone, email: None, address }
-    }
-}
-
-setters! { Sender {
-    /// The same with another name, at most 255 characters.
-    with_full_name(full_name: string);
-    /// The same with a company, at most 255 characters.
-    with_company_name(company_name: text);
-    /// The same with another telephone.
-    with_phone(phone: string);
-    /// The same with an e-mail address for notifications.
-    with_email(email: text);
-    /// The same at another address.
-    with_address(address: SenderAddress);
-} }
-
-impl SenderAddress {
-    /// An address by street and city.
-    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
-        let (line1, city) = (line1.into(), city.into());
-        Self { line1, line2: None, city, state: None, zip_code: None, country }
-    }
-}
-
-setters! { SenderAddress {
-    /// The same with another street and number.
-    with_line1(line1: string);
-    /// The same with a second line, such as a suite.
-    with_line2(line2: text);
-    /// The same in another city.
-    with_city(city: string);
-    /// The same with a state, for US and CA.
-    with_state(state: text);
-    /// The same with a postal code.
-    with_zip_code(zip_code: text);
-    /// The same in another country.
-    with_country(country: CountryCode);
-} }
-
-impl Receiver {
-    /// A receiver by name and telephone.
-    pub fn new(
-        full_name: impl Into<String>,
-        phone: impl Into<String>,
-        address: ReceiverAddress,
-    ) -> Self {
-        let (full_name, phone) = (full_name.into(), phone.into());
-        Self { full_name, phone, email: None, national_id: None, id_type: None, address }
-    }
-
-    /// The same with a national id; Ecuador and Colombia need one.
-    #[must_use]
-    pub fn with_national_id(self, kind: IdType, number: impl Into<String>) -> Self {
-        Self { id_type: Some(kind), national_id: Some(number.into()), ..self }
-    }
-
-    /// The same with a Mexican RFC, which has no kind.
-    #[must_use]
-    pub fn with_rfc(self, number: impl Into<String>) -> Self {
-        Self { id_type: None, national_id: Some(number.into()), ..self }
-    }
-}
-
-setters! { Receiver {
-    /// The same with another name, at most 255 characters.
-    with_full_name(full_name: string);
-    /// The same with another telephone.
-    with_phone(phone: string);
-    /// The same with an e-mail address for tracking notifications.
-    with_email(email: text);
-    /// The same at another address.
-    with_address(address: ReceiverAddress);
-} }
-
-impl ReceiverAddress {
-    /// An address by street and city.
-    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
-        let (line1, city) = (line1.into(), city.into());
-        Self { line1, city, province: None, zip_code: None, country, delivery_instructions: None }
-    }
-}
-
-setters! { ReceiverAddress {
-    /// The same with another street and number.
-    with_line1(line1: string);
-    /// The same in another city.
-    with_city(city: string);
-    /// The same with a province, state or department.
-    with_province(province: text);
-    /// The same with a postal code.
-    with_zip_code(zip_code: text);
-    /// The same in another country.
-    with_country(country: CountryCode);
-    /// The same with a word to the driver, at most 500 characters.
-    with_delivery_instructions(delivery_instructions: text);
-} }
-
-impl CustomsInfo {
-    /// What the goods are.
-    pub fn new(description: impl Into<String>) -> Self {
-        Self { description: Some(description.into()), hs_code: None }
-    }
-}
-
-setters! { CustomsInfo {
-    /// The same with another description of the goods.
-    with_description(description: text);
-    /// The same with a Harmonized System code.
-    with_hs_code(hs_code: text);
-} }
-
-impl Product {
-    /// So many of a thing, at the free-on-board value of one.
-    pub fn new(description: impl Into<String>, quantity: u32, unit_fob_value: Decimal) -> Self {
-        let description = Some(description.into());
-        Self { description, quantity, unit_fob_value, hs_code: None, sku: None }
-    }
-}
-
-setters! { Product {
-    /// The same with another description.
-    with_description(description: text);
-    /// So many of the same.
-    with_quantity(quantity: u32);
-    /// The same at another free-on-board value of one.
-    with_unit_fob_value(unit_fob_value: Decimal);
-    /// The same with a Harmonized System code.
-    with_hs_code(hs_code: text);
-    /// The same with a stock-keeping unit.
-    with_sku(sku: text);
-} }

@@ -65,7 +65,7 @@ impl ListQuery {
 /// assert_eq!((query.page, query.limit), (1, 50));
 /// let rejected = check_list([("page".into(), "0".into())]).unwrap_err();
 /// assert_eq!(rejected.faults[0].field, "page");
-/// # Ok::<(), parcelo::Rejected>(())
+/// # Ok::<(), parcelo::rules::Rejected>(())
 /// ```
 pub fn check_list<'q>(
     pairs: impl IntoIterator<Item = (Cow<'q, str>, Cow<'q, str>)>,

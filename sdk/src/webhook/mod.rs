@@ -37,10 +37,6 @@ pub use headers::Headers;
 pub use secret::Secret;
 pub use verify::{Verified, Webhook};
 
-pub use crate::model::{
-    EventData, EventKind, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent,
-};
-
 /// The header with the event's id; the same on every attempt.
 pub const ID: &str = "webhook-id";
 /// The header with the time of this attempt, in Unix seconds.

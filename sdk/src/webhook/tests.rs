@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Environment, ParcelStatus};
+use crate::model::{Environment, EventData, EventKind, ParcelStatus, WebhookEvent};
 
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const OTHER: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -204,7 +204,11 @@ fn a_secret_has_24_to_64_bytes_and_never_shows_itself() {
     assert!(format!("{webhook:?}").contains("Secret(whsec_***)"), "{webhook:?}");
     for wrong in ["", "whsec_", "whsec_AAAA", &SECRET[6..], "whsec_ñ", &SECRET[..49]] {
         let error = Webhook::new([wrong]).unwrap_err();
-        assert_eq!(error, WebhookError::Secret(crate::InvalidValue::WebhookSecret), "{wrong}");
+        assert_eq!(
+            error,
+            WebhookError::Secret(crate::model::InvalidValue::WebhookSecret),
+            "{wrong}"
+        );
         assert!(wrong.len() < 7 || !error.to_string().contains(wrong));
     }
     assert_eq!(Webhook::new([""; 0]).unwrap_err(), WebhookError::NoSecret);

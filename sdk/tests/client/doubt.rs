@@ -9,8 +9,8 @@ use std::{
 };
 
 use parcelo::{
-    Client, Error, IdempotencyKey, KeyState, Language, OrderRequest, Phase, RateLimit, Retry,
-    Timeouts,
+    Client, Error, IdempotencyKey, Language, OrderRequest, RateLimit, Retry, Timeouts,
+    model::KeyState, transport::Phase,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

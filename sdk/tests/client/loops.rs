@@ -15,8 +15,9 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    BodyStream, Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, StopReason, Timeouts,
-    Transport, TransportError,
+    Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, Timeouts,
+    calls::StopReason,
+    transport::{BodyStream, Transport, TransportError},
 };
 use tokio::{
     sync::{mpsc, oneshot},

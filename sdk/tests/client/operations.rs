@@ -1,8 +1,8 @@
 //! What each operation sends, byte by byte of what matters, and how its answer is read.
 
 use parcelo::{
-    Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus, Phase,
-    ReprintRequest, TrackingNumber, VoidRequest,
+    Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus,
+    ReprintRequest, TrackingNumber, VoidRequest, transport::Phase,
 };
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use parcelo::{Client, ErrorKind, Operation, Outcome, Phase};
+use parcelo::{Client, ErrorKind, Operation, Outcome, transport::Phase};
 
 use crate::script::{Script, Step, answer, key};
 

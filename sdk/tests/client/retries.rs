@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use parcelo::{
-    Client, ErrorCode, ErrorKind, Language, Outcome, Phase, Retry, StopReason, Timeouts,
+    Client, ErrorCode, ErrorKind, Language, Outcome, Retry, Timeouts, calls::StopReason,
+    transport::Phase,
 };
 use tokio::time::Instant;
 

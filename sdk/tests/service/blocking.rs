@@ -13,10 +13,9 @@ use std::{
 };
 
 use parcelo::{
-    Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, LabelStatus, ManifestRequest,
-    Operation, OrderRequest, Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts,
-    TrackingNumber, VoidRequest,
-    blocking::{self, Client},
+    Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, ManifestRequest, Operation,
+    OrderRequest, Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts,
+    TrackingNumber, VoidRequest, blocking, blocking::Client, model::LabelStatus,
 };
 use parcelo_server::mock::MockServer;
 use tokio::runtime::Runtime;
@@ -241,7 +240,7 @@ fn a_creation_whose_answer_was_lost_is_sent_again_and_replayed() {
     let server = server();
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&attempts);
-    let count = move |_: &parcelo::Attempt| {
+    let count = move |_: &parcelo::calls::Attempt| {
         counted.fetch_add(1, Ordering::Relaxed);
     };
     let client = builder(&server).on_attempt(count).build_blocking().unwrap();

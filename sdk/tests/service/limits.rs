@@ -13,8 +13,10 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    ApiKey, Attempt, BodyStream, Client, Environment, ErrorKind, IdempotencyKey, Operation,
-    OrderRequest, RateLimit, Retry, StopReason, Timeouts, Transport, TransportError,
+    ApiKey, Client, Environment, ErrorKind, IdempotencyKey, Operation, OrderRequest, RateLimit,
+    Retry, Timeouts,
+    calls::{Attempt, StopReason},
+    transport::{BodyStream, Transport, TransportError},
 };
 use parcelo_server::{
     clock::Millis,

@@ -2,11 +2,13 @@
 //! write was made exactly once.
 
 use parcelo::{
-    Auth, Awb, BatchResult, Client, Error,
-    Idempotency::{None as Unkeyed, Reads},
-    IdempotencyKey, ManifestRequest, Operation,
-    ParcelStatus::{self, LabelGenerated, ManifestSubmitted, Ordered, Voided},
+    Awb, Client, Error, IdempotencyKey, ManifestRequest, Operation, ParcelStatus,
+    ParcelStatus::{LabelGenerated, ManifestSubmitted, Ordered, Voided},
     Reply, ReprintRequest, Retry, TrackingNumber, VoidRequest,
+    model::{
+        Auth, BatchResult,
+        Idempotency::{None as Unkeyed, Reads},
+    },
 };
 
 use crate::conformance::{FAULTS, Planned, Session, Way, keyed, plan};

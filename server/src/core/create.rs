@@ -2,7 +2,8 @@
 //! (spec: POST /api/v1/orders/create).
 
 use parcelo::{
-    CountryCode, CreatedOrder, Environment, OrderRequest, Parcel, TrackingNumber, Warning,
+    CountryCode, Environment, OrderRequest, Parcel, TrackingNumber,
+    model::{CreatedOrder, Warning},
 };
 use ulid::Ulid;
 
@@ -22,7 +23,7 @@ pub struct Creation<'a> {
     /// What was odd about it.
     pub warnings: Vec<Warning>,
     /// The idempotency key in its scope, and what the request said.
-    pub replay: (RecordKey, parcelo::Fingerprint),
+    pub replay: (RecordKey, parcelo::model::Fingerprint),
     /// The addresses that stand in the answer.
     pub site: &'a Site,
     /// Signs the label link.

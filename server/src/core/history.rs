@@ -2,7 +2,8 @@
 //! (spec: Tracking record).
 
 use parcelo::{
-    BatchResult, BatchSummary, BatchTracking, HistoryEntry, Language, ParcelStatus, TrackingRecord,
+    Language, ParcelStatus,
+    model::{BatchResult, BatchSummary, BatchTracking, HistoryEntry, TrackingRecord},
 };
 
 use super::{Event, ParcelRow, Refusal, State, delivery};

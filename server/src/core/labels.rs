@@ -1,6 +1,9 @@
 //! What is known about a label, and making it anew (docs/api.md, Label metadata, Reprint).
 
-use parcelo::{Downloads, Environment, ErrorCode, LabelFormat, LabelMetadata, LabelStatus, QrCode};
+use parcelo::{
+    Environment, ErrorCode, LabelFormat,
+    model::{Downloads, LabelMetadata, LabelStatus, QrCode},
+};
 
 use super::{ParcelRow, Refusal, Secrets, Site, State};
 use crate::{clock::Millis, ids::named};

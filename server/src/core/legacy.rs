@@ -1,7 +1,10 @@
 //! The legacy API's spelling: its flat `snake_case` requests as those of `/api/v1`, and the answers
 //! of `/api/v1` in its words (docs/api.md, Legacy API). It has no rules of its own.
 
-use parcelo::{BatchTracking, CreatedOrder, FieldFault, HistoryEntry, Language, TrackingRecord};
+use parcelo::{
+    Language,
+    model::{BatchTracking, CreatedOrder, FieldFault, HistoryEntry, TrackingRecord},
+};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -198,7 +201,7 @@ fn record(record: &TrackingRecord) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::{Environment, FaultCode, rules};
+    use parcelo::{Environment, model::FaultCode, rules};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Parcels in a list: what of them is told there, and nothing personal (spec: GET parcels).
 
-use parcelo::{Awb, Language, ParcelStatus, ParcelSummary};
+use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;
 
 use super::{ParcelRow, State};

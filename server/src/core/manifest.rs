@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use parcelo::{
-    Awb, CurrencyCode, Decimal, DeclaredValue, ErrorCode, ItemError, Manifest, ManifestRequest,
-    ParcelDetails, ParcelStatus, TrackingNumber, Warning, WarningCode,
+    Awb, CurrencyCode, Decimal, ErrorCode, ManifestRequest, ParcelDetails, ParcelStatus,
+    TrackingNumber,
+    model::{DeclaredValue, ItemError, Manifest, Warning, WarningCode},
 };
 use serde::Serialize;
 use serde_json::json;

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use parcelo::{
-    CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, ItemError, Language,
+    CountryCode, Environment, ErrorCode, Language,
+    model::{ErrorBody, ErrorEnvelope, FieldFault, ItemError},
 };
 use serde_json::{Value, json};
 

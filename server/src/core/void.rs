@@ -1,7 +1,10 @@
 //! Voiding orders: which of those asked for can be voided, and what each is told
 //! (docs/api.md, Void orders).
 
-use parcelo::{Envelope, ErrorCode, Meta, VoidRequest, VoidResult, VoidedOrders};
+use parcelo::{
+    ErrorCode, VoidRequest,
+    model::{Envelope, Meta, VoidResult, VoidedOrders},
+};
 use serde_json::json;
 
 use super::{Cause, Event, Op, ParcelKey, ParcelRow, Refusal, State, Version, to_body};

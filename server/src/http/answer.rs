@@ -4,7 +4,10 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{Envelope, ErrorCode, Meta, header as names};
+use parcelo::{
+    ErrorCode,
+    model::{Envelope, Meta, header as names},
+};
 use serde::Serialize;
 
 use super::{gate::RequestId, json};

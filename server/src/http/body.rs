@@ -7,7 +7,11 @@ use axum::{
     extract::{Path, Request, rejection::PathRejection},
     http::{HeaderMap, header},
 };
-use parcelo::{ErrorCode, FaultCode, FieldFault, Language, header as names, rules};
+use parcelo::{
+    ErrorCode, Language,
+    model::{FaultCode, FieldFault, header as names},
+    rules,
+};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 

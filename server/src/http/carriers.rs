@@ -5,7 +5,7 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use parcelo::{Envelope, Meta};
+use parcelo::model::{Envelope, Meta};
 
 use super::{Api, Refused, answer, body, gate::RequestId};
 use crate::service::Carrier;

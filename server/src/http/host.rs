@@ -5,7 +5,7 @@ use axum::{
     extract::Request,
     http::{HeaderMap, Version, header, uri::Authority},
 };
-use parcelo::{FaultCode, FieldFault};
+use parcelo::model::{FaultCode, FieldFault};
 
 use super::Peer;
 use crate::core::Refusal;

@@ -6,7 +6,10 @@ use axum::{
     http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat};
+use parcelo::{
+    ErrorCode, LabelFormat,
+    model::{FaultCode, FieldFault},
+};
 
 use super::{
     Api, Refused, answer, body,

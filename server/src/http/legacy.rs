@@ -8,7 +8,10 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
-use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat, Operation};
+use parcelo::{
+    ErrorCode, LabelFormat, Operation,
+    model::{FaultCode, FieldFault},
+};
 use serde_json::json;
 
 use super::{Api, Refused, answer, body, docs, gate::RequestId, labels};

@@ -1,6 +1,10 @@
 //! Writes on parcels that exist: voiding orders, making labels anew.
 
-use parcelo::{Envelope, ErrorCode, LabelMetadata, Meta, Operation, TrackingNumber, rules};
+use parcelo::{
+    ErrorCode, Operation, TrackingNumber,
+    model::{Envelope, LabelMetadata, Meta},
+    rules,
+};
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service,

@@ -1,6 +1,10 @@
 //! GET /api/v1/parcels: what is due is done before anything is listed.
 
-use parcelo::{Language, PageMeta, ParcelSummary, rules::ListQuery};
+use parcelo::{
+    Language,
+    model::{PageMeta, ParcelSummary},
+    rules::ListQuery,
+};
 
 use super::{Caller, Service};
 use crate::core::{Refusal, Tenant, list};

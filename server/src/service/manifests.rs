@@ -1,7 +1,9 @@
 //! Manifests: POST /api/v1/manifests/submit, and reading one.
 
 use parcelo::{
-    Envelope, ErrorCode, Fingerprint, Manifest, ManifestRequest, Meta, Operation, rules,
+    ErrorCode, ManifestRequest, Operation,
+    model::{Envelope, Fingerprint, Manifest, Meta},
+    rules,
 };
 use ulid::Ulid;
 

@@ -2,8 +2,10 @@
 //! (docs/api.md, Order of checks).
 
 use parcelo::{
-    Fingerprint, Operation, OrderRequest,
-    rules::{self, Accepted, OrderContext},
+    Operation, OrderRequest,
+    model::Fingerprint,
+    rules,
+    rules::{Accepted, OrderContext},
 };
 use serde_json::Value;
 

@@ -1,8 +1,9 @@
 //! Reading parcels: tracking records and label files. What is due is done before anything is read.
 
 use parcelo::{
-    BatchTracking, ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language,
-    OrderRequest, TrackingNumber, TrackingRecord, rules,
+    ErrorCode, InvalidValue, LabelFormat, Language, OrderRequest, TrackingNumber,
+    model::{BatchTracking, FaultCode, FieldFault, TrackingRecord},
+    rules,
 };
 use serde_json::Value;
 

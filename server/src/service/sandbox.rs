@@ -1,7 +1,10 @@
 //! The sandbox's end of things: POST /api/v1/sandbox/reset, and what its age deletes
 //! (docs/api.md, Sandbox).
 
-use parcelo::{Deleted, Environment, ErrorCode, SandboxReset};
+use parcelo::{
+    Environment, ErrorCode,
+    model::{Deleted, SandboxReset},
+};
 
 use super::{Caller, Service};
 use crate::{clock::Millis, core::Refusal};

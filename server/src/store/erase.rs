@@ -2,7 +2,7 @@
 //! when, is decided in [`super::resets`] and by [`Store::purge`]. Production's are permanent, and
 //! nothing in here touches them.
 
-use parcelo::{Deleted, Environment, TrackingNumber};
+use parcelo::{Environment, TrackingNumber, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Store, StoreError, counts, pages::Budget, parcels, resets};

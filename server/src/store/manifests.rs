@@ -1,6 +1,9 @@
 //! Manifests in the database, and the parcels that are to go into one.
 
-use parcelo::{Awb, Deleted, Manifest, ParcelDetails, TrackingNumber};
+use parcelo::{
+    Awb, ParcelDetails, TrackingNumber,
+    model::{Deleted, Manifest},
+};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 

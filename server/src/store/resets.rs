@@ -8,7 +8,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use parcelo::{Deleted, Environment};
+use parcelo::{Environment, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, Row};
 use tokio::sync::watch;
 

@@ -22,7 +22,8 @@ use axum::{
 };
 use parcelo::{
     Environment,
-    webhook::{EventData, ID, Webhook},
+    model::EventData,
+    webhook::{ID, Webhook},
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -373,7 +374,8 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
     let tenant = caller.key.tenant;
     house.endpoints().test(tenant, START).await.unwrap();
     house.deliver_all().await;
-    let event: parcelo::WebhookEvent = serde_json::from_slice(&receiver.seen()[0].2).unwrap();
+    let event: parcelo::model::WebhookEvent =
+        serde_json::from_slice(&receiver.seen()[0].2).unwrap();
     assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production));
     house.endpoints().disable(tenant).await.unwrap();
     assert!(house.endpoints().test(tenant, START).await.is_err());

@@ -12,7 +12,10 @@ use axum::{
     body::Bytes,
     http::{HeaderMap, StatusCode},
 };
-use parcelo::webhook::{EventData, ID, Webhook, WebhookEvent};
+use parcelo::{
+    model::{EventData, WebhookEvent},
+    webhook::{ID, Webhook},
+};
 use serde_json::Value;
 use tokio::{net::TcpListener, sync::watch};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parcelo::{
     Environment, Operation, ParcelStatus,
-    webhook::{EventData, EventKind},
+    model::{EventData, EventKind},
 };
 use parcelo_server::mock::{Inbox, MockServer, Received, Reply};
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ async fn accounts_hear_of_their_own_parcels_only() {
     assert_eq!(numbers, [number]);
 }
 
-fn number_of(event: parcelo::webhook::WebhookEvent) -> String {
+fn number_of(event: parcelo::model::WebhookEvent) -> String {
     match event.data {
         EventData::StatusChanged(change) => change.tracking_number.to_string(),
         other => panic!("{other:?}"),

@@ -1,7 +1,8 @@
 //! The words of an event: the same bytes at every attempt, since what it tells of never changes.
 
 use parcelo::{
-    Environment, EventData, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,
+    Environment,
+    model::{EventData, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent},
 };
 use ulid::Ulid;
 

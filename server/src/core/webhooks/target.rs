@@ -3,7 +3,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use parcelo::{Environment, FaultCode, FieldFault, Language, rules::is_invisible};
+use parcelo::{
+    Environment, Language,
+    model::{FaultCode, FieldFault},
+    rules::is_invisible,
+};
 use url::{Host, Url};
 
 /// The most characters of an endpoint's address.

@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{delete, get, post},
 };
-use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, Rejected, rules};
+use parcelo::{Environment, ErrorCode, admin::DEFAULT_ACCOUNT, rules::Rejected};
 
 use super::{Api, DOCUMENT, Refused, body};
 use crate::{
@@ -61,7 +61,7 @@ async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> 
 /// The name of the account that is meant: `?account=`, else the default one.
 fn account_named(query: Option<&str>) -> Result<String, Refusal> {
     let Some(name) = body::query(query, "account") else { return Ok(DEFAULT_ACCOUNT.to_owned()) };
-    rules::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
+    parcelo::admin::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 /// The tenant of an account that must be there.

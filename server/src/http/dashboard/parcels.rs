@@ -6,7 +6,7 @@ use axum::{
     http::header,
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, ParcelSummary};
+use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, model::ParcelSummary};
 
 use super::{
     frame::{Frame, Moment, Section, again, page, tone},

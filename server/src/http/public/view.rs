@@ -6,7 +6,10 @@ use askama::Template;
 use axum::http::HeaderValue;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use chrono::{DateTime, FixedOffset, NaiveDate};
-use parcelo::{Environment, HistoryEntry, Language, ParcelStatus, TrackingNumber, TrackingRecord};
+use parcelo::{
+    Environment, Language, ParcelStatus, TrackingNumber,
+    model::{HistoryEntry, TrackingRecord},
+};
 use sha2::{Digest, Sha256};
 
 use super::{

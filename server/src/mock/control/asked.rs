@@ -6,8 +6,10 @@ use std::time::Duration;
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ApiKey, Environment, ErrorCode, FaultCode, FieldFault, KeyRequest, Operation, ParcelStatus,
-    rules::{self, Destinations},
+    ApiKey, Environment, ErrorCode, Operation, ParcelStatus,
+    admin::KeyRequest,
+    model::{FaultCode, FieldFault},
+    rules::Destinations,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -213,7 +215,8 @@ impl WantedKey {
             "allowedCountries": self.allowed_countries.as_ref().unwrap_or(&every),
             "account": self.account,
         });
-        rules::check_key(&body, destinations).map_err(|rejected| Refusal::invalid(&rejected.faults))
+        parcelo::admin::check_key(&body, destinations)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 }
 

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use parcelo::{ApiKey, ErrorCode, FaultCode, FieldFault};
+use parcelo::{
+    ApiKey, ErrorCode,
+    model::{FaultCode, FieldFault},
+};
 
 use super::asked::{FaultKind, PlannedFault, operation};
 use crate::{

@@ -1,7 +1,8 @@
 //! A parcel whose row cannot be read: it fails alone, wherever it is asked for beside others.
 
 use parcelo::{
-    BatchTracking, Envelope, LabelFormat, PageMeta, ParcelStatus, ParcelSummary, VoidedOrders,
+    LabelFormat, ParcelStatus,
+    model::{BatchTracking, Envelope, PageMeta, ParcelSummary, VoidedOrders},
 };
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Lists and manifests have their indexes; what is deleted is gone whole, and its ids with it.
 
-use parcelo::{Awb, Deleted, rules::check_list};
+use parcelo::{Awb, model::Deleted, rules::check_list};
 use ulid::Ulid;
 
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use futures_util::future::join_all;
-use parcelo::{Awb, Deleted, Environment, rules::check_list};
+use parcelo::{Awb, Environment, model::Deleted, rules::check_list};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use ulid::Ulid;
