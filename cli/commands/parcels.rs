@@ -30,7 +30,7 @@ pub(super) async fn list(client: &Client, filter: &Filter, pages: &Pages) -> Res
     }
 }
 
-fn narrowed<'a>(client: &'a Client, filter: &Filter) -> ListParcels<'a> {
+fn narrowed(client: &Client, filter: &Filter) -> ListParcels {
     let list = client.parcels().list();
     let list = filter.status.iter().fold(list, ListParcels::status);
     filter.country.iter().fold(list, |list, country| list.country(*country))

@@ -12,12 +12,12 @@ use crate::{
 /// Items that are asked for as the iterator needs them. After an error there is nothing more.
 #[must_use = "nothing is asked until it is iterated over"]
 pub struct Items<'a, T> {
-    items: Option<client::Items<'a, Result<T, Error>>>,
+    items: Option<client::Items<Result<T, Error>>>,
     driver: &'a Driver,
 }
 
 impl<'a, T> Items<'a, T> {
-    pub(super) fn new(items: client::Items<'a, Result<T, Error>>, driver: &'a Driver) -> Self {
+    pub(super) fn new(items: client::Items<Result<T, Error>>, driver: &'a Driver) -> Self {
         Self { items: Some(items), driver }
     }
 }

@@ -37,13 +37,13 @@ impl<'a> Parcels<'a> {
     /// println!("{} of {}", page.parcels.len(), page.meta.total);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn list(self) -> Request<'a, ListParcels<'a>> {
+    pub fn list(self) -> Request<'a, ListParcels> {
         let Client { client, driver } = self.client;
         Request { question: client.parcels().list(), driver }
     }
 }
 
-impl<'a> Request<'a, ListParcels<'a>> {
+impl<'a> Request<'a, ListParcels> {
     /// All parcels of the list from its page on: [`ListParcels::stream`] as an iterator.
     ///
     /// ```

@@ -1,14 +1,14 @@
 //! The one error of the client: what happened, whether it may have happened all the same, and what
 //! the caller can do.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::StopReason;
 use crate::{
     model::{
         BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
     },
-    rules::is_invisible,
+    rules::{Rejected, is_invisible},
 };
 
 /// What went wrong, by what the caller can do about it.
@@ -58,6 +58,7 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 /// Why a call failed.
 ///
 /// Its text says so whenever the request may have been executed ([`Error::may_have_executed`]).
+/// It is one pointer in size, and a clone of it is the same error.
 /// `Display` is one line without secrets and personal data, and without characters of the service's
 /// that would command a terminal or turn the line around:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
@@ -84,8 +85,10 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 /// # Ok(())
 /// # }
 /// ```
-pub struct Error(Box<Inner>);
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
 
+#[derive(Clone)]
 pub(crate) struct Inner {
     pub(super) kind: ErrorKind,
     pub(super) texts: Texts,
@@ -101,13 +104,13 @@ pub(crate) struct Inner {
     pub(super) nothing_sent: bool,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) tracked: Vec<BatchResult>,
-    pub(super) source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    pub(super) source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of which nothing but its kind is known yet.
     pub(crate) fn new(kind: ErrorKind, texts: Texts) -> Self {
-        Self(Box::new(Inner {
+        Self(Arc::new(Inner {
             kind,
             texts,
             status: None,
@@ -133,11 +136,12 @@ impl Error {
         self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        self.with(|inner| inner.source = Some(source.into()))
+        self.with(|inner| inner.source = Some(source.into().into()))
     }
 
     pub(crate) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
-        fill(&mut self.0);
+        // It has no clone yet, but for one that a caller kept.
+        fill(Arc::make_mut(&mut self.0));
         self
     }
 
@@ -320,6 +324,29 @@ impl From<InvalidValue> for Error {
     fn from(fault: InvalidValue) -> Self {
         const INVALID: Texts = ("A value does not have its form.", "Un valor no tiene su forma.");
         Self::new(ErrorKind::Validation, INVALID).because(fault)
+    }
+}
+
+/// An order that breaks the rules was not sent: `?` makes it a validation error, with its faults.
+///
+/// ```
+/// use parcelo::{Error, ErrorKind, OrderRequest};
+///
+/// fn order() -> Result<OrderRequest, Error> {
+///     Ok(OrderRequest::builder().build()?) // with nothing in it
+/// }
+/// let error = order().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Validation);
+/// assert_eq!(error.field_faults()[0].field, "idempotencyKey");
+/// ```
+impl From<Rejected> for Error {
+    fn from(rejected: Rejected) -> Self {
+        const BROKEN: Texts =
+            ("The request breaks the rules.", "La solicitud incumple las reglas.");
+        Self::new(ErrorKind::Validation, BROKEN).with(|inner| {
+            inner.faults = rejected.faults;
+            inner.nothing_sent = true;
+        })
     }
 }
 

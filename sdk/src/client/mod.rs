@@ -28,6 +28,7 @@ mod raw;
 mod reply;
 mod retry;
 mod sandbox;
+mod seconds;
 mod send;
 mod socket;
 mod timeouts;

@@ -41,7 +41,7 @@ impl Client {
     }
 }
 
-impl<'a> Parcels<'a> {
+impl Parcels<'_> {
     /// A page of the list, newest first; `.await` it, after narrowing it down if need be.
     ///
     /// Past the end a page is empty. Errors: `Validation`, and those of every call.
@@ -64,25 +64,25 @@ impl<'a> Parcels<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list(self) -> ListParcels<'a> {
-        ListParcels { client: self.client, query: Vec::new() }
+    pub fn list(self) -> ListParcels {
+        ListParcels { client: self.client.clone(), query: Vec::new() }
     }
 }
 
 /// A question for a page of the list; `.await` it, or stream the whole list.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is asked until it is awaited"]
-pub struct ListParcels<'a> {
-    client: &'a Client,
+pub struct ListParcels {
+    client: Client,
     query: Vec<(&'static str, String)>,
 }
 
-impl<'a> ListParcels<'a> {
+impl ListParcels {
     /// All parcels of the list from its page on, asked for by the hundred unless
     /// [`ListParcels::limit`] says otherwise.
     ///
     /// What is created meanwhile is left out, so that no parcel comes twice. After an error there is
-    /// nothing more.
+    /// nothing more. The stream has its own clone of the client, so it may be sent to another task.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -98,7 +98,7 @@ impl<'a> ListParcels<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn stream(self) -> Items<'a, Result<ParcelSummary, Error>> {
+    pub fn stream(self) -> Items<Result<ParcelSummary, Error>> {
         let page = self.query.iter().rfind(|(name, _)| *name == "page");
         let page = page.and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
         let list = if self.says("limit") { self } else { self.limit(MOST) };
@@ -208,9 +208,9 @@ impl<'a> ListParcels<'a> {
     }
 }
 
-impl<'a> IntoFuture for ListParcels<'a> {
+impl IntoFuture for ListParcels {
     type Output = Result<Reply<Page>, Error>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {

@@ -1,6 +1,6 @@
 //! Admin tokens: what an operator shows to the admin API (api: 12).
 
-use super::{Environment, InvalidValue, secret_key::SecretKey};
+use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
 const PREFIX: &str = "adm_";
 
@@ -42,6 +42,8 @@ impl std::fmt::Debug for AdminToken {
         write!(f, "AdminToken({PREFIX}***)")
     }
 }
+
+secret_text!(AdminToken);
 
 #[cfg(test)]
 mod tests {

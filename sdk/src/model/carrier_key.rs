@@ -1,6 +1,6 @@
 //! Carrier keys: what a carrier shows when it reports its scans (api: 10).
 
-use super::{Environment, InvalidValue, secret_key::SecretKey};
+use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
 /// A carrier key: `ck_live_` or `ck_test_`, then the same as in an [`ApiKey`](super::ApiKey).
 ///
@@ -54,13 +54,7 @@ impl std::fmt::Debug for CarrierKey {
     }
 }
 
-impl std::str::FromStr for CarrierKey {
-    type Err = InvalidValue;
-
-    fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        Self::parse(text)
-    }
-}
+secret_text!(CarrierKey);
 
 #[cfg(test)]
 mod tests {

@@ -223,6 +223,18 @@ impl PartialEq for IdempotencyKey {
 
 impl Eq for IdempotencyKey {}
 
+impl Ord for IdempotencyKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl PartialOrd for IdempotencyKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl std::hash::Hash for IdempotencyKey {
     fn hash<H: std::hash::Hasher>(&self, hasher: &mut H) {
         self.as_str().hash(hasher);

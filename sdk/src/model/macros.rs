@@ -35,6 +35,20 @@ macro_rules! wire_enum {
             }
         }
 
+        impl From<String> for $name {
+            fn from(word: String) -> Self {
+                Self::from(word.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::convert::Infallible;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Ok(Self::from(word))
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.code())
@@ -89,6 +103,20 @@ macro_rules! checked_text {
 
             fn try_from(text: &str) -> Result<Self, Self::Error> {
                 Self::parse(text)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = crate::model::InvalidValue;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                Self::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.as_str().to_owned()
             }
         }
 
@@ -166,4 +194,25 @@ macro_rules! setter {
     };
 }
 
-pub(crate) use {checked_text, setter, setters, wire_enum};
+/// Reading of a secret from text, such as a file of settings. It is never written, and never shown in
+/// an error.
+macro_rules! secret_text {
+    ($name:ident) => {
+        impl std::str::FromStr for $name {
+            type Err = crate::model::InvalidValue;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::parse(text)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use {checked_text, secret_text, setter, setters, wire_enum};
