@@ -1,7 +1,7 @@
 //! Manifests.
 
 use super::Client;
-use crate::{Error, Manifest, ManifestRequest, Reply};
+use crate::{Error, Manifest, ManifestId, ManifestRequest, Reply};
 
 /// Manifests: [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Manifests<'_> {
     }
 
     /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::Manifests::get).
-    pub fn get(self, manifest_id: &str) -> Result<Reply<Manifest>, Error> {
+    pub fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
         self.client.driver.call(self.client.client.manifests().get(manifest_id))
     }
 }

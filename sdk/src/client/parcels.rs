@@ -4,9 +4,13 @@ use std::future::IntoFuture;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use serde::Deserialize;
 
-use super::{Client, Error, Items, Reply, call::Call};
-use crate::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSummary, model::time};
+use super::{Client, Error, Items, Reply, call::Call, reply::Verdict};
+use crate::{
+    CountryCode, Operation, PageMeta, ParcelStatus, ParcelSummary, Row,
+    model::{rows, time},
+};
 
 /// The most parcels of a page.
 const MOST: u32 = 100;
@@ -20,8 +24,8 @@ pub struct Parcels<'a> {
 /// One page of a list, newest parcels first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The parcels of this page.
-    pub parcels: Vec<ParcelSummary>,
+    /// The parcels of this page. A row that this version cannot read stands in its place, as it came.
+    pub parcels: Vec<Row<ParcelSummary>>,
     /// Where the page stands in the list.
     pub meta: PageMeta,
 }
@@ -50,7 +54,10 @@ impl<'a> Parcels<'a> {
     /// let held = client.parcels().list().status(&ParcelStatus::CustomsHold);
     /// let page = held.country(CountryCode::EC).limit(100).await?;
     /// for parcel in &page.parcels {
-    ///     println!("{} {}", parcel.tracking_number, parcel.status_name);
+    ///     match parcel {
+    ///         Ok(parcel) => println!("{} {}", parcel.tracking_number, parcel.status_name),
+    ///         Err(row) => println!("of a later version: {}", row.json()),
+    ///     }
     /// }
     /// println!("page {} of {}", page.meta.page, page.meta.total_pages);
     /// # Ok(())
@@ -73,7 +80,8 @@ impl<'a> ListParcels<'a> {
     /// All parcels of the list from its page on, asked for by the hundred unless
     /// [`ListParcels::limit`] says otherwise.
     ///
-    /// What is created meanwhile is left out, so that no parcel comes twice. After an error there is
+    /// What is created meanwhile is left out, so that no parcel comes twice. A row that this version cannot
+    /// read is an error with [`Error::unreadable`], and the others follow; after any other error there is
     /// nothing more.
     ///
     /// ```
@@ -102,7 +110,8 @@ impl<'a> ListParcels<'a> {
                     let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
                     let list = if page == 1 { list.up_to(&parcels) } else { list };
                     let next = more.then(|| (list, page.saturating_add(1)));
-                    Some((parcels.into_iter().map(Ok).collect(), next))
+                    let rows = parcels.into_iter().map(|row| row.map_err(Error::from));
+                    Some((rows.collect(), next))
                 }
                 Err(error) => Some((vec![Err(error)], None)),
             }
@@ -112,11 +121,17 @@ impl<'a> ListParcels<'a> {
 
     /// Only what was there when the first page was asked for: parcels that are created later would
     /// move the others to later pages.
-    fn up_to(self, first_page: &[ParcelSummary]) -> Self {
+    fn up_to(self, first_page: &[Row<ParcelSummary>]) -> Self {
         if self.says("createdTo") {
             return self;
         }
-        let newest = first_page.iter().map(|parcel| parcel.created_at).max();
+        let created_at = |row: &Row<ParcelSummary>| match row {
+            Ok(parcel) => Some(parcel.created_at),
+            Err(row) => row.member("createdAt"),
+        };
+        // With one of them unknown nothing is left out: rather one that comes twice than one that is lost.
+        let all: Option<Vec<_>> = first_page.iter().map(created_at).collect();
+        let newest = all.into_iter().flatten().max();
         match newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1))) {
             Some(to) => self.created_to(to),
             None => self,
@@ -209,10 +224,24 @@ impl<'a> IntoFuture for ListParcels<'a> {
             let query: Vec<_> =
                 self.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
             let call = Call::new(Operation::ListParcels).query(&query);
-            let reply: Reply<Envelope<Vec<ParcelSummary>, PageMeta>> =
-                self.client.json(call).await?;
+            let reply: Reply<List> = self.client.json(call).await?;
             Ok(reply.map(|list| Page { parcels: list.data, meta: list.meta }))
         }
         .boxed()
+    }
+}
+
+/// A page as it comes.
+#[derive(Deserialize)]
+struct List {
+    success: bool,
+    #[serde(with = "rows")]
+    data: Vec<Row<ParcelSummary>>,
+    meta: PageMeta,
+}
+
+impl Verdict for List {
+    fn is_success(&self) -> bool {
+        self.success
     }
 }

@@ -4,7 +4,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{CountryCode, Environment, ParcelStatus, TrackingNumber, time};
+use super::{
+    CountryCode, Environment, ManifestId, MaybeKnown, ParcelId, ParcelStatus, TrackingNumber,
+    lenient, time,
+};
 
 /// The answer to a health check: which key this is and what it may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,10 +24,12 @@ pub struct Health {
     /// The name given to the key when it was made.
     pub key_name: String,
     /// The countries it may ship to; `["*"]` is every supported one.
+    #[serde(deserialize_with = "lenient::words")]
     pub allowed_countries: Vec<String>,
     /// The environment it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<Environment>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Environment>))]
+    pub environment: Option<MaybeKnown<Environment>>,
 }
 
 /// A parcel in a list; lists carry no personal data.
@@ -33,7 +38,8 @@ pub struct Health {
 #[serde(rename_all = "camelCase")]
 pub struct ParcelSummary {
     /// The parcel's id, `par_…`.
-    pub id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: ParcelId,
     /// The tracking number.
     pub tracking_number: TrackingNumber,
     /// Where it stands.
@@ -47,13 +53,15 @@ pub struct ParcelSummary {
     #[serde(default)]
     pub customer_reference: Option<String>,
     /// Where it goes.
-    pub destination_country: CountryCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CountryCode))]
+    pub destination_country: MaybeKnown<CountryCode>,
     /// Where the label file lies.
     #[serde(default)]
     pub label_url: Option<String>,
     /// The manifest it belongs to.
     #[serde(default)]
-    pub manifest_id: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub manifest_id: Option<ManifestId>,
     /// The manifest's air waybill.
     #[serde(default)]
     pub awb_number: Option<String>,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::RequestId;
+
 /// `{"success": true, "data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -20,7 +22,8 @@ pub struct Envelope<T, M = Meta> {
 #[serde(rename_all = "camelCase")]
 pub struct Meta {
     /// The id to quote to support.
-    pub request_id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub request_id: RequestId,
 }
 
 /// Names of the headers that the API adds to HTTP (spec: Common headers).

@@ -5,8 +5,11 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Awb, CountryCode, CurrencyCode, IdempotencyKey, TrackingNumber, Warning, decimal,
-    macros::wire_enum, time,
+    Awb, CountryCode, CurrencyCode, IdempotencyKey, ManifestId, MaybeKnown, Row, TrackingNumber,
+    Warning, decimal,
+    lenient::{self, rows},
+    macros::wire_enum,
+    time,
 };
 
 /// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
@@ -86,9 +89,11 @@ wire_enum! {
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     /// The manifest's id, `man_…`.
-    pub manifest_id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub manifest_id: ManifestId,
     /// The air waybill.
-    pub awb_number: Awb,
+    #[cfg_attr(feature = "openapi", schema(value_type = Awb))]
+    pub awb_number: MaybeKnown<Awb>,
     /// Where it stands.
     pub status: ManifestStatus,
     /// How many parcels it has.
@@ -97,31 +102,37 @@ pub struct Manifest {
     #[serde(with = "decimal")]
     pub total_weight_kg: Decimal,
     /// Their declared values, added up by currency.
-    pub declared_values: Vec<DeclaredValue>,
+    #[serde(with = "rows")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<DeclaredValue>))]
+    pub declared_values: Vec<Row<DeclaredValue>>,
     /// Where they go, each country once.
-    pub destination_countries: Vec<CountryCode>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<CountryCode>))]
+    pub destination_countries: Vec<MaybeKnown<CountryCode>>,
     /// The parcels.
-    pub tracking_numbers: Vec<TrackingNumber>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<TrackingNumber>))]
+    pub tracking_numbers: Vec<MaybeKnown<TrackingNumber>>,
     /// Airline code and number.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub flight_number: Option<String>,
     /// The day of departure.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub departure_date: Option<NaiveDate>,
     /// IATA code.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub origin_airport: Option<String>,
     /// IATA code.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub destination_airport: Option<String>,
     /// The caller's reference.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub reference: Option<String>,
     /// When it was submitted.
     #[serde(with = "time")]
     pub submitted_at: DateTime<Utc>,
     /// What was odd about it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::texts")]
     pub warnings: Vec<Warning>,
 }
 
@@ -130,7 +141,8 @@ pub struct Manifest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeclaredValue {
     /// The currency.
-    pub currency: CurrencyCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CurrencyCode))]
+    pub currency: MaybeKnown<CurrencyCode>,
     /// The sum.
     #[serde(with = "decimal")]
     pub amount: Decimal,

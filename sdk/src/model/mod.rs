@@ -18,12 +18,15 @@ mod error_code;
 mod event;
 mod fingerprint;
 mod idempotency_key;
+mod ids;
 mod invalid;
 mod key_state;
 mod label;
 mod language;
+mod lenient;
 mod macros;
 mod manifest;
+mod maybe_known;
 mod operation;
 mod order;
 #[cfg(feature = "openapi")]
@@ -61,6 +64,7 @@ pub use event::{
 };
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use idempotency_key::IdempotencyKey;
+pub use ids::{EventId, ManifestId, ParcelId, RequestId};
 pub use invalid::InvalidValue;
 pub use key_state::KeyState;
 #[cfg(feature = "client")]
@@ -69,7 +73,11 @@ pub use label::{
     Barcode, Downloads, LabelFormat, LabelMetadata, LabelSize, LabelStatus, QrCode, ReprintRequest,
 };
 pub use language::Language;
+#[cfg(feature = "client")]
+pub(crate) use lenient::rows;
+pub use lenient::{Row, Unreadable};
 pub use manifest::{DeclaredValue, Manifest, ManifestRequest, ManifestStatus};
+pub use maybe_known::MaybeKnown;
 pub use operation::{Auth, Idempotency, Method, Operation};
 pub use order::{
     CreatedOrder, CustomsInfo, IdType, OrderRequest, Parcel, ParcelDetails, Product, Receiver,

@@ -10,7 +10,7 @@ use super::{
     Changes, IdempotencyRecord, NewParcel, Op, RecordKey, Scenario, State, Tenant, delivery,
     secrets::Secrets, site::Site, to_body,
 };
-use crate::clock::Millis;
+use crate::{clock::Millis, ids::parcel_id};
 
 /// An order that keeps the rules, and all that its creation needs.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ pub fn create(creation: Creation<'_>, id: Ulid, tail: &str, now: Millis) -> (Vec
     let given = order.tracking_number.clone();
     let number = given.unwrap_or_else(|| generated(tenant.environment, country, tail));
     let parcel = Parcel {
-        id: crate::ids::named("par", id),
+        id: parcel_id(id),
         status: State::LabelGenerated.into(),
-        label_url: site.label_url(secrets, &number, id),
-        created_at: now.to_utc(),
+        label_url: Some(site.label_url(secrets, &number, id)),
+        created_at: Some(now.to_utc()),
         tracking_number: number.clone(),
     };
     let answer = CreatedOrder { success: true, parcel, warnings };

@@ -1,9 +1,7 @@
 //! Tracking records: what a parcel's row and events say to people, in their language
 //! (spec: Tracking record).
 
-use parcelo::{
-    BatchResult, BatchSummary, BatchTracking, HistoryEntry, Language, ParcelStatus, TrackingRecord,
-};
+use parcelo::{BatchResult, HistoryEntry, Language, ParcelStatus, TrackingRecord};
 
 use super::{Event, ParcelRow, Refusal, State, delivery};
 
@@ -26,14 +24,15 @@ pub fn record(parcel: &ParcelRow, events: Option<&[Event]>, language: Language) 
         status_name: status.name(language).to_owned(),
         status,
         estimated_delivery: delivery::estimated_delivery(parcel.country, parcel.promised_day),
-        history: events.map(|events| events.iter().map(|event| entry(event, language)).collect()),
+        history: events
+            .map(|events| events.iter().map(|event| Ok(entry(event, language))).collect()),
     }
 }
 
 /// The record as anybody may see it: of an event only what happened, when, and in which city.
 pub fn public_record(parcel: &ParcelRow, events: &[Event], language: Language) -> TrackingRecord {
     let mut record = record(parcel, Some(events), language);
-    for entry in record.history.iter_mut().flatten() {
+    for entry in record.history.iter_mut().flatten().flatten() {
         entry.description = None;
         entry.sequence = None;
     }
@@ -57,21 +56,8 @@ pub fn batch_result(
     tracking_number: String,
     tracking: Result<TrackingRecord, Refusal>,
 ) -> BatchResult {
-    let (tracking, error) = match tracking {
-        Ok(tracking) => (Some(tracking), None),
-        Err(refusal) => (None, Some(refusal.to_item())),
-    };
-    BatchResult { tracking_number, found: tracking.is_some(), tracking, error }
-}
-
-/// The answer to a batch.
-pub fn batch(results: Vec<BatchResult>) -> BatchTracking {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let found = results.iter().filter(|result| result.found).count();
-    let summary = BatchSummary {
-        requested: count(results.len()),
-        found: count(found),
-        not_found: count(results.len() - found),
-    };
-    BatchTracking { summary, results }
+    match tracking {
+        Ok(tracking) => BatchResult::Found { tracking_number, tracking: Box::new(tracking) },
+        Err(refusal) => BatchResult::NotFound { tracking_number, error: refusal.to_item() },
+    }
 }

@@ -31,7 +31,7 @@ pub fn metadata(
         barcode: Barcode { symbology: "CODE_128".to_owned(), value: number.to_string() },
         qr_code: QrCode { content: site.tracking_url(number) },
         sandbox: site.environment == Environment::Sandbox,
-        formats: LabelFormat::ALL.to_vec(),
+        formats: LabelFormat::ALL.map(Into::into).into(),
         label_url: (!is_void).then(|| file(LabelFormat::default())),
         downloads: (!is_void).then(|| Downloads {
             pdf: file(LabelFormat::Pdf),

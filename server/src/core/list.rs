@@ -4,7 +4,7 @@ use parcelo::{Awb, Language, ParcelStatus, ParcelSummary};
 use ulid::Ulid;
 
 use super::{ParcelRow, State};
-use crate::ids::named;
+use crate::ids::{manifest_id, parcel_id};
 
 /// A parcel as the store gives it to a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub fn summary(
     let label_lives = !matches!(parcel.state, State::Ordered | State::Voided);
     let (manifest, awb) = manifest.unzip();
     ParcelSummary {
-        id: named("par", parcel.id),
+        id: parcel_id(parcel.id),
         status_name: status.name(language).to_owned(),
         status,
         external_order_id,
         customer_reference,
-        destination_country: parcel.country,
+        destination_country: parcel.country.into(),
         label_url: label_lives.then(|| label_url(&parcel)),
-        manifest_id: manifest.map(|id| named("man", id)),
+        manifest_id: manifest.map(manifest_id),
         awb_number: awb.map(|awb| awb.to_string()),
         created_at: parcel.created_at.to_utc(),
         updated_at: parcel.updated_at.to_utc(),

@@ -5,14 +5,18 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use parcelo::{
     Awb, CurrencyCode, Decimal, DeclaredValue, ErrorCode, ItemError, Manifest, ManifestRequest,
-    ManifestStatus, ParcelDetails, ParcelStatus, TrackingNumber, Warning, WarningCode,
+    ManifestStatus, ParcelDetails, ParcelStatus, Row, Warning, WarningCode,
 };
 use serde::Serialize;
 use serde_json::json;
 use ulid::Ulid;
 
 use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body};
-use crate::{clock::Millis, core::state::Cause, ids::named};
+use crate::{
+    clock::Millis,
+    core::state::Cause,
+    ids::{manifest_id, named},
+};
 
 const NUMBERS: &str = "trackingNumbers";
 
@@ -112,7 +116,8 @@ pub fn submit(submission: Submission<'_>, id: Ulid, now: Millis) -> Result<Submi
 fn is_same_set(request: &ManifestRequest, known: &Manifest) -> bool {
     let asked: HashSet<_> =
         request.tracking_numbers.iter().map(|number| number.to_ascii_uppercase()).collect();
-    let has: HashSet<_> = known.tracking_numbers.iter().map(TrackingNumber::folded).collect();
+    let has: HashSet<_> =
+        known.tracking_numbers.iter().map(|number| number.as_str().to_ascii_uppercase()).collect();
     asked == has
 }
 
@@ -177,16 +182,17 @@ fn manifest(
     let countries: BTreeSet<_> =
         candidates.iter().map(|candidate| candidate.parcel.country).collect();
     let weights = candidates.iter().filter_map(|candidate| candidate.details.kilograms());
-    let numbers = candidates.iter().map(|candidate| candidate.parcel.tracking_number.clone());
+    let numbers =
+        candidates.iter().map(|candidate| candidate.parcel.tracking_number.clone().into());
     Manifest {
-        manifest_id: named("man", id),
-        awb_number: request.awb_number.clone(),
+        manifest_id: manifest_id(id),
+        awb_number: request.awb_number.clone().into(),
         status: ManifestStatus::Submitted,
         parcel_count: u32::try_from(candidates.len()).unwrap_or(u32::MAX),
         total_weight_kg: weights.sum(),
         declared_values: declared_values(candidates),
         warnings: if countries.len() > 1 { vec![mixed_destinations()] } else { Vec::new() },
-        destination_countries: countries.into_iter().collect(),
+        destination_countries: countries.into_iter().map(Into::into).collect(),
         tracking_numbers: numbers.collect(),
         flight_number: request.flight_number.clone(),
         departure_date: request.departure_date,
@@ -198,7 +204,7 @@ fn manifest(
 }
 
 /// The sums by currency, in the order of their codes.
-fn declared_values(candidates: &[&Candidate]) -> Vec<DeclaredValue> {
+fn declared_values(candidates: &[&Candidate]) -> Vec<Row<DeclaredValue>> {
     let mut sums: BTreeMap<&str, (CurrencyCode, Decimal)> = BTreeMap::new();
     for ParcelDetails { currency, declared_value, .. } in
         candidates.iter().map(|candidate| &candidate.details)
@@ -206,7 +212,9 @@ fn declared_values(candidates: &[&Candidate]) -> Vec<DeclaredValue> {
         let (_, sum) = sums.entry(currency.as_str()).or_insert((*currency, Decimal::ZERO));
         *sum += declared_value;
     }
-    sums.into_values().map(|(currency, amount)| DeclaredValue { currency, amount }).collect()
+    sums.into_values()
+        .map(|(currency, amount)| Ok(DeclaredValue { currency: currency.into(), amount }))
+        .collect()
 }
 
 fn mixed_destinations() -> Warning {

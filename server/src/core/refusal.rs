@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use parcelo::{
     CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, ItemError, Language,
+    RequestId,
 };
 use serde_json::{Value, json};
 
@@ -151,7 +152,7 @@ impl Refusal {
             message: self.text(Language::En),
             message_es: self.text(Language::Es),
             details: self.details.clone(),
-            request_id: Some(request_id.to_owned()),
+            request_id: Some(RequestId::unchecked(request_id)),
             retry_after: self.retry_after.map(Into::into),
         };
         ErrorEnvelope { success: false, error }

@@ -1,7 +1,7 @@
 //! Voiding orders: which of those asked for can be voided, and what each is told
 //! (docs/api.md, Void orders).
 
-use parcelo::{Envelope, ErrorCode, Meta, VoidRequest, VoidResult, VoidSummary, VoidedOrders};
+use parcelo::{Envelope, ErrorCode, Meta, RequestId, VoidRequest, VoidResult, VoidedOrders};
 use serde_json::json;
 
 use super::{Cause, Event, Op, ParcelKey, ParcelRow, Refusal, State, Version, to_body};
@@ -35,8 +35,8 @@ pub fn void(
     if !results.iter().any(|result| result.voided) {
         return Err(nothing_voided(&results));
     }
-    let voided = VoidedOrders { summary: summary(&results), results };
-    let meta = Meta { request_id: request_id.to_owned() };
+    let voided = VoidedOrders::new(results.into_iter().map(Ok).collect());
+    let meta = Meta { request_id: RequestId::unchecked(request_id) };
     let body = to_body(&Envelope { success: true, data: voided, meta });
     Ok(Voiding { body, expect, ops })
 }
@@ -88,16 +88,6 @@ fn failed(number: &str, state: Option<State>, refusal: &Refusal) -> VoidResult {
         status: state.map(Into::into),
         voided_at: None,
         error: Some(refusal.to_item()),
-    }
-}
-
-fn summary(results: &[VoidResult]) -> VoidSummary {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let voided = results.iter().filter(|result| result.voided).count();
-    VoidSummary {
-        requested: count(results.len()),
-        voided: count(voided),
-        failed: count(results.len() - voided),
     }
 }
 

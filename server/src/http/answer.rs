@@ -109,7 +109,7 @@ pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
 
 /// The same with a status of its own.
 pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -> Response {
-    let meta = Meta { request_id: id.0 };
+    let meta = Meta { request_id: parcelo::RequestId::unchecked(id.0) };
     json(status, to_body(&Envelope { success: true, data, meta }))
 }
 

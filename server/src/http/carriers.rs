@@ -18,6 +18,6 @@ pub(super) async fn push(
 ) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let data = api.service.push_carrier_events(&carrier, &body).await?;
-    let meta = Meta { request_id: id.0 };
+    let meta = Meta { request_id: parcelo::RequestId::unchecked(id.0) };
     Ok(answer::ok(&Envelope { success: true, data, meta }))
 }

@@ -117,6 +117,6 @@ pub(super) fn of_item<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal
 }
 
 fn in_envelope(data: LabelMetadata, request_id: &str) -> Vec<u8> {
-    let meta = Meta { request_id: request_id.to_owned() };
+    let meta = Meta { request_id: parcelo::RequestId::unchecked(request_id) };
     to_body(&Envelope { success: true, data, meta })
 }

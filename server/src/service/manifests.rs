@@ -106,6 +106,6 @@ impl Service {
 }
 
 fn in_envelope(data: Manifest, request_id: &str) -> Vec<u8> {
-    let meta = Meta { request_id: request_id.to_owned() };
+    let meta = Meta { request_id: parcelo::RequestId::unchecked(request_id) };
     to_body(&Envelope { success: true, data, meta })
 }

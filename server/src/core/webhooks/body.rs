@@ -1,7 +1,8 @@
 //! The words of an event: the same bytes at every attempt, since what it tells of never changes.
 
 use parcelo::{
-    Environment, EventData, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,
+    Environment, EventData, EventId, Manifest, ParcelCreated, ParcelVoided, StatusChange,
+    WebhookEvent,
 };
 use ulid::Ulid;
 
@@ -9,7 +10,7 @@ use super::Kind;
 use crate::{
     clock::Millis,
     core::{Event, ParcelRow, State, to_body},
-    ids::named,
+    ids::{named, parcel_id},
 };
 
 /// An event with all that its body says.
@@ -57,8 +58,8 @@ pub fn body(telling: Telling) -> Vec<u8> {
         About::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
         About::Nothing => EventData::Test,
     };
-    let id = Some(named("evt", event));
-    to_body(&WebhookEvent { id, environment, timestamp: at.to_utc(), data })
+    let id = Some(EventId::unchecked(named("evt", event)));
+    to_body(&WebhookEvent { id, environment: environment.into(), timestamp: at.to_utc(), data })
 }
 
 fn of_parcel(
@@ -70,10 +71,10 @@ fn of_parcel(
     let tracking_number = parcel.tracking_number;
     match kind {
         Kind::ParcelCreated => EventData::ParcelCreated(ParcelCreated {
-            id: named("par", parcel.id),
+            id: parcel_id(parcel.id),
             tracking_number,
             status: event.state.into(),
-            country: parcel.country,
+            country: parcel.country.into(),
             external_order_id,
         }),
         Kind::ParcelVoided => EventData::ParcelVoided(ParcelVoided {

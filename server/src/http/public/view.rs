@@ -6,7 +6,9 @@ use askama::Template;
 use axum::http::HeaderValue;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use chrono::{DateTime, FixedOffset, NaiveDate};
-use parcelo::{Environment, HistoryEntry, Language, ParcelStatus, TrackingNumber, TrackingRecord};
+use parcelo::{
+    Environment, HistoryEntry, Language, ParcelStatus, Row, TrackingNumber, TrackingRecord,
+};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -227,7 +229,7 @@ impl Arrival {
         let promised = record.estimated_delivery;
         match record.status {
             ParcelStatus::Delivered => {
-                let mut history = record.history.iter().flatten();
+                let mut history = record.history.iter().flatten().flatten();
                 let last = history.rfind(|entry| entry.status == ParcelStatus::Delivered)?;
                 let date = local(last, *promised.offset()).date_naive();
                 let date = Day::new(date, language);
@@ -252,9 +254,9 @@ impl Day {
 }
 
 /// The timeline, newest first.
-fn entries(history: &[HistoryEntry], offset: FixedOffset, language: Language) -> Vec<Entry> {
+fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Language) -> Vec<Entry> {
     let mut day = None;
-    let lines = history.iter().rev().map(|entry| {
+    let lines = history.iter().flatten().rev().map(|entry| {
         let at = local(entry, offset);
         let today = Some(at.date_naive());
         let is_first = day != today;
@@ -288,8 +290,8 @@ mod tests {
             sequence: None,
         };
         let history = vec![
-            entry(&ParcelStatus::Ordered, "2026-01-10T03:00:00Z"),
-            entry(status, "2026-01-12T15:20:00Z"),
+            Ok(entry(&ParcelStatus::Ordered, "2026-01-10T03:00:00Z")),
+            Ok(entry(status, "2026-01-12T15:20:00Z")),
         ];
         TrackingRecord {
             tracking_number: TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap(),
