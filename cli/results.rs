@@ -7,7 +7,7 @@ use parcelo::{
     IdempotencyKey, LabelFormat, OrderRequest, Outcome, Reply, TrackingNumber,
     model::{
         CreatedOrder, FieldFault, Health, LabelMetadata, Manifest, PageMeta, ParcelSummary,
-        SandboxReset, TrackingRecord, VoidedOrders, Warning,
+        RequestId, Row, SandboxReset, TrackingRecord, VoidedOrders, Warning,
     },
 };
 
@@ -58,7 +58,7 @@ pub(crate) struct List<T> {
 /// Parcels in a list; `meta` says where a single page stands in it.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    pub(crate) parcels: Vec<ParcelSummary>,
+    pub(crate) parcels: Vec<Row<ParcelSummary>>,
     pub(crate) meta: Option<PageMeta>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Written<T> {
     pub(crate) value: T,
     pub(crate) outcome: Outcome,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
-    pub(crate) request_id: Option<String>,
+    pub(crate) request_id: Option<RequestId>,
 }
 
 /// An order that now exists.
@@ -77,7 +77,7 @@ pub(crate) struct Created {
     pub(crate) order: CreatedOrder,
     pub(crate) outcome: Outcome,
     pub(crate) idempotency_key: IdempotencyKey,
-    pub(crate) request_id: Option<String>,
+    pub(crate) request_id: Option<RequestId>,
     pub(crate) label: Option<SavedLabel>,
 }
 

@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     server.clock().advance(Duration::from_secs(25 * 60)).await;
     let tracking = client.tracking().get(number).history(true).await?;
-    for event in tracking.history.iter().flatten() {
+    for event in tracking.history.iter().flatten().flatten() {
         println!("{}  {:<18}  {}", event.timestamp, event.status.code(), event.location);
     }
     println!("{number} is {}", tracking.status);

@@ -4,7 +4,8 @@ use std::{fs, path::PathBuf};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use parcelo::{
-    Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber, model::Warning,
+    Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber,
+    model::{ParcelSummary, Warning},
 };
 
 use crate::{
@@ -203,9 +204,13 @@ impl<'a> Desk<'a> {
             self.note(row, &Entry::NotCreated { key: row.key.to_string() }).await?;
             return Ok(None);
         }
-        let mut since = parcels.into_iter().filter(|parcel| parcel.created_at >= first - SKEW);
+        // One that cannot be read may be the one.
+        let may_be = |row: &parcelo::model::Row<ParcelSummary>| {
+            row.as_ref().map_or(true, |parcel| parcel.created_at >= first - SKEW)
+        };
+        let mut since = parcels.into_iter().filter(may_be);
         match (since.next(), since.next()) {
-            (Some(parcel), None) => {
+            (Some(Ok(parcel)), None) => {
                 let number = parcel.tracking_number;
                 self.note(row, &made(row, &number)).await?;
                 Ok(Some(Made { number, outcome: Outcome::Replayed, warnings: Vec::new() }))

@@ -154,7 +154,7 @@ fn news(data: &EventData, voice: Voice) -> String {
             let [before, after] = names.map(|status| status.name(voice.language));
             format!("{before} → {after}  {}", change.location)
         }
-        EventData::ManifestSubmitted(manifest) => manifest.manifest_id.clone(),
+        EventData::ManifestSubmitted(manifest) => manifest.manifest_id.to_string(),
         _ => String::new(),
     }
 }

@@ -3,7 +3,7 @@
 use super::Client;
 use crate::{
     client::{Error, Reply},
-    model::{Manifest, ManifestRequest},
+    model::{Manifest, ManifestId, ManifestRequest},
 };
 
 /// Manifests: [`Client::manifests`].
@@ -43,8 +43,8 @@ impl Manifests<'_> {
         self.client.driver.call(self.client.client.manifests().submit(request))
     }
 
-    /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::client::Manifests::get).
-    pub fn get(self, manifest_id: &str) -> Result<Reply<Manifest>, Error> {
+    /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::calls::Manifests::get).
+    pub fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
         self.client.driver.call(self.client.client.manifests().get(manifest_id))
     }
 }

@@ -1,7 +1,7 @@
 //! The client for programs that are not asynchronous: each method waits for its answer.
 //!
 //! It decides nothing by itself. Every method calls the one of the same name in
-//! [`parcelo::Client`](crate::Client) or its handles and waits; settings, retries, errors and promises
+//! [`parcelo::Client`](crate::client::Client) or its handles and waits; settings, retries, errors and promises
 //! are theirs.
 //!
 //! ```

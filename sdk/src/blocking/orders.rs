@@ -29,7 +29,7 @@ impl<'a> Orders<'a> {
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// let created = client.orders().create(&order)?;
-    /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
+    /// println!("{} {:?}", created.parcel.tracking_number, created.parcel.label_url);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
@@ -72,7 +72,8 @@ impl<'a> Orders<'a> {
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let numbers = [client.orders().create(&order)?.into_inner().parcel.tracking_number];
     /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).with_reason("Sold out");
-    /// for result in &client.orders().void(&request)?.results {
+    /// for result in client.orders().void(&request)?.into_inner().results {
+    ///     let result = result?; // or what the service said, if this version cannot read it
     ///     println!("{}: {}", result.tracking_number, result.voided);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())

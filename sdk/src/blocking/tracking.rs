@@ -30,7 +30,7 @@ impl<'a> Tracking<'a> {
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
     /// let record = client.tracking().get(&number).history(true).send()?;
-    /// for event in record.history.iter().flatten() {
+    /// for event in record.history.iter().flatten().flatten() {
     ///     println!("{} {} {}", event.timestamp, event.status_name, event.location);
     /// }
     /// # assert!(record.history.is_some());
@@ -46,6 +46,7 @@ impl<'a> Tracking<'a> {
     /// ```
     /// # use parcelo_server::mock::MockServer;
     /// use parcelo::TrackingNumber;
+    /// use parcelo::model::BatchResult;
     ///
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
@@ -53,9 +54,10 @@ impl<'a> Tracking<'a> {
     /// let numbers = ["SB-SUCCESS-0001", "SB-RTS-0001"].map(TrackingNumber::parse);
     /// let numbers = numbers.into_iter().collect::<Result<Vec<_>, _>>()?;
     /// for result in client.tracking().batch(&numbers).send()? {
-    ///     match result.tracking {
-    ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
-    ///         None => println!("{} is not there", result.tracking_number),
+    ///     match result {
+    ///         BatchResult::Found { tracking, .. } => println!("{}", tracking.status_name),
+    ///         BatchResult::NotFound { tracking_number, .. } => println!("no {tracking_number}"),
+    ///         BatchResult::Unreadable { row, .. } => println!("of a later version: {}", row.json()),
     ///     }
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -7,6 +7,7 @@ use super::StopReason;
 use crate::{
     model::{
         BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
+        RequestId, Row, Unreadable, VoidResult,
     },
     rules::{Rejected, is_invisible},
 };
@@ -38,8 +39,11 @@ pub enum ErrorKind {
     Network,
     /// The service did not answer in time.
     Timeout,
-    /// The answer could not be read.
+    /// The answer could not be read; see [`Error::unreadable`].
     Decode,
+    /// The service did what was asked, and this version cannot read what it says about it: do not send it
+    /// again, and take what you need from [`Error::unreadable`].
+    Executed,
     /// The client is set up wrongly.
     Config,
     /// The file could not be written.
@@ -93,7 +97,7 @@ pub(crate) struct Inner {
     pub(super) kind: ErrorKind,
     pub(super) texts: Texts,
     pub(super) status: Option<u16>,
-    pub(super) request_id: Option<String>,
+    pub(super) request_id: Option<RequestId>,
     pub(super) body: Option<ErrorBody>,
     pub(super) faults: Vec<FieldFault>,
     pub(super) retry_after: Option<Duration>,
@@ -103,7 +107,9 @@ pub(crate) struct Inner {
     /// The call that failed sent nothing.
     pub(super) nothing_sent: bool,
     pub(super) stop_reason: Option<StopReason>,
+    pub(super) unreadable: Option<Unreadable>,
     pub(super) tracked: Vec<BatchResult>,
+    pub(super) voided: Vec<Row<VoidResult>>,
     pub(super) source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -123,7 +129,9 @@ impl Error {
             may_have_executed: false,
             nothing_sent: false,
             stop_reason: None,
+            unreadable: None,
             tracked: Vec::new(),
+            voided: Vec::new(),
             source: None,
         }))
     }
@@ -183,8 +191,8 @@ impl Error {
     }
 
     /// The id to quote to support.
-    pub fn request_id(&self) -> Option<&str> {
-        self.0.request_id.as_deref()
+    pub fn request_id(&self) -> Option<&RequestId> {
+        self.0.request_id.as_ref()
     }
 
     /// How long the service, or the client's own limiter, asks to wait before trying again.
@@ -223,7 +231,9 @@ impl Error {
             return text.to_owned();
         }
         let text = language.pick(self.0.texts.0, self.0.texts.1);
-        if self.may_have_executed() {
+        if self.is_executed() {
+            text.to_owned()
+        } else if self.may_have_executed() {
             format!("{text} {}", language.pick(IN_DOUBT.0, IN_DOUBT.1))
         } else if self.0.nothing_sent {
             let nothing = language.pick(NOTHING_SENT.0, NOTHING_SENT.1);
@@ -272,6 +282,24 @@ impl Error {
         &self.0.tracked
     }
 
+    /// What [`Orders::void_many`](crate::client::Orders::void_many) had been answered before it failed: the results
+    /// of the first numbers, in their order. Send the same request again for the others.
+    pub fn voided(&self) -> &[Row<VoidResult>] {
+        &self.0.voided
+    }
+
+    /// The part of the answer that this version cannot read, as it came: a row of a list, or the whole answer
+    /// when it is JSON.
+    ///
+    /// It may repeat what the request said: keep it out of logs.
+    pub fn unreadable(&self) -> Option<&Unreadable> {
+        self.0.unreadable.as_ref()
+    }
+
+    pub(super) fn is_executed(&self) -> bool {
+        self.kind() == ErrorKind::Executed
+    }
+
     /// Why the call was not tried again; none when it was never sent.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.0.stop_reason
@@ -295,7 +323,9 @@ impl fmt::Display for Error {
         }
         match (self.request_id(), self.attempts()) {
             (_, 0) => Ok(()),
-            (Some(id), attempts) => write!(f, " [{}, {}]", OneLine(id), Attempts(attempts)),
+            (Some(id), attempts) => {
+                write!(f, " [{}, {}]", OneLine(id.as_str()), Attempts(attempts))
+            }
             (None, attempts) => write!(f, " [{}]", Attempts(attempts)),
         }
     }
@@ -350,6 +380,17 @@ impl From<Rejected> for Error {
     }
 }
 
+/// A row that cannot be read, as an error of its own: `?` makes it one.
+impl From<Unreadable> for Error {
+    fn from(row: Unreadable) -> Self {
+        const ROW: Texts = (
+            "A row of the answer could not be read.",
+            "No se pudo interpretar una fila de la respuesta.",
+        );
+        Self::new(ErrorKind::Decode, ROW).with(|inner| inner.unreadable = Some(row))
+    }
+}
+
 struct Attempts(u32);
 
 impl fmt::Display for Attempts {
@@ -385,7 +426,7 @@ mod tests {
         let body = body(error);
         Error::new(ErrorKind::Conflict, ("unused", "sin uso")).with(|inner| {
             inner.status = Some(status);
-            inner.request_id = Some("req_01".into());
+            inner.request_id = Some(RequestId::unchecked("req_01"));
             inner.faults = body.field_faults();
             inner.body = Some(body);
             inner.attempts = 2;
@@ -432,7 +473,7 @@ mod tests {
             json!({"code": text, "message": text, "details": {"errors": [
                 {"field": text, "code": text, "message": text}]}}),
         );
-        let error = error.with(|inner| inner.request_id = Some(text.to_owned()));
+        let error = error.with(|inner| inner.request_id = Some(RequestId::unchecked(text)));
         for shown in [error.to_string(), format!("{error:?}")] {
             let odd: Vec<_> = shown.chars().filter(|c| !matches!(c, ' '..='~')).collect();
             assert!(odd.is_empty(), "{odd:?} in {shown:?}");

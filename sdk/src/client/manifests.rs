@@ -1,7 +1,7 @@
 //! Manifests.
 
 use super::{Client, Error, Reply, call::Call};
-use crate::model::{IdempotencyKey, Manifest, ManifestRequest, Operation};
+use crate::model::{IdempotencyKey, Manifest, ManifestId, ManifestRequest, Operation};
 
 /// Submitting and reading manifests; from [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
@@ -73,8 +73,8 @@ impl Manifests<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn get(self, manifest_id: &str) -> Result<Reply<Manifest>, Error> {
-        self.client.data(Call::new(Operation::GetManifest).parameter(manifest_id)).await
+    pub async fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
+        self.client.data(Call::new(Operation::GetManifest).parameter(manifest_id.as_str())).await
     }
 }
 

@@ -34,7 +34,7 @@ impl Orders<'_> {
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// let created = client.orders().create(&order).await?;
-    /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
+    /// println!("{} {:?}", created.parcel.tracking_number, created.parcel.label_url);
     /// for warning in &created.warnings {
     ///     println!("{}: {}", warning.field, warning.message);
     /// }
@@ -106,7 +106,10 @@ impl Orders<'_> {
     /// let request = VoidRequest::new(key, &numbers).with_reason("Sold out");
     /// let voided = client.orders().void(&request).await?;
     /// for result in &voided.results {
-    ///     println!("{}: {}", result.tracking_number, result.voided);
+    ///     match result {
+    ///         Ok(result) => println!("{}: {}", result.tracking_number, result.voided),
+    ///         Err(row) => println!("of a later version: {}", row.json()),
+    ///     }
     /// }
     /// # assert_eq!(voided.summary.voided, 1);
     /// # Ok(())

@@ -4,9 +4,12 @@ use std::future::IntoFuture;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use serde::Deserialize;
 
-use super::{Client, Error, Items, Reply, call::Call};
-use crate::model::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSummary, time};
+use super::{Client, Error, Items, Reply, call::Call, reply::Verdict};
+use crate::model::{
+    CountryCode, Operation, PageMeta, ParcelStatus, ParcelSummary, Row, rows, time,
+};
 
 /// The most parcels of a page.
 const MOST: u32 = 100;
@@ -21,15 +24,15 @@ pub struct Parcels<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The parcels of this page.
-    pub parcels: Vec<ParcelSummary>,
+    /// The parcels of this page. A row that this version cannot read stands in its place, as it came.
+    pub parcels: Vec<Row<ParcelSummary>>,
     /// Where the page stands in the list.
     pub meta: PageMeta,
 }
 
 impl Page {
     /// A page with these parcels, for a test of your own.
-    pub fn new(parcels: Vec<ParcelSummary>, meta: PageMeta) -> Self {
+    pub fn new(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> Self {
         Self { parcels, meta }
     }
 }
@@ -58,7 +61,10 @@ impl Parcels<'_> {
     /// let held = client.parcels().list().status(&ParcelStatus::CustomsHold);
     /// let page = held.country(CountryCode::EC).limit(100).await?;
     /// for parcel in &page.parcels {
-    ///     println!("{} {}", parcel.tracking_number, parcel.status_name);
+    ///     match parcel {
+    ///         Ok(parcel) => println!("{} {}", parcel.tracking_number, parcel.status_name),
+    ///         Err(row) => println!("of a later version: {}", row.json()),
+    ///     }
     /// }
     /// println!("page {} of {}", page.meta.page, page.meta.total_pages);
     /// # Ok(())
@@ -81,7 +87,8 @@ impl ListParcels {
     /// All parcels of the list from its page on, asked for by the hundred unless
     /// [`ListParcels::limit`] says otherwise.
     ///
-    /// What is created meanwhile is left out, so that no parcel comes twice. After an error there is
+    /// What is created meanwhile is left out, so that no parcel comes twice. A row that this version cannot
+    /// read is an error with [`Error::unreadable`], and the others follow; after any other error there is
     /// nothing more. The stream has its own clone of the client, so it may be sent to another task.
     ///
     /// ```
@@ -110,7 +117,8 @@ impl ListParcels {
                     let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
                     let list = if page == 1 { list.up_to(&parcels) } else { list };
                     let next = more.then(|| (list, page.saturating_add(1)));
-                    Some((parcels.into_iter().map(Ok).collect(), next))
+                    let rows = parcels.into_iter().map(|row| row.map_err(Error::from));
+                    Some((rows.collect(), next))
                 }
                 Err(error) => Some((vec![Err(error)], None)),
             }
@@ -120,11 +128,17 @@ impl ListParcels {
 
     /// Only what was there when the first page was asked for: parcels that are created later would
     /// move the others to later pages.
-    fn up_to(self, first_page: &[ParcelSummary]) -> Self {
+    fn up_to(self, first_page: &[Row<ParcelSummary>]) -> Self {
         if self.says("createdTo") {
             return self;
         }
-        let newest = first_page.iter().map(|parcel| parcel.created_at).max();
+        let created_at = |row: &Row<ParcelSummary>| match row {
+            Ok(parcel) => Some(parcel.created_at),
+            Err(row) => row.member("createdAt"),
+        };
+        // With one of them unknown nothing is left out: rather one that comes twice than one that is lost.
+        let all: Option<Vec<_>> = first_page.iter().map(created_at).collect();
+        let newest = all.into_iter().flatten().max();
         match newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1))) {
             Some(to) => self.created_to(to),
             None => self,
@@ -217,10 +231,24 @@ impl IntoFuture for ListParcels {
             let query: Vec<_> =
                 self.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
             let call = Call::new(Operation::ListParcels).query(&query);
-            let reply: Reply<Envelope<Vec<ParcelSummary>, PageMeta>> =
-                self.client.json(call).await?;
+            let reply: Reply<List> = self.client.json(call).await?;
             Ok(reply.map(|list| Page { parcels: list.data, meta: list.meta }))
         }
         .boxed()
+    }
+}
+
+/// A page as it comes.
+#[derive(Deserialize)]
+struct List {
+    success: bool,
+    #[serde(with = "rows")]
+    data: Vec<Row<ParcelSummary>>,
+    meta: PageMeta,
+}
+
+impl Verdict for List {
+    fn is_success(&self) -> bool {
+        self.success
     }
 }

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, StatusCode};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
     Error, ErrorKind, StopReason, call::Call, course::Answer, error::Texts, failure::Trace,
 };
 use crate::model::{
-    CreatedOrder, Envelope, Health, IdempotencyKey, Operation, TrackingRecord, header,
+    CreatedOrder, Health, IdempotencyKey, Operation, RequestId, TrackingRecord, Unreadable, header,
 };
 
 /// A successful answer. It dereferences to its value.
@@ -50,7 +50,7 @@ pub enum Outcome {
 #[non_exhaustive]
 pub struct ReplyMeta {
     /// The id to quote to support.
-    pub request_id: Option<String>,
+    pub request_id: Option<RequestId>,
     /// How many times the request was sent; 1 unless it was retried.
     pub attempts: u32,
     /// Where the key stands in its rate limit.
@@ -146,7 +146,14 @@ pub(super) trait Verdict {
     }
 }
 
-impl<T, M> Verdict for Envelope<T, M> {
+/// An answer in an envelope; what it says about itself stands in its head too, and need not be readable here.
+#[derive(Debug, Deserialize)]
+pub(super) struct Data<T> {
+    success: bool,
+    pub(super) data: T,
+}
+
+impl<T> Verdict for Data<T> {
     fn is_success(&self) -> bool {
         self.success
     }
@@ -173,8 +180,13 @@ pub(super) fn read<T: DeserializeOwned + Verdict>(
     trace: &Trace,
 ) -> Result<Reply<T>, Error> {
     let value: T = serde_json::from_slice(&answer.body).map_err(|fault| {
-        let (line, column) = (fault.line(), fault.column());
-        unread(answer, trace, UNREADABLE).because(Unreadable { line, column })
+        let place = Place { line: fault.line(), column: fault.column() };
+        let json = serde_json::from_slice(&answer.body).ok();
+        let error = match &json {
+            Some(json) if trace.writes && says_success(json) => executed(answer, trace),
+            _ => unread(answer, trace, UNREADABLE),
+        };
+        error.because(place).with(|inner| inner.unreadable = json.map(Unreadable::new))
     })?;
     if value.is_success() {
         Ok(Reply::with(value, call, answer, trace))
@@ -198,8 +210,8 @@ fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap
     if told || (creates && status == StatusCode::OK) { Outcome::Replayed } else { Outcome::Created }
 }
 
-pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
-    headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
+pub(super) fn request_id(headers: &HeaderMap) -> Option<RequestId> {
+    headers.get(header::REQUEST_ID)?.to_str().ok().map(RequestId::unchecked)
 }
 
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
@@ -214,16 +226,30 @@ pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
 /// Where the JSON stopped making sense. Not what stood there: that may be personal.
 #[derive(Debug, thiserror::Error)]
 #[error("unreadable JSON at line {line}, column {column}")]
-struct Unreadable {
+struct Place {
     line: usize,
     column: usize,
 }
 
 const UNREADABLE: Texts = ("The answer could not be read.", "No se pudo interpretar la respuesta.");
+const EXECUTED: Texts = (
+    "The request was executed, but its answer could not be read: do not send it again.",
+    "La solicitud se ejecutó, pero no se pudo interpretar su respuesta: no la envíe otra vez.",
+);
 const CONTRADICTORY: Texts = (
     "The answer contradicts itself: its status is a success, and its body says that it is none.",
     "La respuesta se contradice: su estado es de éxito y su cuerpo dice que no lo es.",
 );
+
+/// True when the service says that it did what was asked, whatever else it says.
+fn says_success(json: &serde_json::Value) -> bool {
+    json.get("success") == Some(&true.into())
+}
+
+/// What was asked is done, and of the answer not even the part can be read without which it is none.
+fn executed(answer: &Answer<Bytes>, trace: &Trace) -> Error {
+    unread(answer, trace, EXECUTED).with(|inner| inner.kind = ErrorKind::Executed)
+}
 
 fn unread(answer: &Answer<Bytes>, trace: &Trace, why: Texts) -> Error {
     Error::new(ErrorKind::Decode, why).with(|inner| {

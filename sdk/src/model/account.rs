@@ -5,7 +5,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountryCode, Environment, Language, ParcelStatus, TrackingNumber, macros::setters, time,
+    CountryCode, Environment, Language, ManifestId, MaybeKnown, ParcelId, ParcelStatus,
+    TrackingNumber, lenient, macros::setters, time,
 };
 
 /// The answer to a health check: which key this is and what it may do.
@@ -24,10 +25,12 @@ pub struct Health {
     /// The name given to the key when it was made.
     pub key_name: String,
     /// The countries it may ship to; `["*"]` is every supported one.
+    #[serde(deserialize_with = "lenient::words")]
     pub allowed_countries: Vec<String>,
     /// The environment it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<Environment>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Environment>))]
+    pub environment: Option<MaybeKnown<Environment>>,
 }
 
 impl Health {
@@ -47,7 +50,7 @@ impl Health {
             authenticated: true,
             key_name: key_name.into(),
             allowed_countries: vec!["*".to_owned()],
-            environment: Some(environment),
+            environment: Some(environment.into()),
         }
     }
 
@@ -68,7 +71,8 @@ impl Health {
 #[non_exhaustive]
 pub struct ParcelSummary {
     /// The parcel's id, `par_…`.
-    pub id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: ParcelId,
     /// The tracking number.
     pub tracking_number: TrackingNumber,
     /// Where it stands.
@@ -82,13 +86,15 @@ pub struct ParcelSummary {
     #[serde(default)]
     pub customer_reference: Option<String>,
     /// Where it goes.
-    pub destination_country: CountryCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CountryCode))]
+    pub destination_country: MaybeKnown<CountryCode>,
     /// Where the label file lies.
     #[serde(default)]
     pub label_url: Option<String>,
     /// The manifest it belongs to.
     #[serde(default)]
-    pub manifest_id: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub manifest_id: Option<ManifestId>,
     /// The manifest's air waybill.
     #[serde(default)]
     pub awb_number: Option<String>,
@@ -105,28 +111,29 @@ impl ParcelSummary {
     ///
     /// ```
     /// use parcelo::{CountryCode, ParcelStatus, TrackingNumber};
-    /// use parcelo::model::ParcelSummary;
+    /// use parcelo::model::{ParcelSummary, ParcelId};
     ///
     /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
-    /// let parcel = ParcelSummary::new("par_1", number, ParcelStatus::InTransit, CountryCode::EC)
+    /// let id = ParcelId::unchecked("par_1");
+    /// let parcel = ParcelSummary::new(id, number, ParcelStatus::InTransit, CountryCode::EC)
     ///     .with_external_order_id("1001");
     /// assert_eq!(parcel.status_name, "In transit");
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     pub fn new(
-        id: impl Into<String>,
+        id: ParcelId,
         tracking_number: TrackingNumber,
         status: ParcelStatus,
         destination_country: CountryCode,
     ) -> Self {
         Self {
-            id: id.into(),
+            id,
             tracking_number,
             status_name: status.name(Language::En).to_owned(),
             status,
             external_order_id: None,
             customer_reference: None,
-            destination_country,
+            destination_country: destination_country.into(),
             label_url: None,
             manifest_id: None,
             awb_number: None,
@@ -146,7 +153,7 @@ setters! { ParcelSummary {
     /// The same with a label file's address.
     with_label_url(label_url: text);
     /// The same in a manifest.
-    with_manifest_id(manifest_id: text);
+    with_manifest_id(manifest_id: some ManifestId);
     /// The same under an air waybill.
     with_awb_number(awb_number: text);
     /// The same, created at this time.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::RequestId;
+
 /// `{"success": true, "data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -29,13 +31,14 @@ impl<T, M> Envelope<T, M> {
 #[non_exhaustive]
 pub struct Meta {
     /// The id to quote to support.
-    pub request_id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub request_id: RequestId,
 }
 
 impl Meta {
     /// About an answer with this request id.
-    pub fn new(request_id: impl Into<String>) -> Self {
-        Self { request_id: request_id.into() }
+    pub fn new(request_id: RequestId) -> Self {
+        Self { request_id }
     }
 }
 

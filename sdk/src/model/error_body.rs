@@ -6,8 +6,8 @@ use serde_json::Value;
 #[cfg(feature = "openapi")]
 use super::schema;
 use super::{
-    ErrorCode, Language, ParcelStatus, VoidResult,
-    macros::{setters, wire_enum},
+    ErrorCode, Language, ParcelStatus, RequestId, Row, Unreadable, VoidResult, lenient,
+    macros::setters, macros::wire_enum,
 };
 
 wire_enum! {
@@ -89,6 +89,15 @@ impl FieldFault {
     }
 }
 
+/// One that cannot be read is shown as it came.
+impl From<Unreadable> for FieldFault {
+    fn from(row: Unreadable) -> Self {
+        let message = lenient::text(row.into_json());
+        let (code, field, message_es) = (Self::unnamed(), String::new(), message.clone());
+        Self { field, code, message, message_es, suggestion: None }
+    }
+}
+
 /// Something odd about an order that was accepted all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -117,6 +126,14 @@ impl Warning {
     /// The message in a language.
     pub fn text(&self, language: Language) -> &str {
         language.pick(&self.message, &self.message_es)
+    }
+}
+
+/// One that cannot be read is shown as it came.
+impl From<Unreadable> for Warning {
+    fn from(row: Unreadable) -> Self {
+        let (code, message) = (WarningCode::Unknown(String::new()), lenient::text(row.into_json()));
+        Self { code, field: String::new(), message_es: message.clone(), message }
     }
 }
 
@@ -172,7 +189,7 @@ pub struct ErrorBody {
     /// What happened, in English.
     pub message: String,
     /// The same in Spanish.
-    #[serde(rename = "message_es", default)]
+    #[serde(rename = "message_es", default, deserialize_with = "lenient::word")]
     pub message_es: String,
     /// More, depending on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,9 +197,14 @@ pub struct ErrorBody {
     pub details: Option<Value>,
     /// The id to quote to support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub request_id: Option<RequestId>,
     /// Whole seconds to wait before trying again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub retry_after: Option<serde_json::Number>,
 }
@@ -191,7 +213,7 @@ setters! { ErrorBody {
     /// The same with details, as the code has them.
     with_details(details: some Value);
     /// The same with the id to quote to support.
-    with_request_id(request_id: text);
+    with_request_id(request_id: some RequestId);
     /// The same with whole seconds to wait before trying again.
     with_retry_after(retry_after: some serde_json::Number);
 } }
@@ -201,10 +223,11 @@ impl ErrorBody {
     ///
     /// ```
     /// use parcelo::ErrorCode;
-    /// use parcelo::model::ErrorBody;
+    /// use parcelo::model::{ErrorBody, RequestId};
     ///
     /// let error = ErrorBody::new("PARCEL_NOT_FOUND", ("No such parcel.", "No existe."));
-    /// assert_eq!(error.with_request_id("req_1").known(), Some(ErrorCode::ParcelNotFound));
+    /// let error = error.with_request_id(RequestId::unchecked("req_1"));
+    /// assert_eq!(error.known(), Some(ErrorCode::ParcelNotFound));
     /// ```
     pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
         Self {
@@ -222,26 +245,29 @@ impl ErrorBody {
         ErrorCode::known(&self.code)
     }
 
-    /// The faults of a request that broke rules; empty for every other error.
+    /// The faults of a request that broke rules; empty for every other error. One that cannot be read has no
+    /// field, and its JSON for a message.
     pub fn field_faults(&self) -> Vec<FieldFault> {
-        self.list("errors")
+        self.list("errors").into_iter().map(|row| row.unwrap_or_else(FieldFault::from)).collect()
     }
 
     /// Why each order could not be voided; empty unless all of a void failed (docs/api.md, Void orders).
-    pub fn void_results(&self) -> Vec<VoidResult> {
+    pub fn void_results(&self) -> Vec<Row<VoidResult>> {
         self.list("results")
     }
 
     /// The parcels that kept a manifest from being submitted; empty for every other error (docs/api.md,
     /// Submit and read manifests).
-    pub fn rejected_parcels(&self) -> Vec<RejectedParcel> {
+    pub fn rejected_parcels(&self) -> Vec<Row<RejectedParcel>> {
         self.list("errors")
     }
 
-    /// A list in the details; one that cannot be read is empty.
-    fn list<T: DeserializeOwned>(&self, name: &str) -> Vec<T> {
+    /// A list in the details; empty when none of its rows can be read, for then it is a list of something else.
+    fn list<T: DeserializeOwned>(&self, name: &str) -> Vec<Row<T>> {
         let list = self.details.as_ref().and_then(|details| details.get(name));
-        list.map(|list| Vec::deserialize(list).unwrap_or_default()).unwrap_or_default()
+        let rows = list.and_then(Value::as_array).into_iter().flatten();
+        let rows: Vec<_> = rows.cloned().map(lenient::row).collect();
+        if rows.iter().any(Result::is_ok) { rows } else { Vec::new() }
     }
 }
 
@@ -307,8 +333,12 @@ pub struct ItemError {
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
     /// What happened, in English.
+    #[serde(default, deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message: String,
     /// The same in Spanish.
+    #[serde(default, deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message_es: String,
 }
 
@@ -361,8 +391,9 @@ mod tests {
         let told = json!({"field": "trackingNumbers[3]", "trackingNumber": "a", "status": "VOIDED",
             "code": "PARCEL_NOT_MANIFESTABLE", "message": "m", "message_es": "e"});
         let rejected = with_details(&json!({"errors": [told]})).rejected_parcels();
-        assert_eq!(rejected[0].status, Some(ParcelStatus::Voided));
-        assert_eq!(rejected[0].error.code, "PARCEL_NOT_MANIFESTABLE");
-        assert_eq!(serde_json::to_value(&rejected[0]).unwrap(), told);
+        let rejected = rejected[0].as_ref().unwrap();
+        assert_eq!(rejected.status, Some(ParcelStatus::Voided));
+        assert_eq!(rejected.error.code, "PARCEL_NOT_MANIFESTABLE");
+        assert_eq!(serde_json::to_value(rejected).unwrap(), told);
     }
 }

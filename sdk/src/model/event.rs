@@ -1,13 +1,12 @@
 //! Webhook events (spec: Events; api: 9).
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    CountryCode, Environment, Manifest, ParcelStatus, TrackingNumber,
-    macros::{setters, wire_enum},
-    time,
+    CountryCode, Environment, EventId, Manifest, MaybeKnown, ParcelId, ParcelStatus,
+    TrackingNumber, Unreadable, lenient, macros::setters, macros::wire_enum, time,
 };
 
 wire_enum! {
@@ -31,9 +30,9 @@ wire_enum! {
 #[non_exhaustive]
 pub struct WebhookEvent {
     /// The event's id, `evt_…`; the same on every attempt.
-    pub id: Option<String>,
+    pub id: Option<EventId>,
     /// Where it happened.
-    pub environment: Environment,
+    pub environment: MaybeKnown<Environment>,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
     /// What happened.
@@ -46,20 +45,20 @@ impl WebhookEvent {
     /// ```
     /// use parcelo::Environment;
     /// use parcelo::chrono::DateTime;
-    /// use parcelo::model::{EventData, EventKind, WebhookEvent};
+    /// use parcelo::model::{EventData, EventId, EventKind, WebhookEvent};
     ///
     /// let (place, time) = (Environment::Sandbox, DateTime::UNIX_EPOCH);
-    /// let event = WebhookEvent::new(place, time, EventData::Test).with_id("evt_1");
+    /// let event = WebhookEvent::new(place, time, EventData::Test).with_id(EventId::unchecked("evt_1"));
     /// assert_eq!(event.data.kind(), EventKind::WebhookTest);
     /// ```
     pub fn new(environment: Environment, timestamp: DateTime<Utc>, data: EventData) -> Self {
-        Self { id: None, environment, timestamp, data }
+        Self { id: None, environment: environment.into(), timestamp, data }
     }
 }
 
 setters! { WebhookEvent {
     /// The same with an id.
-    with_id(id: text);
+    with_id(id: some EventId);
 } }
 
 /// What happened.
@@ -76,11 +75,11 @@ pub enum EventData {
     ManifestSubmitted(Box<Manifest>),
     /// Nothing: somebody tests the way here.
     Test,
-    /// A kind that this version does not know.
+    /// A kind that this version does not know, or whose data it cannot read.
     Unknown(UnknownEvent),
 }
 
-/// A kind of event that this version does not know, as it came.
+/// An event whose kind this version does not know, or whose data it cannot read, as it came.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct UnknownEvent {
@@ -158,13 +157,15 @@ setters! { StatusChange {
 #[non_exhaustive]
 pub struct ParcelCreated {
     /// The parcel's id, `par_…`.
-    pub id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: ParcelId,
     /// The parcel.
     pub tracking_number: TrackingNumber,
     /// Where it stands.
     pub status: ParcelStatus,
     /// Where it goes.
-    pub country: CountryCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CountryCode))]
+    pub country: MaybeKnown<CountryCode>,
     /// The order's id in the caller's system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_order_id: Option<String>,
@@ -172,13 +173,10 @@ pub struct ParcelCreated {
 
 impl ParcelCreated {
     /// A created order: its label is generated.
-    pub fn new(
-        id: impl Into<String>,
-        tracking_number: TrackingNumber,
-        country: CountryCode,
-    ) -> Self {
+    pub fn new(id: ParcelId, tracking_number: TrackingNumber, country: CountryCode) -> Self {
         let status = ParcelStatus::LabelGenerated;
-        Self { id: id.into(), tracking_number, status, country, external_order_id: None }
+        let country = country.into();
+        Self { id, tracking_number, status, country, external_order_id: None }
     }
 }
 
@@ -241,18 +239,23 @@ impl EventData {
             Self::ParcelVoided(_) => EventKind::ParcelVoided,
             Self::ManifestSubmitted(_) => EventKind::ManifestSubmitted,
             Self::Test => EventKind::WebhookTest,
-            Self::Unknown(event) => EventKind::Unknown(event.kind.clone()),
+            Self::Unknown(event) => EventKind::from(&*event.kind),
         }
     }
 
-    fn read(kind: &EventKind, data: Value) -> serde_json::Result<Self> {
-        Ok(match kind {
-            EventKind::ParcelStatusChanged => Self::StatusChanged(serde_json::from_value(data)?),
-            EventKind::ParcelCreated => Self::ParcelCreated(serde_json::from_value(data)?),
-            EventKind::ParcelVoided => Self::ParcelVoided(serde_json::from_value(data)?),
-            EventKind::ManifestSubmitted => Self::ManifestSubmitted(serde_json::from_value(data)?),
-            EventKind::WebhookTest => Self::Test,
-            EventKind::Unknown(kind) => Self::Unknown(UnknownEvent { kind: kind.clone(), data }),
+    /// What cannot be read is kept as it came: a receiver that refused it would be sent it again for days.
+    fn read(kind: &EventKind, data: Value) -> Self {
+        let read = match kind {
+            EventKind::ParcelStatusChanged => lenient::row(data).map(Self::StatusChanged),
+            EventKind::ParcelCreated => lenient::row(data).map(Self::ParcelCreated),
+            EventKind::ParcelVoided => lenient::row(data).map(Self::ParcelVoided),
+            EventKind::ManifestSubmitted => lenient::row(data).map(Self::ManifestSubmitted),
+            EventKind::WebhookTest => Ok(Self::Test),
+            EventKind::Unknown(_) => Err(Unreadable::new(data)),
+        };
+        let kind = || kind.code().to_owned();
+        read.unwrap_or_else(|data| {
+            Self::Unknown(UnknownEvent { kind: kind(), data: data.into_json() })
         })
     }
 }
@@ -274,9 +277,9 @@ impl Serialize for EventData {
 #[derive(Serialize, Deserialize)]
 struct Wire<D> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
+    id: Option<EventId>,
     event: EventKind,
-    environment: Environment,
+    environment: MaybeKnown<Environment>,
     #[serde(with = "time")]
     timestamp: DateTime<Utc>,
     data: D,
@@ -287,7 +290,7 @@ impl Serialize for WebhookEvent {
         let wire = Wire {
             id: self.id.clone(),
             event: self.data.kind(),
-            environment: self.environment,
+            environment: self.environment.clone(),
             timestamp: self.timestamp,
             data: &self.data,
         };
@@ -299,7 +302,6 @@ impl<'de> Deserialize<'de> for WebhookEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Wire { id, event, environment, timestamp, data } =
             Wire::<Value>::deserialize(deserializer)?;
-        let data = EventData::read(&event, data).map_err(D::Error::custom)?;
-        Ok(Self { id, environment, timestamp, data })
+        Ok(Self { id, environment, timestamp, data: EventData::read(&event, data) })
     }
 }

@@ -4,9 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    IdempotencyKey, InvalidValue, TrackingNumber,
-    macros::{setters, wire_enum},
-    time,
+    IdempotencyKey, InvalidValue, MaybeKnown, TrackingNumber, lenient, macros::setters,
+    macros::wire_enum, time,
 };
 
 /// A file format of labels.
@@ -79,6 +78,12 @@ impl std::fmt::Display for LabelFormat {
     }
 }
 
+impl AsRef<str> for LabelFormat {
+    fn as_ref(&self) -> &str {
+        self.code()
+    }
+}
+
 impl std::str::FromStr for LabelFormat {
     type Err = InvalidValue;
 
@@ -124,21 +129,39 @@ pub struct LabelMetadata {
     /// Whether it is marked SANDBOX.
     pub sandbox: bool,
     /// The formats it can be had in.
-    pub formats: Vec<LabelFormat>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<LabelFormat>))]
+    pub formats: Vec<MaybeKnown<LabelFormat>>,
     /// Where the file lies; absent once the order is voided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub label_url: Option<String>,
     /// Where each format lies; absent once the order is voided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub downloads: Option<Downloads>,
     /// When the label was made.
     #[serde(with = "time")]
     pub created_at: DateTime<Utc>,
     /// When it was last reprinted.
-    #[serde(default, with = "time::option")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize"
+    )]
     pub last_reprinted_at: Option<DateTime<Utc>>,
     /// When its order was voided.
-    #[serde(default, with = "time::option")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize"
+    )]
     pub voided_at: Option<DateTime<Utc>>,
 }
 
@@ -160,7 +183,7 @@ setters! { LabelMetadata {
     /// The same, marked SANDBOX or not.
     with_sandbox(sandbox: bool);
     /// The same in these formats.
-    with_formats(formats: Vec<LabelFormat>);
+    with_formats(formats: Vec<MaybeKnown<LabelFormat>>);
     /// The same with its file's address.
     with_label_url(label_url: text);
     /// The same with the address of each format.
@@ -226,7 +249,7 @@ impl LabelMetadata {
             qr_code: QrCode::new(""),
             sandbox: tracking_number.is_sandbox(),
             tracking_number,
-            formats: LabelFormat::ALL.to_vec(),
+            formats: LabelFormat::ALL.map(Into::into).into(),
             label_url: None,
             downloads: None,
             created_at: DateTime::UNIX_EPOCH,

@@ -80,9 +80,9 @@ macro_rules! wire_enum {
     };
 }
 
-/// The traits of a newtype around checked text, with its pattern and an example for documents: it has `fn parse(&str) -> Result<Self, InvalidValue>`
-/// and `fn as_str(&self) -> &str`.
-macro_rules! checked_text {
+/// The traits of a newtype around checked text but for reading it, with its pattern and an example for documents: it has
+/// `fn parse(&str) -> Result<Self, InvalidValue>` and `fn as_str(&self) -> &str`.
+macro_rules! text_traits {
     ($name:ident, $pattern:expr, $example:literal) => {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -141,6 +141,13 @@ macro_rules! checked_text {
                 serializer.serialize_str(self.as_str())
             }
         }
+    };
+}
+
+/// The traits of a newtype around checked text; one that does not keep its form cannot be read.
+macro_rules! checked_text {
+    ($name:ident, $pattern:expr, $example:literal) => {
+        $crate::model::macros::text_traits!($name, $pattern, $example);
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -215,4 +222,4 @@ macro_rules! secret_text {
     };
 }
 
-pub(crate) use {checked_text, secret_text, setter, setters, wire_enum};
+pub(crate) use {checked_text, secret_text, setter, setters, text_traits, wire_enum};

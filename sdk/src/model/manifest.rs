@@ -5,9 +5,8 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Awb, CountryCode, CurrencyCode, IdempotencyKey, TrackingNumber, Warning, decimal,
-    macros::{setters, wire_enum},
-    time,
+    Awb, CountryCode, CurrencyCode, IdempotencyKey, ManifestId, MaybeKnown, Row, TrackingNumber,
+    Warning, decimal, lenient, lenient::rows, macros::setters, macros::wire_enum, time,
 };
 
 /// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
@@ -106,9 +105,11 @@ wire_enum! {
 #[non_exhaustive]
 pub struct Manifest {
     /// The manifest's id, `man_…`.
-    pub manifest_id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub manifest_id: ManifestId,
     /// The air waybill.
-    pub awb_number: Awb,
+    #[cfg_attr(feature = "openapi", schema(value_type = Awb))]
+    pub awb_number: MaybeKnown<Awb>,
     /// Where it stands.
     pub status: ManifestStatus,
     /// How many parcels it has.
@@ -117,31 +118,37 @@ pub struct Manifest {
     #[serde(with = "decimal")]
     pub total_weight_kg: Decimal,
     /// Their declared values, added up by currency.
-    pub declared_values: Vec<DeclaredValue>,
+    #[serde(with = "rows")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<DeclaredValue>))]
+    pub declared_values: Vec<Row<DeclaredValue>>,
     /// Where they go, each country once.
-    pub destination_countries: Vec<CountryCode>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<CountryCode>))]
+    pub destination_countries: Vec<MaybeKnown<CountryCode>>,
     /// The parcels.
-    pub tracking_numbers: Vec<TrackingNumber>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<TrackingNumber>))]
+    pub tracking_numbers: Vec<MaybeKnown<TrackingNumber>>,
     /// Airline code and number.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub flight_number: Option<String>,
     /// The day of departure.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub departure_date: Option<NaiveDate>,
     /// IATA code.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub origin_airport: Option<String>,
     /// IATA code.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub destination_airport: Option<String>,
     /// The caller's reference.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub reference: Option<String>,
     /// When it was submitted.
     #[serde(with = "time")]
     pub submitted_at: DateTime<Utc>,
     /// What was odd about it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::texts")]
     pub warnings: Vec<Warning>,
 }
 
@@ -151,29 +158,30 @@ impl Manifest {
     /// ```
     /// use parcelo::{Awb, TrackingNumber};
     /// use parcelo::chrono::DateTime;
-    /// use parcelo::model::Manifest;
+    /// use parcelo::model::{Manifest, ManifestId};
     ///
     /// let parcels = vec![TrackingNumber::parse("EC7K2M9QX4T8WD0")?];
     /// let awb = Awb::parse("176-12345675")?;
-    /// let manifest = Manifest::new("man_1", awb, parcels, DateTime::UNIX_EPOCH);
+    /// let id = ManifestId::unchecked("man_1");
+    /// let manifest = Manifest::new(id, awb, parcels, DateTime::UNIX_EPOCH);
     /// assert_eq!(manifest.with_flight_number("EK213").parcel_count, 1);
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     pub fn new(
-        manifest_id: impl Into<String>,
+        manifest_id: ManifestId,
         awb_number: Awb,
         tracking_numbers: Vec<TrackingNumber>,
         submitted_at: DateTime<Utc>,
     ) -> Self {
         Self {
-            manifest_id: manifest_id.into(),
-            awb_number,
+            manifest_id,
+            awb_number: awb_number.into(),
             status: ManifestStatus::Submitted,
             parcel_count: u32::try_from(tracking_numbers.len()).unwrap_or(u32::MAX),
             total_weight_kg: Decimal::ZERO,
             declared_values: Vec::new(),
             destination_countries: Vec::new(),
-            tracking_numbers,
+            tracking_numbers: tracking_numbers.into_iter().map(Into::into).collect(),
             flight_number: None,
             departure_date: None,
             origin_airport: None,
@@ -191,9 +199,9 @@ setters! { Manifest {
     /// The same with a weight in kilograms.
     with_total_weight_kg(total_weight_kg: Decimal);
     /// The same with declared values, added up by currency.
-    with_declared_values(declared_values: Vec<DeclaredValue>);
+    with_declared_values(declared_values: Vec<Row<DeclaredValue>>);
     /// The same to these countries, each once.
-    with_destination_countries(destination_countries: Vec<CountryCode>);
+    with_destination_countries(destination_countries: Vec<MaybeKnown<CountryCode>>);
     /// The same on a flight.
     with_flight_number(flight_number: text);
     /// The same on a day of departure.
@@ -214,7 +222,8 @@ setters! { Manifest {
 #[non_exhaustive]
 pub struct DeclaredValue {
     /// The currency.
-    pub currency: CurrencyCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CurrencyCode))]
+    pub currency: MaybeKnown<CurrencyCode>,
     /// The sum.
     #[serde(with = "decimal")]
     pub amount: Decimal,
@@ -223,6 +232,6 @@ pub struct DeclaredValue {
 impl DeclaredValue {
     /// A sum in a currency.
     pub fn new(currency: CurrencyCode, amount: Decimal) -> Self {
-        Self { currency, amount }
+        Self { currency: currency.into(), amount }
     }
 }

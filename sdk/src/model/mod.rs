@@ -5,10 +5,12 @@
 //! made with `new` and `with_…`, and answers too, in tests of your own.
 //!
 //! ```
-//! use parcelo::{Parcel, TrackingNumber, model::CreatedOrder};
+//! use parcelo::model::{CreatedOrder, ParcelId};
+//! use parcelo::{Parcel, TrackingNumber};
 //!
 //! let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
-//! let parcel = Parcel::new("par_1", number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
+//! let id = ParcelId::unchecked("par_1");
+//! let parcel = Parcel::new(id, number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
 //! let answer = CreatedOrder::new(parcel);
 //! assert_eq!(answer.parcel.status.code(), "LABEL_GENERATED");
 //! # Ok::<(), parcelo::InvalidValue>(())
@@ -36,12 +38,15 @@ pub(crate) mod error_code;
 mod event;
 mod fingerprint;
 pub(crate) mod idempotency_key;
+mod ids;
 pub(crate) mod invalid;
 mod key_state;
 pub(crate) mod label;
 pub(crate) mod language;
+mod lenient;
 pub(crate) mod macros;
 pub(crate) mod manifest;
+mod maybe_known;
 pub(crate) mod operation;
 pub(crate) mod order;
 mod order_setters;
@@ -64,9 +69,12 @@ pub use event::{
     EventData, EventKind, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent,
 };
 pub use fingerprint::{Fingerprint, fingerprint};
+pub use ids::{EventId, ManifestId, ParcelId, RequestId};
 pub use key_state::KeyState;
 pub use label::{Barcode, Downloads, LabelMetadata, LabelSize, LabelStatus, QrCode};
+pub use lenient::{Row, Unreadable};
 pub use manifest::{DeclaredValue, Manifest, ManifestStatus};
+pub use maybe_known::MaybeKnown;
 pub use operation::{Auth, Idempotency, Method};
 pub use order::CreatedOrder;
 pub use tracking::{
@@ -82,8 +90,6 @@ pub(crate) use environment::Environment;
 pub(crate) use error_code::ErrorCode;
 pub(crate) use idempotency_key::IdempotencyKey;
 pub(crate) use invalid::InvalidValue;
-#[cfg(feature = "client")]
-pub(crate) use key_state::{Ended, Moment};
 pub(crate) use label::ReprintRequest;
 pub(crate) use language::Language;
 pub(crate) use manifest::ManifestRequest;
@@ -104,3 +110,8 @@ pub(crate) use {
 };
 #[cfg(feature = "client")]
 pub(crate) use {api_key::ApiKey, label::LabelFormat, operation::Operation};
+#[cfg(feature = "client")]
+pub(crate) use {
+    key_state::{Ended, Moment},
+    lenient::rows,
+};

@@ -8,9 +8,8 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountryCode, CurrencyCode, IdempotencyKey, ParcelStatus, TrackingNumber, Warning, decimal,
-    macros::{setters, wire_enum},
-    time,
+    CountryCode, CurrencyCode, IdempotencyKey, ParcelId, ParcelStatus, TrackingNumber, Warning,
+    decimal, lenient, macros::setters, macros::wire_enum, time,
 };
 
 /// A request to create an order (docs/api.md, Create an order): [`OrderRequest::builder`] makes one that
@@ -254,49 +253,72 @@ pub struct Product {
     pub sku: Option<String>,
 }
 
-/// The parcel that an order became.
+/// The parcel that an order became. Only its tracking number must be readable: it exists, whatever else the
+/// service says of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Parcel {
-    /// The parcel's id, `par_…`.
-    pub id: String,
+    /// The parcel's id, `par_…`; empty when the service gives none.
+    #[serde(default = "Parcel::without_id")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
+    pub id: ParcelId,
     /// The number by which everybody names it.
     pub tracking_number: TrackingNumber,
     /// Where it stands; `LABEL_GENERATED` after creation.
+    #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: ParcelStatus,
-    /// Where the label file lies; anybody who has this URL can read it.
-    pub label_url: String,
-    /// When it was created.
-    #[serde(with = "time")]
-    pub created_at: DateTime<Utc>,
+    /// Where the label file lies; anybody who has this URL can read it. None when the answer does not say it.
+    #[serde(default, deserialize_with = "lenient::option")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
+    pub label_url: Option<String>,
+    /// When it was created; none when the answer does not say it.
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize"
+    )]
+    #[cfg_attr(feature = "openapi", schema(value_type = DateTime<Utc>, required = true))]
+    pub created_at: Option<DateTime<Utc>>,
 }
 
 impl Parcel {
-    /// A parcel with its label, made at the beginning of 1970.
+    fn without_id() -> ParcelId {
+        ParcelId::unchecked("")
+    }
+
+    fn without_status() -> ParcelStatus {
+        ParcelStatus::Unknown(String::new())
+    }
+}
+
+impl Parcel {
+    /// A parcel with its label.
     ///
     /// ```
     /// use parcelo::{Parcel, TrackingNumber};
-    /// use parcelo::model::CreatedOrder;
+    /// use parcelo::model::{CreatedOrder, ParcelId};
     ///
     /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
-    /// let parcel = Parcel::new("par_1", number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
+    /// let id = ParcelId::unchecked("par_1");
+    /// let parcel = Parcel::new(id, number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
     /// let answer = CreatedOrder::new(parcel); // for a test of your own
     /// assert!(answer.warnings.is_empty());
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     pub fn new(
-        id: impl Into<String>,
+        id: ParcelId,
         tracking_number: TrackingNumber,
         label_url: impl Into<String>,
     ) -> Self {
         Self {
-            id: id.into(),
+            id,
             tracking_number,
             status: ParcelStatus::LabelGenerated,
-            label_url: label_url.into(),
-            created_at: DateTime::UNIX_EPOCH,
+            label_url: Some(label_url.into()),
+            created_at: None,
         }
     }
 }
@@ -305,7 +327,7 @@ setters! { Parcel {
     /// The same in another status.
     with_status(status: ParcelStatus);
     /// The same, created at this time.
-    with_created_at(created_at: DateTime<Utc>);
+    with_created_at(created_at: some DateTime<Utc>);
 } }
 
 /// The answer to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
@@ -318,7 +340,7 @@ pub struct CreatedOrder {
     /// The parcel.
     pub parcel: Parcel,
     /// What was odd about the order; left out on the wire when there is nothing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 

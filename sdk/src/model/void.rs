@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{IdempotencyKey, ItemError, ParcelStatus, TrackingNumber, macros::setters, time};
+use super::{
+    IdempotencyKey, ItemError, ParcelStatus, Row, TrackingNumber, lenient, lenient::rows,
+    macros::setters, time,
+};
 
 /// A request to void 1-100 orders (docs/api.md, Void orders).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,16 +47,19 @@ setters! { VoidRequest {
 /// The answer to a void: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(from = "VoidAnswer")]
 #[non_exhaustive]
 pub struct VoidedOrders {
     /// How many were voided.
     pub summary: VoidSummary,
     /// In the order asked.
-    pub results: Vec<VoidResult>,
+    #[serde(with = "rows")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<VoidResult>))]
+    pub results: Vec<Row<VoidResult>>,
 }
 
 impl VoidedOrders {
-    /// The answer with these results, and their counts.
+    /// These results, counted. What cannot be read counts as asked for, and not as voided or failed.
     ///
     /// ```
     /// use parcelo::ParcelStatus;
@@ -62,13 +68,33 @@ impl VoidedOrders {
     ///
     /// let before = ParcelStatus::LabelGenerated;
     /// let result = VoidResult::voided("EC7K2M9QX4T8WD0", before, DateTime::UNIX_EPOCH);
-    /// assert_eq!(VoidedOrders::new(vec![result]).summary.voided, 1);
+    /// assert_eq!(VoidedOrders::new(vec![Ok(result)]).summary.voided, 1);
     /// ```
-    pub fn new(results: Vec<VoidResult>) -> Self {
-        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let requested = count(results.len());
-        let voided = count(results.iter().filter(|result| result.voided).count());
-        Self { summary: VoidSummary::new(requested, voided), results }
+    pub fn new(results: Vec<Row<VoidResult>>) -> Self {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let voided = results.iter().flatten().filter(|result| result.voided).count();
+        let summary = VoidSummary {
+            requested: count(results.len()),
+            voided: count(voided),
+            failed: count(results.iter().flatten().count() - voided),
+        };
+        Self { summary, results }
+    }
+}
+
+/// The answer as it came: the counts are made anew when they cannot be read.
+#[derive(Deserialize)]
+struct VoidAnswer {
+    #[serde(default, deserialize_with = "lenient::option")]
+    summary: Option<VoidSummary>,
+    #[serde(with = "rows")]
+    results: Vec<Row<VoidResult>>,
+}
+
+impl From<VoidAnswer> for VoidedOrders {
+    fn from(VoidAnswer { summary, results }: VoidAnswer) -> Self {
+        let counted = Self::new(results);
+        Self { summary: summary.unwrap_or(counted.summary), ..counted }
     }
 }
 
@@ -103,16 +129,33 @@ pub struct VoidResult {
     /// Whether the order is void now.
     pub voided: bool,
     /// Whether it was void before this request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub already_voided: Option<bool>,
     /// The status before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub previous_status: Option<ParcelStatus>,
     /// The status now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub status: Option<ParcelStatus>,
     /// When it was voided.
-    #[serde(default, with = "time::option", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub voided_at: Option<DateTime<Utc>>,
     /// Why it was not voided.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -130,7 +130,8 @@ impl OrderBuilder {
     /// The order with its warnings, or every rule that it breaks.
     ///
     /// ```
-    /// use parcelo::{model::WarningCode, *};
+    /// use parcelo::*;
+    /// use parcelo::model::WarningCode;
     /// # let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).with_state("FL").with_zip_code("33101");
     /// # let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC).with_province("P");
     /// # let receiver = Receiver::new("Luis Paz", "+593991234567", to).with_national_id(IdType::Cedula, "1714307103");

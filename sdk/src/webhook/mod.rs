@@ -2,7 +2,8 @@
 //! (Standard Webhooks 1.0; docs/api.md, Webhooks). Knows the vocabulary only; any HTTP server fits.
 //!
 //! ```
-//! use parcelo::{model::EventData, webhook::{Secret, Webhook}};
+//! use parcelo::model::EventData;
+//! use parcelo::webhook::{Secret, Webhook};
 //!
 //! # let secret = Secret::from_random(&[7; 32]).expose();
 //! let webhook = Webhook::new([secret.as_str()])?; // or two, while one is replaced

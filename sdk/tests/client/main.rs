@@ -19,3 +19,4 @@ mod retries;
 mod script;
 mod socket;
 mod spans;
+mod words;

@@ -104,9 +104,10 @@ fn labels(client: &Client, number: &TrackingNumber) {
 
 fn lists(client: &Client, first: &TrackingNumber, second: &TrackingNumber) {
     let record = client.tracking().get(first).history(true).send().unwrap();
-    assert_eq!(record.history.as_ref().unwrap().last().unwrap().status, ParcelStatus::Voided);
+    let last = record.history.as_ref().unwrap().last().unwrap().as_ref().unwrap();
+    assert_eq!(last.status, ParcelStatus::Voided);
     let results = client.tracking().batch([first, second, &number()]).send().unwrap();
-    let found: Vec<_> = results.iter().map(|result| result.tracking.is_some()).collect();
+    let found: Vec<_> = results.iter().map(|result| result.tracking().is_some()).collect();
     assert_eq!(found, [true, true, false]);
 
     let voided = client.parcels().list().status(&ParcelStatus::Voided);

@@ -72,7 +72,7 @@ fn seen<T>(reply: Result<Reply<T>, Error>, told: impl FnOnce(&T) -> String) -> S
         Ok(reply) => {
             let meta = reply.meta();
             let rates = meta.rate_limit.map(|rate| (rate.limit, rate.remaining, rate.reset));
-            let id = meta.request_id.as_deref().unwrap();
+            let id = meta.request_id.as_ref().unwrap().as_str();
             let (outcome, attempts) = (reply.outcome(), meta.attempts);
             format!("{outcome:?} in {attempts}, {id} {rates:?}: {}", told(&reply))
         }

@@ -123,7 +123,7 @@ async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
         Script::client([page(150..250, (1, 250)), page(50..150, (2, 250)), page(0..50, (3, 250))]);
     let mut parcels = client.parcels().list().status(&ParcelStatus::Voided).stream();
     for id in (0..250).rev() {
-        assert_eq!(parcels.next().await.unwrap().unwrap().id, format!("par_{id}"));
+        assert_eq!(parcels.next().await.unwrap().unwrap().id, *format!("par_{id}"));
         assert_eq!(script.sent().len(), (249 - id) / 100 + 1, "no page before it is needed");
     }
     assert!(parcels.next().await.is_none() && parcels.next().await.is_none());

@@ -11,7 +11,7 @@ use super::{
     Changes, IdempotencyRecord, NewParcel, Op, RecordKey, Scenario, State, Tenant, delivery,
     secrets::Secrets, site::Site, to_body,
 };
-use crate::clock::Millis;
+use crate::{clock::Millis, ids::parcel_id};
 
 /// An order that keeps the rules, and all that its creation needs.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub fn create(creation: Creation<'_>, id: Ulid, tail: &str, now: Millis) -> (Vec
     let given = order.tracking_number.clone();
     let number = given.unwrap_or_else(|| generated(tenant.environment, country, tail));
     let label_url = site.label_url(secrets, &number, id);
-    let parcel = Parcel::new(crate::ids::named("par", id), number.clone(), label_url)
+    let parcel = Parcel::new(parcel_id(id), number.clone(), label_url)
         .with_status(State::LabelGenerated.into())
         .with_created_at(now.to_utc());
     let body = to_body(&CreatedOrder::new(parcel).with_warnings(warnings));

@@ -3,7 +3,7 @@
 
 use parcelo::{
     Language, ParcelStatus,
-    model::{BatchResult, BatchSummary, BatchTracking, HistoryEntry, TrackingRecord},
+    model::{BatchResult, HistoryEntry, TrackingRecord},
 };
 
 use super::{Event, ParcelRow, Refusal, State, delivery};
@@ -27,14 +27,14 @@ pub fn record(parcel: &ParcelRow, events: Option<&[Event]>, language: Language) 
     let mut record = TrackingRecord::new(parcel.tracking_number.clone(), status, estimated)
         .with_status_name(name);
     record.history =
-        events.map(|events| events.iter().map(|event| entry(event, language)).collect());
+        events.map(|events| events.iter().map(|event| Ok(entry(event, language))).collect());
     record
 }
 
 /// The record as anybody may see it: of an event only what happened, when, and in which city.
 pub fn public_record(parcel: &ParcelRow, events: &[Event], language: Language) -> TrackingRecord {
     let mut record = record(parcel, Some(events), language);
-    for entry in record.history.iter_mut().flatten() {
+    for entry in record.history.iter_mut().flatten().flatten() {
         entry.description = None;
         entry.sequence = None;
     }
@@ -56,16 +56,8 @@ pub fn batch_result(
     tracking_number: String,
     tracking: Result<TrackingRecord, Refusal>,
 ) -> BatchResult {
-    let (tracking, error) = match tracking {
-        Ok(tracking) => (Some(tracking), None),
-        Err(refusal) => (None, Some(refusal.to_item())),
-    };
-    BatchResult { tracking_number, found: tracking.is_some(), tracking, error }
-}
-
-/// The answer to a batch.
-pub fn batch(results: Vec<BatchResult>) -> BatchTracking {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let found = results.iter().filter(|result| result.found).count();
-    BatchTracking::new(BatchSummary::new(count(results.len()), count(found)), results)
+    match tracking {
+        Ok(tracking) => BatchResult::Found { tracking_number, tracking: Box::new(tracking) },
+        Err(refusal) => BatchResult::NotFound { tracking_number, error: refusal.to_item() },
+    }
 }

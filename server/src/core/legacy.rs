@@ -3,7 +3,7 @@
 
 use parcelo::{
     Language,
-    model::{BatchTracking, CreatedOrder, FieldFault, HistoryEntry, TrackingRecord},
+    model::{BatchResult, BatchTracking, CreatedOrder, FieldFault, HistoryEntry, TrackingRecord},
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -175,12 +175,13 @@ pub fn created(order: &CreatedOrder) -> Value {
 
 /// Where parcels stand.
 pub fn tracked(batch: &BatchTracking) -> Value {
-    let results = batch.results.iter().map(|result| match &result.tracking {
-        Some(tracking) => record(tracking),
-        None => json!({
-            "tracking_number": result.tracking_number,
-            "error": result.error.as_ref().map(|error| &error.code),
-        }),
+    let results = batch.results.iter().map(|result| match result {
+        BatchResult::Found { tracking, .. } => record(tracking),
+        BatchResult::NotFound { tracking_number, error } => {
+            json!({ "tracking_number": tracking_number, "error": error.code })
+        }
+        // No answer of our own.
+        BatchResult::Unreadable { row, .. } => row.json().clone(),
     });
     json!({ "ok": true, "tracking": results.collect::<Vec<_>>() })
 }
@@ -195,7 +196,7 @@ fn record(record: &TrackingRecord) -> Value {
         "status": record.status,
         "status_name": record.status_name,
         "estimated_delivery": record.estimated_delivery,
-        "events": record.history.iter().flatten().map(event).collect::<Vec<_>>(),
+        "events": record.history.iter().flatten().flatten().map(event).collect::<Vec<_>>(),
     })
 }
 

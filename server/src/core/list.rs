@@ -4,7 +4,7 @@ use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;
 
 use super::{ParcelRow, State};
-use crate::ids::named;
+use crate::ids::{manifest_id, parcel_id};
 
 /// A parcel as the store gives it to a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn summary(
     let (manifest, awb) = manifest.unzip();
     let name = status.name(language).to_owned();
     let label_url = label_lives.then(|| label_url(&parcel));
-    let id = named("par", parcel.id);
+    let id = parcel_id(parcel.id);
     let mut summary = ParcelSummary::new(id, parcel.tracking_number, status, parcel.country)
         .with_status_name(name)
         .with_created_at(parcel.created_at.to_utc())
@@ -39,7 +39,7 @@ pub fn summary(
     summary.external_order_id = external_order_id;
     summary.customer_reference = customer_reference;
     summary.label_url = label_url;
-    summary.manifest_id = manifest.map(|id| named("man", id));
+    summary.manifest_id = manifest.map(manifest_id);
     summary.awb_number = awb.map(|awb| awb.to_string());
     summary
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use parcelo::{
     CountryCode, Environment, ErrorCode, Language,
-    model::{ErrorBody, ErrorEnvelope, FieldFault, ItemError},
+    model::{ErrorBody, ErrorEnvelope, FieldFault, ItemError, RequestId},
 };
 use serde_json::{Value, json};
 
@@ -143,7 +143,8 @@ impl Refusal {
 
     /// The refusal on the wire.
     pub fn to_envelope(&self, request_id: &str) -> ErrorEnvelope {
-        let mut error = ErrorBody::new(self.code.code(), self.texts()).with_request_id(request_id);
+        let mut error = ErrorBody::new(self.code.code(), self.texts())
+            .with_request_id(RequestId::unchecked(request_id));
         error.details.clone_from(&self.details);
         error.retry_after = self.retry_after.map(Into::into);
         ErrorEnvelope::new(error)

@@ -3,7 +3,7 @@
 
 use parcelo::{
     ErrorCode, VoidRequest,
-    model::{Envelope, Meta, VoidResult, VoidedOrders},
+    model::{Envelope, Meta, RequestId, VoidResult, VoidedOrders},
 };
 use serde_json::json;
 
@@ -38,7 +38,8 @@ pub fn void(
     if !results.iter().any(|result| result.voided) {
         return Err(nothing_voided(&results));
     }
-    let body = to_body(&Envelope::new(VoidedOrders::new(results), Meta::new(request_id)));
+    let voided = VoidedOrders::new(results.into_iter().map(Ok).collect());
+    let body = to_body(&Envelope::new(voided, Meta::new(RequestId::unchecked(request_id))));
     Ok(Voiding { body, expect, ops })
 }
 

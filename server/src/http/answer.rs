@@ -112,7 +112,10 @@ pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
 
 /// The same with a status of its own.
 pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -> Response {
-    json(status, to_body(&Envelope::new(data, Meta::new(id.0))))
+    json(
+        status,
+        to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))),
+    )
 }
 
 /// A JSON answer to a read.

@@ -121,5 +121,5 @@ pub(super) fn of_item<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal
 }
 
 fn in_envelope(data: LabelMetadata, request_id: &str) -> Vec<u8> {
-    to_body(&Envelope::new(data, Meta::new(request_id)))
+    to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

@@ -108,5 +108,5 @@ impl Service {
 }
 
 fn in_envelope(data: Manifest, request_id: &str) -> Vec<u8> {
-    to_body(&Envelope::new(data, Meta::new(request_id)))
+    to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

@@ -61,7 +61,7 @@ impl Service {
             let tracking = of_item(parcel.and_then(record))?;
             results.push(history::batch_result(number, tracking));
         }
-        Ok(history::batch(results))
+        Ok(BatchTracking::new(results))
     }
 
     pub(super) fn record(

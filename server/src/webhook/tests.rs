@@ -376,7 +376,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
     house.deliver_all().await;
     let event: parcelo::model::WebhookEvent =
         serde_json::from_slice(&receiver.seen()[0].2).unwrap();
-    assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production));
+    assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production.into()));
     house.endpoints().disable(tenant).await.unwrap();
     assert!(house.endpoints().test(tenant, START).await.is_err());
     house.create(&caller, "PARCEL-00001").await;

@@ -2,7 +2,9 @@
 
 use parcelo::{
     Environment,
-    model::{EventData, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent},
+    model::{
+        EventData, EventId, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,
+    },
 };
 use ulid::Ulid;
 
@@ -10,7 +12,7 @@ use super::Kind;
 use crate::{
     clock::Millis,
     core::{Event, ParcelRow, State, to_body},
-    ids::named,
+    ids::{named, parcel_id},
 };
 
 /// An event with all that its body says.
@@ -58,7 +60,8 @@ pub fn body(telling: Telling) -> Vec<u8> {
         About::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
         About::Nothing => EventData::Test,
     };
-    to_body(&WebhookEvent::new(environment, at.to_utc(), data).with_id(named("evt", event)))
+    let id = EventId::unchecked(named("evt", event));
+    to_body(&WebhookEvent::new(environment, at.to_utc(), data).with_id(id))
 }
 
 fn of_parcel(
@@ -70,7 +73,7 @@ fn of_parcel(
     let tracking_number = parcel.tracking_number;
     match kind {
         Kind::ParcelCreated => {
-            let id = named("par", parcel.id);
+            let id = parcel_id(parcel.id);
             let mut created = ParcelCreated::new(id, tracking_number, parcel.country)
                 .with_status(event.state.into());
             created.external_order_id = external_order_id;
