@@ -88,4 +88,4 @@ pub use tracking::{
     BatchResult, BatchSummary, BatchTracking, BatchTrackingRequest, HistoryEntry, TrackingRecord,
 };
 pub use tracking_number::TrackingNumber;
-pub use void::{VoidRequest, VoidResult, VoidSummary, VoidedOrders};
+pub use void::{VoidManyRequest, VoidRequest, VoidResult, VoidSummary, VoidedOrders};
