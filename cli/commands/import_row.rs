@@ -299,6 +299,7 @@ fn turn_of(error: &Error) -> Result<Turn, fn(Failure) -> Turn> {
         | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::KeyExpired
+        | ErrorKind::Executed
         | ErrorKind::CountryNotAllowed => Ok(Turn::OfRow),
         ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {
             Err(Turn::OfAll)

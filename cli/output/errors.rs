@@ -32,6 +32,8 @@ pub(super) fn write_failure(
         write_warning(out, warning, language)?;
     }
     for (number, item) in &failure.items {
+        // A row that cannot be read may not even say of which parcel it is.
+        let number = if number.is_empty() { "?" } else { number };
         writeln!(
             out,
             "  {}: {} ({})",

@@ -37,7 +37,7 @@ pub use model::{
     },
     status::ParcelStatus,
     tracking_number::TrackingNumber,
-    void::VoidRequest,
+    void::{VoidManyRequest, VoidRequest},
 };
 
 // Of other crates, what stands in this one's signatures: in the versions that fit it.

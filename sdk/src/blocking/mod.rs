@@ -36,6 +36,7 @@ mod tracking;
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use url::Url;
 
 pub use labels::{LabelDownload, LabelReader, Labels};
@@ -121,6 +122,22 @@ impl Client {
     /// ```
     pub fn health(&self) -> Result<Reply<Health>, Error> {
         self.driver.call(self.client.health())
+    }
+
+    /// Reads a path of the service that this version has no call for yet, as JSON of a type of yours:
+    /// [`parcelo::Client::get`](crate::client::Client::get).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// let health = client.get::<serde_json::Value>("/api/v1/health")?;
+    /// assert_eq!(health["status"], "ok");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
+        self.driver.call(self.client.get(path))
     }
 
     /// Where the service is.

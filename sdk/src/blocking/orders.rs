@@ -3,7 +3,7 @@
 use super::{Client, CreateMany};
 use crate::{
     client::{Error, Reply},
-    model::{CreatedOrder, OrderRequest, VoidRequest, VoidedOrders},
+    model::{CreatedOrder, OrderRequest, VoidManyRequest, VoidRequest, VoidedOrders},
 };
 
 /// Orders: [`Client::orders`].
@@ -80,5 +80,24 @@ impl<'a> Orders<'a> {
     /// ```
     pub fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
         self.client.driver.call(self.client.client.orders().void(request))
+    }
+
+    /// Voids any number of orders, by the hundred: [`Orders::void_many`](crate::client::Orders::void_many).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// use parcelo::{IdempotencyKey, VoidManyRequest};
+    ///
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let numbers = runtime.block_on(server.seed_parcels(3));
+    /// let key = IdempotencyKey::derive("recalls", "2026-01-10");
+    /// let voided = client.orders().void_many(&VoidManyRequest::new(&key, &numbers))?;
+    /// assert_eq!(voided.summary.voided, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn void_many(self, request: &VoidManyRequest) -> Result<VoidedOrders, Error> {
+        self.client.driver.call(self.client.client.orders().void_many(request))
     }
 }

@@ -489,6 +489,23 @@ mod tests {
     }
 
     #[test]
+    fn a_clone_is_the_same_error_and_keeps_its_own_ending() {
+        let error = refused(409, json!({"code": "C", "message": "m"})).because("cause");
+        let clone = error.clone().with(|inner| inner.attempts = 9);
+        assert_eq!((error.attempts(), clone.attempts()), (2, 9));
+        assert_eq!(clone.code(), error.code());
+        assert_eq!(std::error::Error::source(&clone).unwrap().to_string(), "cause");
+    }
+
+    #[test]
+    fn a_rejected_order_is_a_validation_error_of_which_nothing_was_sent() {
+        let error = Error::from(crate::model::OrderRequest::builder().build().unwrap_err());
+        assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Validation, false));
+        assert!(error.to_string().starts_with("The request breaks the rules; nothing was sent."));
+        assert_eq!(error.field_faults()[0].field, "idempotencyKey");
+    }
+
+    #[test]
     fn a_huge_text_stays_short() {
         let error = refused(400, json!({"code": "C".repeat(9999), "message": "m".repeat(9999)}));
         assert!(error.to_string().len() < 500);

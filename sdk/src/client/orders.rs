@@ -1,7 +1,10 @@
 //! Orders.
 
 use super::{Client, CreateMany, Error, Reply, call::Call};
-use crate::model::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
+use crate::model::{
+    CreatedOrder, ErrorBody, Operation, OrderRequest, Row, VoidManyRequest, VoidRequest,
+    VoidResult, VoidedOrders,
+};
 
 /// Creating orders, one or many, and voiding them; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -120,4 +123,48 @@ impl Orders<'_> {
             Call::new(Operation::VoidOrders).keyed(&request.idempotency_key).body(request)?;
         self.client.data(call).await
     }
+
+    /// Voids any number of orders, by the hundred, one request after the other.
+    ///
+    /// The results keep the order of the numbers, and a number that could not be voided is a result too, also
+    /// when none of its hundred could. Sending the same request again repeats nothing that was done: see
+    /// [`VoidManyRequest`].
+    ///
+    /// Errors: those of every call. [`Error::voided`] has the results of the hundreds before the one that
+    /// failed; the rest of the error is about that one, and the others after it were not sent.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let numbers = server.seed_parcels(120).await;
+    /// use parcelo::{IdempotencyKey, VoidManyRequest};
+    ///
+    /// let key = IdempotencyKey::derive("recalls", "2026-01-10");
+    /// let request = VoidManyRequest::new(&key, &numbers).with_reason("Recalled");
+    /// let voided = client.orders().void_many(&request).await?;
+    /// println!("{} of {}", voided.summary.voided, voided.summary.requested);
+    /// # assert_eq!((voided.summary.voided, voided.summary.requested), (120, 120));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn void_many(self, request: &VoidManyRequest) -> Result<VoidedOrders, Error> {
+        let mut results = Vec::new();
+        for request in request.requests() {
+            match self.void(request).await {
+                Ok(reply) => results.extend(reply.into_inner().results),
+                Err(error) => match none_voided(&error) {
+                    Some(unvoided) => results.extend(unvoided),
+                    None => return Err(error.with(|inner| inner.voided = results)),
+                },
+            }
+        }
+        Ok(VoidedOrders::new(results))
+    }
+}
+
+/// Why each order of a request could not be voided, when that is all that went wrong.
+fn none_voided(error: &Error) -> Option<Vec<Row<VoidResult>>> {
+    error.body().map(ErrorBody::void_results).filter(|results| !results.is_empty())
 }

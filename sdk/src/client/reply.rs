@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::{HeaderMap, StatusCode};
+use http::{
+    HeaderMap, HeaderName, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE},
+};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
@@ -59,6 +62,9 @@ pub struct ReplyMeta {
     pub idempotency_key: Option<IdempotencyKey>,
     /// When the service answered, by its own clock.
     pub date: Option<DateTime<Utc>>,
+    /// All headers of the answer. `Debug` shows the values of harmless ones only, such as
+    /// `content-type` and the service's own; a cookie that a proxy sets is `Sensitive`.
+    pub headers: HeaderMap,
 }
 
 /// Where an API key stands in its rate limit.
@@ -119,7 +125,7 @@ impl<T> Reply<T> {
 
 impl<T> Reply<T> {
     /// A value and what its answer's head says.
-    pub(super) fn with(value: T, call: &Call<'_>, answer: &Answer<Bytes>, trace: &Trace) -> Self {
+    pub(super) fn with(value: T, call: &Call<'_>, answer: Answer<Bytes>, trace: &Trace) -> Self {
         Self {
             value,
             outcome: outcome(call.operation, answer.status, &answer.headers),
@@ -129,6 +135,7 @@ impl<T> Reply<T> {
                 rate_limit: answer.rate_limit,
                 idempotency_key: trace.idempotency_key.clone(),
                 date: answer.date,
+                headers: guarded(answer.headers),
             },
         }
     }
@@ -159,6 +166,13 @@ impl<T> Verdict for Data<T> {
     }
 }
 
+/// An answer that says nothing about itself that is known here.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Plain<T>(pub(super) T);
+
+impl<T> Verdict for Plain<T> {}
+
 impl Verdict for CreatedOrder {
     fn is_success(&self) -> bool {
         self.success
@@ -176,22 +190,22 @@ impl Verdict for TrackingRecord {}
 /// Reads the answer to a call.
 pub(super) fn read<T: DeserializeOwned + Verdict>(
     call: &Call<'_>,
-    answer: &Answer<Bytes>,
+    answer: Answer<Bytes>,
     trace: &Trace,
 ) -> Result<Reply<T>, Error> {
     let value: T = serde_json::from_slice(&answer.body).map_err(|fault| {
         let place = Place { line: fault.line(), column: fault.column() };
         let json = serde_json::from_slice(&answer.body).ok();
         let error = match &json {
-            Some(json) if trace.writes && says_success(json) => executed(answer, trace),
-            _ => unread(answer, trace, UNREADABLE),
+            Some(json) if trace.writes && says_success(json) => executed(&answer, trace),
+            _ => unread(&answer, trace, UNREADABLE),
         };
         error.because(place).with(|inner| inner.unreadable = json.map(Unreadable::new))
     })?;
     if value.is_success() {
         Ok(Reply::with(value, call, answer, trace))
     } else {
-        Err(unread(answer, trace, CONTRADICTORY))
+        Err(unread(&answer, trace, CONTRADICTORY))
     }
 }
 
@@ -201,6 +215,25 @@ impl<T> std::ops::Deref for Reply<T> {
     fn deref(&self) -> &T {
         &self.value
     }
+}
+
+/// Headers whose values are of use in a log, and tell nothing about anybody.
+const HARMLESS: [HeaderName; 7] = [
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    DATE,
+    HeaderName::from_static(header::IDEMPOTENT_REPLAYED),
+    HeaderName::from_static(header::RATE_LIMIT),
+    HeaderName::from_static(header::RATE_REMAINING),
+    HeaderName::from_static(header::REQUEST_ID),
+];
+
+/// The same headers, of which `Debug` shows the harmless ones: nobody knows what a proxy adds.
+fn guarded(mut headers: HeaderMap) -> HeaderMap {
+    for (name, value) in &mut headers {
+        value.set_sensitive(!HARMLESS.contains(name));
+    }
+    headers
 }
 
 /// The header tells; a service that knows only the two statuses of the spec tells by them.

@@ -8,7 +8,7 @@ use super::{
     body::Reader,
     call::Call,
     course::{Answer, Course},
-    reply::{self, Data, Verdict},
+    reply::{self, Data, Plain, Verdict},
 };
 
 impl Client {
@@ -18,11 +18,20 @@ impl Client {
         call: Call<'_>,
     ) -> Result<Reply<T>, Error> {
         let (answer, mut course) = self.answer(&call, Reader::whole).await?;
-        let reply = reply::read(&call, &answer, &course.trace);
+        let reply = reply::read(&call, answer, &course.trace);
         if reply.as_ref().map_or_else(Error::is_executed, |_| true) {
             course.executed();
         }
         reply
+    }
+
+    /// Makes a call whose answer is JSON that says nothing of itself.
+    pub(super) async fn plain<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let reply: Reply<Plain<T>> = self.json(call).await?;
+        Ok(reply.map(|plain| plain.0))
     }
 
     /// Makes a call whose answer is JSON in an envelope.

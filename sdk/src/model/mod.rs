@@ -99,6 +99,8 @@ pub(crate) use order::{
 };
 pub(crate) use status::ParcelStatus;
 pub(crate) use tracking_number::TrackingNumber;
+#[cfg(feature = "client")]
+pub(crate) use void::VoidManyRequest;
 pub(crate) use void::VoidRequest;
 #[cfg(feature = "server")]
 pub(crate) use {

@@ -44,6 +44,68 @@ setters! { VoidRequest {
     with_reason(reason: text);
 } }
 
+/// The most orders of one request.
+const MOST: usize = 100;
+
+/// A request to void any number of orders, which is sent by the hundred:
+/// [`Orders::void_many`](crate::calls::Orders::void_many).
+///
+/// Each hundred is a [`VoidRequest`] with a key of its own, which follows from the key given here and from the
+/// hundred's numbers. So the same key and the same numbers, in the same order, are the same writes in every
+/// process; a hundred that has changed is another write, and an order that was void before counts as voided.
+/// The keys are made here, and not when sending: keep this value for as long as you may send it again, and
+/// they remember whether a write is in doubt.
+///
+/// ```
+/// use parcelo::{IdempotencyKey, TrackingNumber, VoidManyRequest};
+///
+/// let numbers: Vec<_> = (0..250)
+///     .map(|i| TrackingNumber::parse(&format!("SB-RECALL-{i:04}")))
+///     .collect::<Result<_, _>>()?;
+/// let key = IdempotencyKey::derive("recalls", "2026-01-10");
+/// let request = VoidManyRequest::new(&key, &numbers).with_reason("Recalled");
+/// assert_eq!(request.requests().len(), 3);
+/// let again = VoidManyRequest::new(&key, &numbers).with_reason("Recalled");
+/// assert_eq!(request, again);
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VoidManyRequest {
+    requests: Vec<VoidRequest>,
+}
+
+impl VoidManyRequest {
+    /// A request to void the orders with these numbers.
+    pub fn new<'n>(
+        key: &IdempotencyKey,
+        tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+    ) -> Self {
+        let numbers: Vec<_> = tracking_numbers.into_iter().map(ToString::to_string).collect();
+        let request = |numbers: &[String]| VoidRequest {
+            // No number holds a line feed. The reason is not part of it: another one for the same write is a
+            // conflict, as everywhere.
+            idempotency_key: IdempotencyKey::derive(&format!("void {key}"), &numbers.join("\n")),
+            tracking_numbers: numbers.to_vec(),
+            reason: None,
+        };
+        Self { requests: numbers.chunks(MOST).map(request).collect() }
+    }
+
+    /// The same with a reason, at most 255 characters, which the history shows.
+    #[must_use]
+    pub fn with_reason(self, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        let with_reason = |request: VoidRequest| request.with_reason(reason.clone());
+        Self { requests: self.requests.into_iter().map(with_reason).collect() }
+    }
+
+    /// What is sent, one after the other: at most 100 orders each.
+    pub fn requests(&self) -> &[VoidRequest] {
+        &self.requests
+    }
+}
+
 /// The answer to a void: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -2,7 +2,8 @@
 
 use parcelo::{
     Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus,
-    ReprintRequest, TrackingNumber, VoidRequest, model::ManifestId, transport::Phase,
+    ReprintRequest, Retry, TrackingNumber, VoidManyRequest, VoidRequest, model::ManifestId,
+    transport::Phase,
 };
 use serde_json::{Value, json};
 
@@ -92,6 +93,79 @@ async fn a_void_that_voided_nothing_says_why_for_each_number() {
     assert_eq!((error.kind(), script.sent().len()), (ErrorKind::NotFound, 1));
     let results = error.body().unwrap().void_results();
     assert_eq!(results[0].as_ref().unwrap().tracking_number, "SB-SUCCESS-0002");
+}
+
+/// The answer to a void of as many orders, all of them voided.
+fn all_voided(count: usize) -> Step {
+    let row = |number: TrackingNumber| json!({"trackingNumber": number, "voided": true});
+    let rows: Vec<_> = numbers(count).into_iter().map(row).collect();
+    let summary = json!({"requested": count, "voided": count, "failed": 0});
+    answer(200, data(&json!({"summary": summary, "results": rows})))
+}
+
+fn keys(request: &VoidManyRequest) -> Vec<&str> {
+    request.requests().iter().map(|request| request.idempotency_key.as_str()).collect()
+}
+
+#[test]
+fn the_keys_of_a_void_of_many_follow_from_its_key_and_from_each_hundred() {
+    let (key, all) = (IdempotencyKey::parse("recall-0001").unwrap(), numbers(250));
+    let request = VoidManyRequest::new(&key, &all);
+    let first = keys(&request);
+    let sizes = request.requests().iter().map(|request| request.tracking_numbers.len());
+    assert_eq!(sizes.collect::<Vec<_>>(), [100, 100, 50]);
+    assert_eq!(first.iter().collect::<std::collections::HashSet<_>>().len(), 3);
+    assert_eq!(keys(&VoidManyRequest::new(&key, &all).with_reason("Recalled")), first);
+    let fewer = VoidManyRequest::new(&key, &all[..240]);
+    assert_eq!(keys(&fewer)[..2], first[..2]);
+    assert_ne!(keys(&fewer)[2], first[2], "another request under the same key would be a conflict");
+    let other = VoidManyRequest::new(&IdempotencyKey::parse("recall-0002").unwrap(), &all);
+    assert!(keys(&other).iter().zip(&first).all(|(one, two)| one != two));
+    let written = serde_json::to_string(&request).unwrap();
+    assert_eq!(serde_json::from_str::<VoidManyRequest>(&written).unwrap(), request);
+    assert!(VoidManyRequest::new(&key, []).requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_void_of_many_goes_by_the_hundred_and_has_a_result_for_each() {
+    let none = json!({"results": vec![voided()["results"][1].clone(); 100]});
+    let none = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
+        "message_es": "No va.", "details": none}});
+    let (client, script) =
+        Script::client([all_voided(100), answer(404, none.to_string()), all_voided(50)]);
+    let key = IdempotencyKey::random();
+    let request = VoidManyRequest::new(&key, &numbers(250)).with_reason("Recalled");
+    let voided = client.orders().void_many(&request).await.unwrap();
+    let summary = voided.summary;
+    assert_eq!((summary.requested, summary.voided, summary.failed), (250, 150, 100));
+    let sent = request
+        .requests()
+        .iter()
+        .map(|request| post("/api/v1/orders/void", serde_json::to_value(request).unwrap()));
+    assert_eq!(requests(&script), sent.collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_void_of_many_that_fails_halfway_keeps_what_it_had_and_goes_on_with_the_same_keys() {
+    let lost = Step::Fail(Phase::MaybeSent);
+    let refused = answer(401, refusal("AUTH_INVALID_API_KEY"));
+    let steps = [all_voided(100), lost, all_voided(100), refused, all_voided(100)];
+    let (client, script) = Script::client(steps);
+    let client = client.with_retry(Retry::none());
+    let request = VoidManyRequest::new(&IdempotencyKey::random(), &numbers(200));
+
+    let error = client.orders().void_many(&request).await.unwrap_err();
+    assert!(error.may_have_executed() && error.voided().len() == 100);
+    let last = &request.requests()[1].idempotency_key;
+    assert_eq!(error.idempotency_key(), Some(last));
+
+    let error = client.orders().void_many(&request).await.unwrap_err();
+    assert!(error.may_have_executed(), "a refusal of the API key settles nothing");
+    assert_eq!(error.voided().len(), 100);
+
+    assert_eq!(client.orders().void_many(&request).await.unwrap().summary.voided, 200);
+    let bodies: Vec<_> = script.sent().iter().map(|sent| sent.body().clone()).collect();
+    assert_eq!((&bodies[0], &bodies[1]), (&bodies[2], &bodies[3]), "the same writes");
 }
 
 fn submission(key: &str) -> ManifestRequest {

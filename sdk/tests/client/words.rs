@@ -1,7 +1,11 @@
 //! Answers with words and rows that this version does not know: what can be read is delivered, and a
 //! write that was done is never reported as failed.
 
-use parcelo::{Awb, Client, Error, IdempotencyKey, ManifestRequest, ReprintRequest, VoidRequest};
+use parcelo::{
+    Awb, Client, CountryCode, CurrencyCode, Environment, Error, ErrorKind, IdempotencyKey,
+    LabelFormat, ManifestRequest, ParcelStatus, ReprintRequest, VoidRequest,
+    model::{BatchResult, MaybeKnown, WarningCode},
+};
 use serde_json::{Value, json};
 
 use crate::script::{Script, answer, number, order};
@@ -213,4 +217,197 @@ async fn every_answer_may_hold_words_and_rows_that_this_version_does_not_know() 
         assert_eq!(script.sent().len(), 1, "{operation} {at}");
     }
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// A client that is answered with `body`, in which these stand.
+fn answered(mut body: Value, oddities: &[(&str, Value)]) -> Client {
+    for (at, odd) in oddities {
+        *body.pointer_mut(at).unwrap() = odd.clone();
+    }
+    Script::client([answer(200, body.to_string())]).0
+}
+
+fn unknown<T>(word: &str) -> MaybeKnown<T> {
+    MaybeKnown::Unknown(word.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_are_kept_as_they_came_beside_those_that_are_known() {
+    let client = answered(
+        data(manifest()),
+        &[
+            ("/data/declaredValues/0/currency", json!("XYZ")),
+            ("/data/destinationCountries", json!(["EC", "XK"])),
+            ("/data/trackingNumbers", json!(["SB-SUCCESS-0001", "NEW/1"])),
+            ("/data/awbNumber", json!("NEW-1")),
+        ],
+    );
+    let key = IdempotencyKey::random();
+    let request = ManifestRequest::new(key, Awb::parse("176-12345675").unwrap(), [&number()]);
+    let manifest = client.manifests().submit(&request).await.unwrap();
+    let value = manifest.declared_values[0].as_ref().unwrap();
+    assert_eq!((&value.currency, value.currency == CurrencyCode::USD), (&unknown("XYZ"), false));
+    assert_eq!(manifest.destination_countries, [CountryCode::EC.into(), unknown("XK")]);
+    assert_eq!(manifest.tracking_numbers, [number().into(), unknown("NEW/1")]);
+    assert_eq!(manifest.awb_number.as_str(), "NEW-1");
+
+    let client = answered(data(label()), &[("/data/formats/1", json!("SVG"))]);
+    let label = client.labels().metadata(&number()).await.unwrap();
+    assert_eq!(label.formats, [LabelFormat::Pdf.into(), unknown("SVG"), LabelFormat::Png.into()]);
+
+    let client = answered(health(), &[("/environment", json!("staging"))]);
+    let health = client.health().await.unwrap();
+    assert_eq!(health.environment, Some(unknown::<Environment>("staging")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_odd_row_stands_in_its_place_with_its_json_and_the_others_are_delivered() {
+    let odd = json!({"trackingNumber": "SB-SUCCESS-0001", "new": 1});
+    let client = answered(list(), &[("/data/0", odd.clone())]);
+    let page = client.parcels().list().await.unwrap();
+    let [Err(row), Ok(parcel)] = &page.parcels[..] else { panic!("{:?}", page.parcels) };
+    assert_eq!((row.json(), parcel.tracking_number.as_str()), (&odd, "SB-SUCCESS-0002"));
+
+    let client = answered(data(batch()), &[("/data/results/0", odd.clone())]);
+    let results = client.tracking().batch([&number(), &number()]).await.unwrap();
+    let [BatchResult::Unreadable { tracking_number, row }, BatchResult::NotFound { .. }] =
+        &results[..]
+    else {
+        panic!("{results:?}")
+    };
+    assert_eq!((tracking_number.as_deref(), row.json()), (Some("SB-SUCCESS-0001"), &odd));
+
+    let client = answered(data(voided()), &[("/data/results/0", odd.clone())]);
+    let request = VoidRequest::new(IdempotencyKey::random(), [&number()]);
+    let voided = client.orders().void(&request).await.unwrap();
+    let [Err(row), Ok(other)] = &voided.results[..] else { panic!("{:?}", voided.results) };
+    assert_eq!((row.json(), other.voided), (&odd, false));
+
+    let client = answered(record(), &[("/history/0", odd.clone())]);
+    let number = number();
+    let record = client.tracking().get(&number).history(true).await.unwrap();
+    assert_eq!(record.history.as_ref().unwrap()[0].as_ref().unwrap_err().json(), &odd);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_goes_on_after_an_odd_row() {
+    let page = |page: u32, rows: [Value; 2]| {
+        let meta = json!({"page": page, "limit": 2, "total": 4, "totalPages": 2});
+        answer(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
+    };
+    let odd = json!({"createdAt": "2026-01-11T00:00:00.000Z"});
+    let first = page(1, [odd, parcel("SB-SUCCESS-0001")]);
+    let second = page(2, [parcel("SB-SUCCESS-0002"), json!("?")]);
+    let (client, script) = Script::client([first, second]);
+    let mut parcels = client.parcels().list().stream();
+    let mut seen = Vec::new();
+    while let Some(parcel) = parcels.next().await {
+        seen.push(match parcel {
+            Ok(parcel) => parcel.tracking_number.to_string(),
+            Err(error) => {
+                assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Decode, false));
+                error.unreadable().unwrap().json().to_string()
+            }
+        });
+    }
+    let odd = r#"{"createdAt":"2026-01-11T00:00:00.000Z"}"#;
+    assert_eq!(seen, [odd, "SB-SUCCESS-0001", "SB-SUCCESS-0002", r#""?""#]);
+    let second = script.sent()[1].uri().to_string();
+    assert!(second.contains("createdTo=2026-01-11T00%3A00%3A00.001Z"), "{second}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_row_is_not_left_out_of_later_pages_because_it_is_odd() {
+    let meta = json!({"page": 1, "limit": 1, "total": 2, "totalPages": 2});
+    let page =
+        json!({"success": true, "data": [{"new": 1}, parcel("SB-SUCCESS-0001")], "meta": meta});
+    let (client, script) = Script::client([answer(200, page.to_string())]);
+    let mut parcels = client.parcels().list().stream();
+    while parcels.next().await.is_some() {}
+    assert!(!script.sent()[1].uri().to_string().contains("createdTo"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_yields_its_number_whatever_else_is_odd() {
+    let oddities = [
+        ("/parcel/id", json!([])),
+        ("/parcel/status", json!(7)),
+        ("/parcel/labelUrl", json!({"pdf": "http://localhost/l"})),
+        ("/parcel/createdAt", json!("soon")),
+        ("/warnings/0", json!({"text": "New."})),
+    ];
+    let created = answered(created(), &oddities).orders().create(&order()).await.unwrap();
+    let parcel = &created.parcel;
+    assert_eq!(parcel.tracking_number, number());
+    assert_eq!(parcel.status, ParcelStatus::Unknown("7".to_owned()));
+    assert_eq!((parcel.label_url.as_ref(), parcel.created_at), (None, None));
+    let warning = &created.warnings[0];
+    assert_eq!(warning.code, WarningCode::Unknown(String::new()));
+    assert_eq!(warning.message, r#"{"text":"New."}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_done_is_never_told_as_failed() {
+    let table = [
+        ("create", "/parcel/trackingNumber"),
+        ("create", "/parcel"),
+        ("submit", "/data/totalWeightKg"),
+        ("submit", "/data"),
+        ("reprint", "/data/version"),
+        ("reprint", "/data"),
+        ("reset", "/data/resetAt"),
+        ("reset", "/data"),
+    ];
+    for (operation, at) in table {
+        let mut body = answer_of(operation);
+        *body.pointer_mut(at).unwrap() = json!("?");
+        let (client, script) = Script::client([answer(200, body.to_string())]);
+        let error = call(&client, operation).await.unwrap_err();
+        assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Executed, true));
+        assert_eq!(error.unreadable().unwrap().json(), &body, "{operation} {at}");
+        assert_eq!(script.sent().len(), 1, "it is not sent again");
+        let told = error.to_string();
+        assert!(told.contains("was executed") && !told.contains("may have"), "{told}");
+        if let Some(key) = error.idempotency_key() {
+            let state = serde_json::to_value(key.state()).unwrap();
+            assert_eq!(state["execution"], "yes", "{operation} {at}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_say_that_it_was_done_stays_in_doubt() {
+    for body in ["?", "{}", "[]", r#"{"success":"true"}"#, r#"{"success":false}"#, "<html>"] {
+        let (client, _) = Script::client([answer(200, body)]);
+        for operation in ["create", "void", "submit", "reprint", "reset"] {
+            let error = call(&client, operation).await.unwrap_err();
+            assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Decode, true));
+        }
+    }
+    let (client, _) = Script::client([answer(200, r#"{"success":true}"#)]);
+    for operation in ["track", "batch", "list", "label", "health"] {
+        let error = call(&client, operation).await.unwrap_err();
+        assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Decode, false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_odd_row_of_a_refusal_hides_neither_the_others_nor_its_code() {
+    let refused = |details: Value, retry_after: Value| {
+        json!({"success": false, "error": {"code": "IDEMPOTENCY_CONFLICT", "message": "No.",
+            "message_es": 7, "requestId": 7, "retryAfter": retry_after, "details": details}})
+    };
+    let fault = json!({"field": "reason", "code": "NEW_WORD", "message": "No."});
+    let body = refused(json!({"errors": [fault, {"new": 1}]}), json!("soon"));
+    let (client, _) = Script::client([answer(409, body.to_string())]);
+    let error = call(&client, "create").await.unwrap_err();
+    assert_eq!((error.code(), error.may_have_executed()), (Some("IDEMPOTENCY_CONFLICT"), false));
+    let faults: Vec<_> = error.field_faults().iter().map(|fault| &*fault.message).collect();
+    assert_eq!(faults, ["No.", r#"{"new":1}"#]);
+
+    let unvoided = voided()["results"][1].clone();
+    let body = refused(json!({"results": [{"new": 1}, unvoided]}), json!(3));
+    let (client, _) = Script::client([answer(409, body.to_string())]);
+    let results = call(&client, "void").await.unwrap_err().body().unwrap().void_results();
+    assert!(matches!(&results[..], [Err(row), Ok(_)] if row.json()["new"] == 1), "{results:?}");
 }
