@@ -39,7 +39,7 @@ impl Unreadable {
         Self { json }
     }
 
-    /// The JSON, as it came.
+    /// The JSON, as it came; the members of objects are sorted.
     pub fn json(&self) -> &Value {
         &self.json
     }

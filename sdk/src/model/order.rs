@@ -253,14 +253,20 @@ pub struct Product {
     pub sku: Option<String>,
 }
 
-/// The parcel that an order became. Only its tracking number must be readable: it exists, whatever else the
-/// service says of it.
+/// The parcel that an order became.
+///
+/// It exists, whatever else the service says of it, so its tracking number is all that must be readable. What is
+/// not: an `id` is empty then, `status` an unknown one, `label_url` and `created_at` are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "The parcel that an order became.")
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Parcel {
-    /// The parcel's id, `par_…`; empty when the service gives none.
+    /// The parcel's id, `par_…`.
     #[serde(default = "Parcel::without_id")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub id: ParcelId,
@@ -270,11 +276,11 @@ pub struct Parcel {
     #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: ParcelStatus,
-    /// Where the label file lies; anybody who has this URL can read it. None when the answer does not say it.
+    /// Where the label file lies; anybody who has this URL can read it.
     #[serde(default, deserialize_with = "lenient::option")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub label_url: Option<String>,
-    /// When it was created; none when the answer does not say it.
+    /// When it was created.
     #[serde(
         default,
         deserialize_with = "lenient::option",
