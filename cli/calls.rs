@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use parcelo::{
-    Error, ErrorBody, ErrorCode, ErrorKind, ItemError, Language, StopReason, VoidResult,
+    Error, ErrorCode, ErrorKind, Language,
+    calls::StopReason,
+    model::{ErrorBody, ItemError, Row, VoidResult},
 };
 
 use crate::{
@@ -22,15 +24,6 @@ impl Failure {
         }
         failure.with(|facts| facts.hint = resume.hint())
     }
-
-    /// A parcel that is not there, when the service says no more than that.
-    pub(crate) fn not_found() -> Self {
-        let code = ErrorCode::ParcelNotFound;
-        let text = |language| code.text(language, &[]);
-        let message = Said { en: text(Language::En), es: text(Language::Es) };
-        Self::new(Exit::NotFound, code.code(), message)
-            .with(|facts| facts.hint = hint_of_code(code))
-    }
 }
 
 impl From<Error> for Failure {
@@ -44,7 +37,7 @@ impl From<Error> for Failure {
                 facts.fields = error.field_faults().to_vec();
             }
             facts.status = error.status();
-            facts.request_id = error.request_id().map(str::to_owned);
+            facts.request_id = error.request_id().cloned();
             facts.retry_after = error.retry_after().map(whole_seconds);
             facts.idempotency_key = error.idempotency_key().cloned();
             facts.may_have_executed = error.may_have_executed();
@@ -59,6 +52,10 @@ impl From<Error> for Failure {
 /// What the library says, and of a file the reason too, which it keeps apart.
 fn message_of(error: &Error) -> Said {
     let said = |language| error.message(language);
+    if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
+        let whole = |language| format!("{} {}", said(language), answer.json());
+        return Said { en: whole(Language::En), es: whole(Language::Es) };
+    }
     let cause = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::File);
     match cause {
         Some(why) => {
@@ -75,6 +72,10 @@ fn whole_seconds(wait: Duration) -> u64 {
 }
 
 fn exit_of(error: &Error) -> Exit {
+    // It was done, and what came of it must be looked up.
+    if error.kind() == ErrorKind::Executed {
+        return Exit::Partly;
+    }
     if error.may_have_executed() {
         return Exit::OutcomeUnknown;
     }
@@ -101,7 +102,7 @@ fn code_of(kind: ErrorKind) -> &'static str {
         ErrorKind::RateLimited => ErrorCode::RateLimitExceeded.code(),
         ErrorKind::Network => "NETWORK",
         ErrorKind::Timeout => "TIMEOUT",
-        ErrorKind::Decode => "UNREADABLE_ANSWER",
+        ErrorKind::Decode | ErrorKind::Executed => "UNREADABLE_ANSWER",
         ErrorKind::Config => "USAGE",
         ErrorKind::File => "FILE",
         _ => "UNEXPECTED_ANSWER",
@@ -161,14 +162,20 @@ fn other_manifest(error: &Error) -> Option<Said> {
 fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
     let unvoided = unvoided(&body.void_results());
     let rejected = body.rejected_parcels().into_iter();
-    let rejected = rejected.map(|parcel| (parcel.tracking_number, Failure::from(&parcel.error)));
+    let rejected = rejected.map(|parcel| match parcel {
+        Ok(parcel) => (parcel.tracking_number, Failure::from(&parcel.error)),
+        Err(row) => (String::new(), Failure::unreadable_row(Exit::Conflict, &row)),
+    });
     unvoided.into_iter().chain(rejected).collect()
 }
 
 /// The orders that were not voided, each with its reason.
-pub(crate) fn unvoided(results: &[VoidResult]) -> Vec<(String, Failure)> {
-    let failed = results.iter().filter_map(|result| Some((result, result.error.as_ref()?)));
-    failed.map(|(result, error)| (result.tracking_number.clone(), error.into())).collect()
+pub(crate) fn unvoided(results: &[Row<VoidResult>]) -> Vec<(String, Failure)> {
+    let failure = |result: &Row<VoidResult>| match result {
+        Ok(result) => Some((result.tracking_number.clone(), result.error.as_ref()?.into())),
+        Err(row) => Some((String::new(), Failure::unreadable_row(Exit::OutcomeUnknown, row))),
+    };
+    results.iter().filter_map(failure).collect()
 }
 
 impl From<&ItemError> for Failure {

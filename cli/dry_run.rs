@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::{HeaderMap, Request, Response, StatusCode};
-use parcelo::{BodyStream, Environment, ErrorCode, Transport, TransportError};
+use parcelo::{
+    Environment, ErrorCode,
+    transport::{BodyStream, Transport, TransportError},
+};
 
 /// The requests of a run that sends none. Clones write to the same list.
 #[derive(Debug, Clone, Default)]

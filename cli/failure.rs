@@ -2,7 +2,10 @@
 
 use std::{fmt::Display, io, process::ExitCode};
 
-use parcelo::{ErrorCode, FieldFault, IdempotencyKey, TrackingNumber, Warning};
+use parcelo::{
+    ErrorCode, IdempotencyKey, TrackingNumber,
+    model::{FieldFault, RequestId, Unreadable, Warning},
+};
 
 use crate::{
     resume::Resume,
@@ -47,7 +50,7 @@ pub(crate) struct Facts {
     pub(crate) fields: Vec<FieldFault>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) status: Option<u16>,
-    pub(crate) request_id: Option<String>,
+    pub(crate) request_id: Option<RequestId>,
     /// Whole seconds.
     pub(crate) retry_after: Option<u64>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
@@ -107,6 +110,12 @@ impl Failure {
         let said = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
         let message = Said { en: said(&why.en).en, es: said(&why.es).es };
         Self::new(Exit::Usage, "FILE", message).hint(texts::NAME_FILE)
+    }
+
+    /// What the service says of one thing, as it came: this version cannot read it.
+    pub(crate) fn unreadable_row(exit: Exit, row: &Unreadable) -> Self {
+        let json = row.json().to_string();
+        Self::new(exit, "UNREADABLE_ANSWER", texts::UNREADABLE_ROW.with(&[("json", &json)]))
     }
 
     /// A place where no label can be written.

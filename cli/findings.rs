@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use parcelo::LabelMetadata;
+use parcelo::model::LabelMetadata;
 
 use crate::{
     dry_run::Unsent,

@@ -2,9 +2,9 @@
 //! is sent: tracking numbers, and the requests to void, to submit a manifest, to reprint a label.
 
 use parcelo::{
-    FaultCode, FieldFault, IdempotencyKey, ManifestRequest, Rejected, ReprintRequest,
-    TrackingNumber, VoidRequest,
-    rules::{check_manifest, check_reprint, check_void},
+    IdempotencyKey, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
+    model::{FaultCode, FieldFault, ManifestId},
+    rules::{Rejected, check_manifest, check_reprint, check_void},
 };
 use serde_json::{Value, json};
 
@@ -43,11 +43,12 @@ pub(crate) fn number(typed: &str) -> Result<TrackingNumber, Failure> {
 }
 
 /// The id of a manifest; an air waybill or a tracking number is none.
-pub(crate) fn manifest_id(typed: String) -> Result<String, Failure> {
+pub(crate) fn manifest_id(typed: &str) -> Result<ManifestId, Failure> {
+    // Whether there is one, whatever the id looks like, is for the service to say.
     if typed.starts_with("man_") {
-        return Ok(typed);
+        return Ok(ManifestId::unchecked(typed));
     }
-    let said = texts::MANIFEST_FORM.with(&[("value", &output::without_keys(&typed))]);
+    let said = texts::MANIFEST_FORM.with(&[("value", &output::without_keys(typed))]);
     let fault = fault("manifestId".into(), FaultCode::InvalidFormat, &said);
     Err(Failure::invalid(texts::BAD_MANIFEST, vec![fault]))
 }
@@ -116,11 +117,5 @@ fn no_number(field: String, text: &str) -> FieldFault {
 }
 
 fn fault(field: String, code: FaultCode, said: &Said) -> FieldFault {
-    FieldFault {
-        field,
-        code,
-        message: said.en.clone(),
-        message_es: said.es.clone(),
-        suggestion: None,
-    }
+    FieldFault::new(field, code, (said.en.clone(), said.es.clone()))
 }

@@ -11,7 +11,7 @@ use std::{
 
 use parcelo::{
     Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ParcelStatus,
-    ReprintRequest, TrackingNumber, VoidRequest,
+    ReprintRequest, TrackingNumber, VoidRequest, model::ManifestId,
 };
 
 use crate::{
@@ -66,7 +66,7 @@ pub(crate) enum Job {
     },
     Manifest {
         client: Client,
-        id: String,
+        id: ManifestId,
     },
     Track {
         client: Client,
@@ -246,7 +246,7 @@ impl Caller {
                 Ok(Job::Submit { client: self.client()?, request })
             }
             Manifest::Show(show) => {
-                let id = requests::manifest_id(show.manifest_id)?;
+                let id = requests::manifest_id(&show.manifest_id)?;
                 Ok(Job::Manifest { client: self.client()?, id })
             }
         }

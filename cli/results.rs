@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use crate::{failure::Failure, findings::Finding, import::Imported, texts::Said};
 use parcelo::{
-    CreatedOrder, FieldFault, Health, IdempotencyKey, LabelFormat, LabelMetadata, Manifest,
-    OrderRequest, Outcome, PageMeta, ParcelSummary, Reply, SandboxReset, TrackingNumber,
-    TrackingRecord, VoidedOrders, Warning,
+    IdempotencyKey, LabelFormat, OrderRequest, Outcome, Reply, TrackingNumber,
+    model::{
+        CreatedOrder, FieldFault, Health, LabelMetadata, Manifest, PageMeta, ParcelSummary,
+        RequestId, Row, SandboxReset, TrackingRecord, VoidedOrders, Warning,
+    },
 };
 
 /// The end of a run. Results and a failure can both be there: some of it was done.
@@ -56,7 +58,7 @@ pub(crate) struct List<T> {
 /// Parcels in a list; `meta` says where a single page stands in it.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    pub(crate) parcels: Vec<ParcelSummary>,
+    pub(crate) parcels: Vec<Row<ParcelSummary>>,
     pub(crate) meta: Option<PageMeta>,
 }
 
@@ -66,7 +68,7 @@ pub(crate) struct Written<T> {
     pub(crate) value: T,
     pub(crate) outcome: Outcome,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
-    pub(crate) request_id: Option<String>,
+    pub(crate) request_id: Option<RequestId>,
 }
 
 /// An order that now exists.
@@ -75,7 +77,7 @@ pub(crate) struct Created {
     pub(crate) order: CreatedOrder,
     pub(crate) outcome: Outcome,
     pub(crate) idempotency_key: IdempotencyKey,
-    pub(crate) request_id: Option<String>,
+    pub(crate) request_id: Option<RequestId>,
     pub(crate) label: Option<SavedLabel>,
 }
 

@@ -177,6 +177,7 @@ texts! {
     DECLINED = "Nothing was deleted.", "No se borró nada.";
     BAD_COUNTRY = "{value} is no country code: two upper-case letters of ISO 3166-1, such as EC.", "{value} no es un código de país: dos letras mayúsculas de ISO 3166-1, por ejemplo EC.";
     UNREADABLE = "{file} cannot be read: {why}.", "No se puede leer {file}: {why}.";
+    UNREADABLE_ROW = "This version cannot read what the service says: {json}", "Esta versión no puede leer lo que dice el servicio: {json}";
     NOT_THERE = "there is no such file", "no existe";
     FORBIDDEN = "you may not read it", "no tiene permiso para leerlo";
     IS_DIRECTORY = "it is a directory", "es un directorio";

@@ -39,16 +39,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn order((id, receiver): (&str, &str)) -> Result<OrderRequest, Box<dyn Error>> {
-    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
+    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).with_state("FL");
     let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC);
-    let receiver = Receiver::new(receiver, "+593991234567", to.province("Pichincha"));
+    let receiver = Receiver::new(receiver, "+593991234567", to.with_province("Pichincha"));
     Ok(OrderRequest::builder()
         .idempotency_key(IdempotencyKey::derive("blocking", id))
         .tracking_number(TrackingNumber::parse(&format!("SB-SUCCESS-{id}"))?)
         .sender(Sender::new("Ana Ruiz", "+13055550100", from))
-        .receiver(receiver.national_id(IdType::Cedula, "1714307103"))
+        .receiver(receiver.with_national_id(IdType::Cedula, "1714307103"))
         .weight_kg("1.25".parse()?)
         .declared_value("45.50".parse()?)
-        .product(Product::new("Cotton shirt", 2, "22.75".parse()?).hs_code("610910"))
+        .product(Product::new("Cotton shirt", 2, "22.75".parse()?).with_hs_code("610910"))
         .build()?)
 }

@@ -46,13 +46,13 @@ async fn run() -> Result<(), Box<dyn Error>> {
 
 fn order(row: Row) -> Result<OrderRequest, Box<dyn Error>> {
     let [id, name, phone, cedula, street, city, province, weight, item, value] = row;
-    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
-    let to = ReceiverAddress::new(street, city, CountryCode::EC).province(province);
+    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).with_state("FL");
+    let to = ReceiverAddress::new(street, city, CountryCode::EC).with_province(province);
     Ok(OrderRequest::builder()
         .idempotency_key(IdempotencyKey::derive("my-shop", &id))
         .external_order_id(&id)
         .sender(Sender::new("Ana Ruiz", "+13055550100", from))
-        .receiver(Receiver::new(name, phone, to).national_id(IdType::Cedula, cedula))
+        .receiver(Receiver::new(name, phone, to).with_national_id(IdType::Cedula, cedula))
         .weight_kg(weight.parse()?)
         .declared_value(value.parse()?)
         .product(Product::new(item, 1, value.parse()?))

@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     server.clock().advance(Duration::from_secs(25 * 60)).await;
     let tracking = client.tracking().get(number).history(true).await?;
-    for event in tracking.history.iter().flatten() {
+    for event in tracking.history.iter().flatten().flatten() {
         println!("{}  {:<18}  {}", event.timestamp, event.status.code(), event.location);
     }
     println!("{number} is {}", tracking.status);
@@ -40,13 +40,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 fn order() -> Result<OrderRequest, Box<dyn Error>> {
     let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US)
-        .state("FL")
-        .zip_code("33122");
+        .with_state("FL")
+        .with_zip_code("33122");
     let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC)
-        .province("Pichincha")
-        .zip_code("170515");
+        .with_province("Pichincha")
+        .with_zip_code("170515");
     let receiver = Receiver::new("Luis Paredes", "+593991234567", to)
-        .national_id(IdType::Cedula, "1714307103");
+        .with_national_id(IdType::Cedula, "1714307103");
     Ok(OrderRequest::builder()
         .idempotency_key(IdempotencyKey::derive("quickstart", "order 1001"))
         .tracking_number(TrackingNumber::parse("SB-SUCCESS-1001")?)
@@ -54,6 +54,6 @@ fn order() -> Result<OrderRequest, Box<dyn Error>> {
         .receiver(receiver)
         .weight_kg("1.25".parse()?)
         .declared_value("45.50".parse()?)
-        .product(Product::new("Cotton shirt", 2, "22.75".parse()?).hs_code("610910"))
+        .product(Product::new("Cotton shirt", 2, "22.75".parse()?).with_hs_code("610910"))
         .build()?)
 }

@@ -45,14 +45,14 @@ fn write_down(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Erro
 }
 
 fn order(id: &str) -> Result<OrderRequest, Box<dyn Error>> {
-    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).state("FL");
+    let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).with_state("FL");
     let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC);
-    let receiver = Receiver::new("Luis Paredes", "+593991234567", to.province("Pichincha"));
+    let receiver = Receiver::new("Luis Paredes", "+593991234567", to.with_province("Pichincha"));
     Ok(OrderRequest::builder()
         .idempotency_key(IdempotencyKey::random())
         .external_order_id(id)
         .sender(Sender::new("Ana Ruiz", "+13055550100", from))
-        .receiver(receiver.national_id(IdType::Cedula, "1714307103"))
+        .receiver(receiver.with_national_id(IdType::Cedula, "1714307103"))
         .weight_kg("1.25".parse()?)
         .declared_value("45.50".parse()?)
         .build()?)

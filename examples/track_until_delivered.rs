@@ -24,7 +24,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     loop {
         // One answer that fails is tried again by the client; what fails after that ends the program.
         let record = client.tracking().get(&number).history(true).await?;
-        for event in record.history.iter().flatten().skip(told) {
+        for event in record.history.iter().flatten().flatten().skip(told) {
             println!("{}  {}  {}", event.timestamp, event.status_name, event.location);
             told += 1;
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{collections::HashSet, env, error::Error, process::ExitCode};
 
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, http::StatusCode, routing::post};
-use parcelo::webhook::{EventData, Webhook};
+use parcelo::{model::EventData, webhook::Webhook};
 use tokio::net::TcpListener;
 
 struct Receiver {

@@ -1,7 +1,8 @@
 //! `order create`: an order out of a file, and its label.
 
 use parcelo::{
-    Client, OrderRequest, Outcome, Warning,
+    Client, OrderRequest, Outcome,
+    model::Warning,
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 
@@ -21,7 +22,7 @@ pub(super) async fn create(
     order: &OrderInput,
     label: Option<&LabelFile>,
 ) -> Result<Done, Failure> {
-    let Accepted { value: order, warnings } = checked(client, &order.read()?)?;
+    let Accepted { value: order, warnings, .. } = checked(client, &order.read()?)?;
     let key = order.idempotency_key.clone();
     let reply = service::answer(client.orders().create(&order), Resume::SameOrder(&key)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
@@ -50,11 +51,7 @@ pub(super) async fn create(
 fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
     let broken = |faults| Failure::invalid(texts::BAD_ORDER, faults);
     let body = parse_body(input::without_mark(file)).map_err(|fault| broken(vec![fault]))?;
-    let context = OrderContext {
-        environment: Some(client.environment()),
-        destinations: &Destinations::All,
-        header_key: None,
-    };
+    let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     check_order(&body, &context)
         .map_err(|rejected| broken(rejected.faults).warned(rejected.warnings))
 }

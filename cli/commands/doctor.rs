@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use parcelo::{Client, Health, Reply, Retry};
+use parcelo::{Client, Reply, Retry, model::Health};
 use tokio::{net::lookup_host, time::timeout};
 
 use super::service;
@@ -113,7 +113,7 @@ async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
 fn service_check(client: &Client, health: &Reply<Health>) -> Check {
     let tls = client.base_url().scheme() == "https";
     let text = if tls { texts::ANSWERED_TLS } else { texts::ANSWERED };
-    let environment = health.environment.map_or("", |environment| environment.code());
+    let environment = health.environment.as_ref().map_or("", |environment| environment.as_str());
     let values = [("key", &*health.key_name), ("environment", environment)];
     Check::fine(SERVICE.0, SERVICE.1, text.with(&values))
 }

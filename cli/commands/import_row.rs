@@ -3,7 +3,10 @@
 use std::{fs, path::PathBuf};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use parcelo::{Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber, Warning};
+use parcelo::{
+    Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber,
+    model::{ParcelSummary, Warning},
+};
 
 use crate::{
     clock,
@@ -147,7 +150,7 @@ impl<'a> Desk<'a> {
     ) -> Result<Option<Made>, Box<Ended>> {
         let Ok(order) = &row.order else { return Err(Box::new(unclear(row))) };
         let key = key(row, first);
-        let order = OrderRequest { idempotency_key: key, ..(**order).clone() };
+        let order = OrderRequest::clone(order).with_idempotency_key(key);
         self.note(row, &sent(row)).await?;
         match self.client.orders().create(&order).await {
             Ok(reply) => {
@@ -201,9 +204,13 @@ impl<'a> Desk<'a> {
             self.note(row, &Entry::NotCreated { key: row.key.to_string() }).await?;
             return Ok(None);
         }
-        let mut since = parcels.into_iter().filter(|parcel| parcel.created_at >= first - SKEW);
+        // One that cannot be read may be the one.
+        let may_be = |row: &parcelo::model::Row<ParcelSummary>| {
+            row.as_ref().map_or(true, |parcel| parcel.created_at >= first - SKEW)
+        };
+        let mut since = parcels.into_iter().filter(may_be);
         match (since.next(), since.next()) {
-            (Some(parcel), None) => {
+            (Some(Ok(parcel)), None) => {
                 let number = parcel.tracking_number;
                 self.note(row, &made(row, &number)).await?;
                 Ok(Some(Made { number, outcome: Outcome::Replayed, warnings: Vec::new() }))
@@ -292,6 +299,7 @@ fn turn_of(error: &Error) -> Result<Turn, fn(Failure) -> Turn> {
         | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::KeyExpired
+        | ErrorKind::Executed
         | ErrorKind::CountryNotAllowed => Ok(Turn::OfRow),
         ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {
             Err(Turn::OfAll)

@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-use parcelo::{Client, LabelFormat, LabelStatus, Outcome, ReprintRequest, TrackingNumber};
+use parcelo::{Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber, model::LabelStatus};
 
 use super::service;
 use crate::{

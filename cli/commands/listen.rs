@@ -16,7 +16,12 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
-use parcelo::{ErrorCode, Url, Webhook, WebhookError, webhook::WebhookEvent};
+use parcelo::{
+    ErrorCode,
+    model::WebhookEvent,
+    url::Url,
+    webhook::{Webhook, WebhookError},
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Notify,

@@ -1,6 +1,6 @@
 //! `manifest`: parcels that leave together under an air waybill.
 
-use parcelo::{Client, ManifestRequest, Outcome};
+use parcelo::{Client, ManifestRequest, Outcome, model::ManifestId};
 
 use super::service;
 use crate::{
@@ -18,7 +18,7 @@ pub(super) async fn submit(client: &Client, request: &ManifestRequest) -> Result
     Ok(if replayed { done.note(texts::REPLAYED_MANIFEST.into()) } else { done })
 }
 
-pub(super) async fn show(client: &Client, id: &str) -> Result<Done, Failure> {
+pub(super) async fn show(client: &Client, id: &ManifestId) -> Result<Done, Failure> {
     let manifest = service::read(client.manifests().get(id)).await?.into_inner();
     Ok(Done::with(Results::Manifest(Box::new(manifest))))
 }

@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
-use parcelo::{Client, ListParcels, Page, PageMeta, ParcelSummary};
+use parcelo::{
+    Client,
+    calls::{ListParcels, Page},
+    model::{PageMeta, ParcelSummary, Row},
+};
 
 use super::service;
 use crate::{
-    failure::Failure,
+    failure::{Exit, Failure},
     resolve::{Filter, Pages},
     results::{Done, Listing, Results},
     texts::{self, Said},
@@ -26,23 +30,33 @@ pub(super) async fn list(client: &Client, filter: &Filter, pages: &Pages) -> Res
     }
 }
 
-fn narrowed<'a>(client: &'a Client, filter: &Filter) -> ListParcels<'a> {
+fn narrowed(client: &Client, filter: &Filter) -> ListParcels {
     let list = client.parcels().list();
     let list = filter.status.iter().fold(list, ListParcels::status);
     filter.country.iter().fold(list, |list, country| list.country(*country))
 }
 
-fn one_of_many(Page { parcels, meta }: Page) -> Done {
+fn one_of_many(Page { parcels, meta, .. }: Page) -> Done {
     let note = note(&parcels, &meta);
-    let done = Done::with(Results::Listed(Listing { parcels, meta: Some(meta) }));
+    let done = listed(Listing { parcels, meta: Some(meta) });
     match note {
         Some(note) => done.note(note),
         None => done,
     }
 }
 
+/// Parcels in a list; a row that cannot be read is a failure of its own.
+fn listed(listing: Listing) -> Done {
+    let (all, rows) = (listing.parcels.len(), listing.parcels.iter());
+    let unreadable = rows.filter_map(|row| row.as_ref().err());
+    let unreadable = unreadable.map(|row| Failure::unreadable_row(Exit::NotExecuted, row));
+    let failed: Vec<_> = unreadable.map(|failure| (String::new(), failure)).collect();
+    let failure = (!failed.is_empty()).then(|| Failure::of_items(all - failed.len(), all, failed));
+    Done { failure, ..Done::with(Results::Listed(listing)) }
+}
+
 /// What the page leaves out.
-fn note(parcels: &[ParcelSummary], meta: &PageMeta) -> Option<Said> {
+fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Said> {
     if meta.total == 0 {
         return Some(texts::NO_PARCELS.into());
     }
@@ -60,12 +74,15 @@ async fn all(client: &Client, filter: &Filter, limit: u32) -> Result<Done, Failu
         let question = narrowed(client, filter).page(page).limit(limit);
         let answer = service::read(question).await?.into_inner();
         let is_last = answer.parcels.is_empty() || u64::from(page) >= answer.meta.total_pages;
-        parcels.extend(answer.parcels.into_iter().filter(|parcel| seen.insert(parcel.id.clone())));
+        let mut is_new = |row: &Row<ParcelSummary>| {
+            row.as_ref().map_or(true, |parcel| seen.insert(parcel.tracking_number.clone()))
+        };
+        parcels.extend(answer.parcels.into_iter().filter(&mut is_new));
         if is_last {
             break;
         }
     }
     let none = parcels.is_empty();
-    let done = Done::with(Results::Listed(Listing { parcels, meta: None }));
+    let done = listed(Listing { parcels, meta: None });
     Ok(if none { done.note(texts::NO_PARCELS.into()) } else { done })
 }

@@ -1,8 +1,8 @@
 //! `order template`: a sample order that keeps the rules, with real places and invented people.
 
 use parcelo::{
-    CountryCode, CurrencyCode, CustomsInfo, Decimal, IdType, IdempotencyKey, Language,
-    OrderRequest, ParcelDetails, Product, Receiver, ReceiverAddress, Sender, SenderAddress,
+    CountryCode, CustomsInfo, Decimal, IdType, IdempotencyKey, Language, OrderRequest,
+    ParcelDetails, Product, Receiver, ReceiverAddress, Sender, SenderAddress,
 };
 
 use crate::{
@@ -62,48 +62,33 @@ const HS_CODE: &str = "610910";
 
 /// The sample order to a country.
 fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> OrderRequest {
-    OrderRequest {
-        idempotency_key,
-        tracking_number: None,
-        external_order_id: None,
-        customer_reference: None,
-        sender: sender(),
-        receiver: receiver(country),
-        parcel_details: ParcelDetails {
-            weight_lbs: None,
-            weight_kg: Some(Decimal::new(125, 2)),
-            length_cm: Some(Decimal::from(30)),
-            width_cm: Some(Decimal::from(20)),
-            height_cm: Some(Decimal::from(10)),
-            declared_value: Decimal::new(4550, 2),
-            currency: CurrencyCode::USD,
-        },
-        customs_info: Some(CustomsInfo::new("Cotton shirts").hs_code(HS_CODE)),
-        products: vec![
-            Product::new("Cotton shirt", 2, Decimal::new(2275, 2)).hs_code(HS_CODE).sku("SHIRT-M"),
-        ],
-    }
+    let details = ParcelDetails::new(Decimal::new(4550, 2))
+        .with_weight_kg(Decimal::new(125, 2))
+        .with_length_cm(Decimal::from(30))
+        .with_width_cm(Decimal::from(20))
+        .with_height_cm(Decimal::from(10));
+    let shirt = Product::new("Cotton shirt", 2, Decimal::new(2275, 2));
+    OrderRequest::new(idempotency_key, sender(), receiver(country), details)
+        .with_customs_info(CustomsInfo::new("Cotton shirts").with_hs_code(HS_CODE))
+        .with_products(vec![shirt.with_hs_code(HS_CODE).with_sku("SHIRT-M")])
 }
 
 fn sender() -> Sender {
     let address = SenderAddress::new("8400 NW 25th Street", "Miami", CountryCode::US);
-    Sender::new("Ana Ruiz", "+13055550100", address.state("FL").zip_code("33122"))
+    Sender::new("Ana Ruiz", "+13055550100", address.with_state("FL").with_zip_code("33122"))
 }
 
 fn receiver(country: CountryCode) -> Receiver {
     let sample = SAMPLES.iter().find(|sample| sample.country == country.as_str());
     let sample = sample.unwrap_or(&ELSEWHERE);
-    let (national_id, id_type) = sample.national_id.clone().unzip();
-    let address = ReceiverAddress {
-        province: sample.province.map(str::to_owned),
-        zip_code: sample.zip_code.map(str::to_owned),
-        ..ReceiverAddress::new(sample.line1, sample.city, country)
-    };
+    let mut address = ReceiverAddress::new(sample.line1, sample.city, country);
+    address.province = sample.province.map(str::to_owned);
+    address.zip_code = sample.zip_code.map(str::to_owned);
     let phone = format!("+{}{}", country.calling_code(), sample.phone);
-    Receiver {
-        national_id: national_id.map(str::to_owned),
-        id_type,
-        ..Receiver::new(sample.name, phone, address)
+    let receiver = Receiver::new(sample.name, phone, address);
+    match sample.national_id.clone() {
+        Some((number, kind)) => receiver.with_national_id(kind, number),
+        None => receiver,
     }
 }
 
@@ -122,11 +107,8 @@ mod tests {
             let order = order(country, IdempotencyKey::derive("sample", country.as_str()));
             let body = parse_body(&serde_json::to_vec(&order).unwrap()).unwrap();
             for environment in [None, Some(Environment::Production), Some(Environment::Sandbox)] {
-                let context = OrderContext {
-                    environment,
-                    destinations: &Destinations::All,
-                    header_key: None,
-                };
+                let mut context = OrderContext::new(&Destinations::All);
+                context.environment = environment;
                 let accepted = check_order(&body, &context)
                     .unwrap_or_else(|rejected| panic!("{country}: {:?}", rejected.faults));
                 let own = SAMPLES.iter().any(|sample| sample.country == country.as_str());

@@ -1,10 +1,10 @@
 //! `track`: where parcels stand, asked for one by one or by the hundred.
 
-use parcelo::{Client, TrackingNumber};
+use parcelo::{Client, TrackingNumber, model::BatchResult};
 
 use super::service;
 use crate::{
-    failure::Failure,
+    failure::{Exit, Failure},
     results::{Done, List, Results},
 };
 
@@ -33,10 +33,15 @@ async fn batch(
     let results = service::read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for result in results {
-        match (result.tracking, result.error) {
-            (Some(record), _) => found.push(record),
-            (None, Some(error)) => failed.push((result.tracking_number, Failure::from(&error))),
-            (None, None) => failed.push((result.tracking_number, Failure::not_found())),
+        match result {
+            BatchResult::Found { tracking, .. } => found.push(*tracking),
+            BatchResult::NotFound { tracking_number, error } => {
+                failed.push((tracking_number, Failure::from(&error)));
+            }
+            BatchResult::Unreadable { tracking_number, row } => {
+                let failure = Failure::unreadable_row(Exit::NotExecuted, &row);
+                failed.push((tracking_number.unwrap_or_default(), failure));
+            }
         }
     }
     let asked = numbers.len();

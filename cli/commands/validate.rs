@@ -1,7 +1,7 @@
 //! `order validate`: the service's own rules, offline.
 
 use parcelo::{
-    FaultCode, FieldFault,
+    model::{FaultCode, FieldFault},
     rules::{Destinations, OrderContext, check_order, parse_body},
 };
 
@@ -34,8 +34,7 @@ fn of_file(file: &str, content: &[u8]) -> Vec<Verdict> {
 
 fn verdict(file: &str, index: usize, body: Result<serde_json::Value, FieldFault>) -> Verdict {
     // Offline nobody knows which environment the order is for.
-    let context =
-        OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+    let context = OrderContext::new(&Destinations::All);
     let (errors, warnings) = match body.map(|body| check_order(&body, &context)) {
         Ok(Ok(accepted)) => (Vec::new(), accepted.warnings),
         Ok(Err(rejected)) => (rejected.faults, rejected.warnings),
@@ -45,11 +44,12 @@ fn verdict(file: &str, index: usize, body: Result<serde_json::Value, FieldFault>
 }
 
 fn no_orders() -> FieldFault {
-    FieldFault {
-        field: "body".to_owned(),
-        code: FaultCode::Required,
-        message: texts::NO_ORDERS.pick(parcelo::Language::En).to_owned(),
-        message_es: texts::NO_ORDERS.pick(parcelo::Language::Es).to_owned(),
-        suggestion: None,
-    }
+    FieldFault::new(
+        "body",
+        FaultCode::Required,
+        (
+            texts::NO_ORDERS.pick(parcelo::Language::En),
+            texts::NO_ORDERS.pick(parcelo::Language::Es),
+        ),
+    )
 }

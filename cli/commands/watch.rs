@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use parcelo::{Client, ParcelStatus, TrackingNumber, TrackingRecord};
+use parcelo::{Client, ParcelStatus, TrackingNumber, model::TrackingRecord};
 
 use super::{service, track};
 use crate::{

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use parcelo::{IdempotencyKey, TrackingNumber, Warning};
+use parcelo::{IdempotencyKey, TrackingNumber, model::Warning};
 use serde::{Deserialize, Serialize};
 
 use super::{Row, RowFault};

@@ -8,7 +8,8 @@ use std::{
 };
 
 use parcelo::{
-    Environment, FaultCode, FieldFault, IdempotencyKey, OrderRequest, Warning, fingerprint,
+    Environment, IdempotencyKey, OrderRequest,
+    model::{FaultCode, FieldFault, Warning, fingerprint},
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 use serde::{Deserialize, Serialize};
@@ -90,13 +91,10 @@ impl RowFault {
 
 impl From<RowFault> for FieldFault {
     fn from(fault: RowFault) -> Self {
-        Self {
-            field: fault.place().to_owned(),
-            code: FaultCode::from(&*fault.code),
-            message: fault.message,
-            message_es: fault.message_es,
-            suggestion: fault.suggestion,
-        }
+        let (place, code) = (fault.place().to_owned(), FaultCode::from(&*fault.code));
+        let mut shown = Self::new(place, code, (fault.message, fault.message_es));
+        shown.suggestion = fault.suggestion;
+        shown
     }
 }
 
@@ -168,11 +166,8 @@ impl<'a> Rows<'a> {
         };
         let (reference, key) = named(&mut body);
         let digest = digest_of(&body);
-        let context = OrderContext {
-            environment: self.environment,
-            destinations: &Destinations::All,
-            header_key: None,
-        };
+        let mut context = OrderContext::new(&Destinations::All);
+        context.environment = self.environment;
         let column = |path: &str| match &self.reader {
             Reader::Csv(rows) => rows.header().column_of(path, &products),
             Reader::Lines(..) => None,
@@ -186,7 +181,7 @@ impl<'a> Rows<'a> {
             if is_misread && is_format { fault.saying(texts::NO_NUMBER) } else { fault }
         };
         let (order, warnings) = match check_order(&body, &context) {
-            Ok(Accepted { value, warnings }) => (Ok(Box::new(value)), warnings),
+            Ok(Accepted { value, warnings, .. }) => (Ok(Box::new(value)), warnings),
             Err(rejected) => {
                 let faults = rejected.faults.into_iter().map(located);
                 (Err(faults.chain(late).collect()), rejected.warnings)

@@ -4,8 +4,11 @@ use std::io::{self, Write};
 
 use csv::Writer;
 use parcelo::{
-    FieldFault, IdempotencyKey, LabelMetadata, Language, Manifest, ParcelSummary, SandboxReset,
-    TrackingRecord, VoidedOrders, Warning, time,
+    IdempotencyKey, Language,
+    model::{
+        FieldFault, LabelMetadata, Manifest, ParcelSummary, Row, SandboxReset, TrackingRecord,
+        VoidedOrders, Warning, time,
+    },
 };
 
 use super::{findings, import, json::word};
@@ -38,7 +41,8 @@ pub(super) fn write(out: &mut impl Write, results: &Results, language: Language)
         Results::Finding(finding) => findings::write_csv(&mut rows, finding, language)?,
         Results::Health(health) => {
             rows.write_record(["status", "keyName", "environment", "allowedCountries"])?;
-            let environment = health.environment.map_or("", |environment| environment.code());
+            let environment =
+                health.environment.as_ref().map_or("", |environment| environment.as_str());
             let countries = health.allowed_countries.join(" ");
             rows.write_record([&*health.status, &*health.key_name, environment, &countries])?;
         }
@@ -70,9 +74,9 @@ fn write_created(rows: &mut Writer<impl Write>, created: &Created) -> csv::Resul
     rows.write_record([
         parcel.tracking_number.as_str(),
         parcel.status.code(),
-        &parcel.label_url,
-        &time::to_text(parcel.created_at),
-        &parcel.id,
+        parcel.label_url.as_deref().unwrap_or_default(),
+        &parcel.created_at.map(time::to_text).unwrap_or_default(),
+        parcel.id.as_str(),
         word(created.outcome),
         created.idempotency_key.as_str(),
         file.as_deref().unwrap_or_default(),
@@ -148,6 +152,14 @@ fn write_history(rows: &mut Writer<impl Write>, records: &[TrackingRecord]) -> c
     ])?;
     for record in records {
         for event in record.history.iter().flatten() {
+            let event = match event {
+                Ok(event) => event,
+                Err(row) => {
+                    let (number, json) = (record.tracking_number.as_str(), row.json().to_string());
+                    rows.write_record([number, "", "", "", "", "", &json])?;
+                    continue;
+                }
+            };
             rows.write_record([
                 record.tracking_number.as_str(),
                 &event.sequence.map(|sequence| sequence.to_string()).unwrap_or_default(),
@@ -194,6 +206,14 @@ fn write_voided(
     ])?;
     let key = voided.idempotency_key.as_ref().map_or("", IdempotencyKey::as_str);
     for result in &voided.value.results {
+        let result = match result {
+            Ok(result) => result,
+            Err(row) => {
+                let (code, json) = ("UNREADABLE_ANSWER", row.json().to_string());
+                rows.write_record(["", "", "", "", "", "", code, &json, key])?;
+                continue;
+            }
+        };
         let why = result.error.as_ref();
         let message = why.map_or("", |error| language.pick(&error.message, &error.message_es));
         rows.write_record([
@@ -228,7 +248,7 @@ fn write_manifest(rows: &mut Writer<impl Write>, manifest: &Manifest) -> csv::Re
     let submitted = time::to_text(manifest.submitted_at);
     for number in &manifest.tracking_numbers {
         rows.write_record([
-            &*manifest.manifest_id,
+            manifest.manifest_id.as_str(),
             manifest.awb_number.as_str(),
             number.as_str(),
             manifest.flight_number.as_deref().unwrap_or_default(),
@@ -242,7 +262,7 @@ fn write_manifest(rows: &mut Writer<impl Write>, manifest: &Manifest) -> csv::Re
     Ok(())
 }
 
-fn write_parcels(rows: &mut Writer<impl Write>, parcels: &[ParcelSummary]) -> csv::Result<()> {
+fn write_parcels(rows: &mut Writer<impl Write>, parcels: &[Row<ParcelSummary>]) -> csv::Result<()> {
     rows.write_record([
         "id",
         "trackingNumber",
@@ -257,9 +277,9 @@ fn write_parcels(rows: &mut Writer<impl Write>, parcels: &[ParcelSummary]) -> cs
         "createdAt",
         "updatedAt",
     ])?;
-    for parcel in parcels {
+    for parcel in parcels.iter().flatten() {
         rows.write_record([
-            &*parcel.id,
+            parcel.id.as_str(),
             parcel.tracking_number.as_str(),
             parcel.status.code(),
             &parcel.status_name,
@@ -267,7 +287,7 @@ fn write_parcels(rows: &mut Writer<impl Write>, parcels: &[ParcelSummary]) -> cs
             parcel.customer_reference.as_deref().unwrap_or_default(),
             parcel.destination_country.as_str(),
             parcel.label_url.as_deref().unwrap_or_default(),
-            parcel.manifest_id.as_deref().unwrap_or_default(),
+            parcel.manifest_id.as_ref().map_or("", |id| id.as_str()),
             parcel.awb_number.as_deref().unwrap_or_default(),
             &time::to_text(parcel.created_at),
             &time::to_text(parcel.updated_at),

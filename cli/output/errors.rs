@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use parcelo::{FieldFault, IdempotencyKey, Language, Warning};
+use parcelo::{
+    IdempotencyKey, Language,
+    model::{FieldFault, RequestId, Warning},
+};
 use serde::Serialize;
 
 use super::plain;
@@ -29,6 +32,8 @@ pub(super) fn write_failure(
         write_warning(out, warning, language)?;
     }
     for (number, item) in &failure.items {
+        // A row that cannot be read may not even say of which parcel it is.
+        let number = if number.is_empty() { "?" } else { number };
         writeln!(
             out,
             "  {}: {} ({})",
@@ -42,7 +47,7 @@ pub(super) fn write_failure(
         writeln!(out, "{BOLD}{what_to_do}:{BOLD:#} {}", hint.pick(language))?;
     }
     match &failure.request_id {
-        Some(id) => writeln!(out, "{}: {}", texts::REQUEST.pick(language), plain(id)),
+        Some(id) => writeln!(out, "{}: {}", texts::REQUEST.pick(language), plain(id.as_str())),
         None => Ok(()),
     }
 }
@@ -89,7 +94,7 @@ pub(super) struct FailureView<'a> {
     #[serde(rename = "hint_es")]
     hint_es: Option<&'a str>,
     status: Option<u16>,
-    request_id: Option<&'a str>,
+    request_id: Option<&'a RequestId>,
     retry_after: Option<u64>,
     idempotency_key: Option<&'a IdempotencyKey>,
     may_have_executed: bool,
@@ -112,7 +117,7 @@ impl<'a> FailureView<'a> {
             hint: failure.hint.as_ref().map(|hint| &*hint.en),
             hint_es: failure.hint.as_ref().map(|hint| &*hint.es),
             status: failure.status,
-            request_id: failure.request_id.as_deref(),
+            request_id: failure.request_id.as_ref(),
             retry_after: failure.retry_after,
             idempotency_key: failure.idempotency_key.as_ref(),
             may_have_executed: failure.may_have_executed,

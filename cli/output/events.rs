@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use chrono::{DateTime, Utc};
 use parcelo::{
     ErrorCode,
-    webhook::{EventData, WebhookError, WebhookEvent},
+    model::{EventData, WebhookEvent},
+    webhook::WebhookError,
 };
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ impl Events {
             Format::Csv => row([
                 message.id.clone(),
                 kind.code().to_owned(),
-                parcelo::time::to_text(message.event.timestamp),
+                parcelo::model::time::to_text(message.event.timestamp),
                 number,
                 status.map(|status| status.to_string()).unwrap_or_default(),
             ]),
@@ -104,7 +105,7 @@ impl Events {
         match self.0.format {
             Format::Json | Format::Ndjson => {
                 let document = json!({"refused": why.en, "refused_es": why.es,
-                    "timestamp": parcelo::time::to_text(now)});
+                    "timestamp": parcelo::model::time::to_text(now)});
                 one(&mut anstream::stderr(), &document, Layout::Lines)
             }
             Format::Table | Format::Csv => {
@@ -153,7 +154,7 @@ fn news(data: &EventData, voice: Voice) -> String {
             let [before, after] = names.map(|status| status.name(voice.language));
             format!("{before} → {after}  {}", change.location)
         }
-        EventData::ManifestSubmitted(manifest) => manifest.manifest_id.clone(),
+        EventData::ManifestSubmitted(manifest) => manifest.manifest_id.to_string(),
         _ => String::new(),
     }
 }

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use parcelo::{
-    FieldFault, IdempotencyKey, LabelFormat, Outcome, PageMeta, Parcel, ParcelSummary,
-    TrackingNumber, Warning,
+    IdempotencyKey, LabelFormat, Outcome, Parcel, TrackingNumber,
+    model::{FieldFault, PageMeta, ParcelSummary, RequestId, Row, Unreadable, Warning},
 };
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ struct CreatedView<'a> {
     parcel: &'a Parcel,
     warnings: &'a [Warning],
     idempotency_key: &'a IdempotencyKey,
-    request_id: Option<&'a str>,
+    request_id: Option<&'a RequestId>,
     label: Option<LabelView<'a>>,
 }
 
@@ -40,14 +40,22 @@ struct WrittenView<'a, T> {
     #[serde(flatten)]
     value: &'a T,
     idempotency_key: Option<&'a IdempotencyKey>,
-    request_id: Option<&'a str>,
+    request_id: Option<&'a RequestId>,
 }
 
 /// `meta` is null when all pages are here.
 #[derive(Serialize)]
 struct ListingView<'a> {
-    parcels: &'a [ParcelSummary],
+    parcels: &'a [RowView<'a>],
     meta: Option<&'a PageMeta>,
+}
+
+/// A parcel, or what the service says instead that this version cannot read.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RowView<'a> {
+    Read(&'a ParcelSummary),
+    Unreadable(&'a Unreadable),
 }
 
 #[derive(Serialize)]
@@ -82,10 +90,14 @@ pub(super) fn write(out: &mut impl Write, results: &Results, layout: Layout) -> 
         Results::Label(label) => one(out, label, layout),
         Results::Reprinted(reprinted) => one(out, &WrittenView::of(reprinted), layout),
         Results::Reset(reset) => one(out, reset, layout),
-        Results::Listed(Listing { parcels, meta }) => match layout {
-            Layout::Document => one(out, &ListingView { parcels, meta: meta.as_ref() }, layout),
-            Layout::Lines => each(out, parcels, layout),
-        },
+        Results::Listed(Listing { parcels, meta }) => {
+            let parcels: Vec<_> = parcels.iter().map(RowView::of).collect();
+            let listing = ListingView { parcels: &parcels, meta: meta.as_ref() };
+            match layout {
+                Layout::Document => one(out, &listing, layout),
+                Layout::Lines => each(out, &parcels, layout),
+            }
+        }
         Results::Tracked(List { asked: 1, found }) => each(out, found, layout),
         Results::Tracked(List { found, .. }) => all(out, found, layout),
         Results::Labels(List { asked, found }) => {
@@ -138,7 +150,7 @@ impl<'a> CreatedView<'a> {
             parcel: &created.order.parcel,
             warnings: &created.order.warnings,
             idempotency_key: &created.idempotency_key,
-            request_id: created.request_id.as_deref(),
+            request_id: created.request_id.as_ref(),
             label: created.label.as_ref().map(LabelView::of),
         }
     }
@@ -150,7 +162,16 @@ impl<'a, T> WrittenView<'a, T> {
             outcome: word(written.outcome),
             value: &written.value,
             idempotency_key: written.idempotency_key.as_ref(),
-            request_id: written.request_id.as_deref(),
+            request_id: written.request_id.as_ref(),
+        }
+    }
+}
+
+impl<'a> RowView<'a> {
+    fn of(row: &'a Row<ParcelSummary>) -> Self {
+        match row {
+            Ok(parcel) => Self::Read(parcel),
+            Err(row) => Self::Unreadable(row),
         }
     }
 }

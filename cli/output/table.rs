@@ -4,8 +4,11 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
 use parcelo::{
-    Deleted, Health, IdempotencyKey, LabelMetadata, LabelStatus, Language, Manifest, ParcelStatus,
-    ParcelSummary, SandboxReset, TrackingRecord, VoidedOrders,
+    IdempotencyKey, Language, ParcelStatus,
+    model::{
+        Deleted, Health, LabelMetadata, LabelStatus, Manifest, ParcelSummary, Row, SandboxReset,
+        TrackingRecord, VoidedOrders,
+    },
 };
 
 use super::{
@@ -43,7 +46,7 @@ pub(super) fn write(out: &mut impl Write, results: &Results, language: Language)
 }
 
 fn write_health(out: &mut impl Write, health: &Health, language: Language) -> io::Result<()> {
-    let environment = health.environment.map_or("", |environment| environment.code());
+    let environment = health.environment.as_ref().map_or("", |environment| environment.as_str());
     let countries = match &*health.allowed_countries {
         [all] if all == "*" => texts::EVERY_COUNTRY.pick(language).to_owned(),
         some => some.join(", "),
@@ -62,8 +65,8 @@ fn write_created(out: &mut impl Write, created: &Created, language: Language) ->
     let mut facts = vec![
         (texts::TRACKING_NUMBER, parcel.tracking_number.to_string()),
         (texts::STATUS, status_of(&parcel.status, parcel.status.name(language))),
-        (texts::CREATED, moment(parcel.created_at)),
-        (texts::LABEL, parcel.label_url.clone()),
+        (texts::CREATED, parcel.created_at.map(moment).unwrap_or_default()),
+        (texts::LABEL, parcel.label_url.clone().unwrap_or_default()),
         (texts::IDEMPOTENCY_KEY, created.idempotency_key.to_string()),
     ];
     if let Some(label) = &created.label {
@@ -107,7 +110,7 @@ fn write_tracked(
 /// Where a watched parcel stands now, in one line.
 pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io::Result<()> {
     let status = status_of(&record.status, &record.status_name);
-    let since = record.history.iter().flatten().last();
+    let since = record.history.iter().flatten().flatten().last();
     let since = since
         .map(|event| format!("  {}  {}", moment(event.timestamp.to_utc()), plain(&event.location)));
     writeln!(out, "{}  {status}{}", record.tracking_number, since.unwrap_or_default())
@@ -122,6 +125,14 @@ fn write_history(
     let headings = [texts::TIME, texts::STATUS, texts::PLACE, texts::DETAILS];
     let mut table = headed(&headings, language);
     for event in history {
+        let event = match event {
+            Ok(event) => event,
+            Err(row) => {
+                let empty = String::new;
+                table.add_row([empty(), empty(), empty(), plain(&row.json().to_string())]);
+                continue;
+            }
+        };
         table.add_row([
             event.timestamp.format(SECOND).to_string(),
             status_of(&event.status, &event.status_name),
@@ -155,7 +166,7 @@ fn write_voided(
 ) -> io::Result<()> {
     let headings = [texts::TRACKING_NUMBER, texts::STATUS, texts::BEFORE, texts::VOIDED];
     let mut table = headed(&headings, language);
-    for result in voided.value.results.iter().filter(|result| result.voided) {
+    for result in voided.value.results.iter().flatten().filter(|result| result.voided) {
         let named = |status: &ParcelStatus| status_of(status, status.name(language));
         let before = match result.already_voided {
             Some(true) => texts::NOTHING_CHANGED.pick(language).to_owned(),
@@ -179,12 +190,16 @@ fn write_voided(
 
 fn write_manifest(out: &mut impl Write, manifest: &Manifest, language: Language) -> io::Result<()> {
     let values = manifest.declared_values.iter();
-    let values: Vec<_> = values.map(|sum| format!("{} {}", sum.amount, sum.currency)).collect();
+    let values = values.map(|sum| match sum {
+        Ok(sum) => format!("{} {}", sum.amount, sum.currency),
+        Err(row) => row.json().to_string(),
+    });
+    let values: Vec<_> = values.collect();
     let countries = manifest.destination_countries.iter().map(ToString::to_string);
     let route = [&manifest.origin_airport, &manifest.destination_airport].map(Option::as_deref);
     let route: Vec<_> = route.into_iter().flatten().collect();
     let facts = [
-        (texts::MANIFEST, manifest.manifest_id.clone()),
+        (texts::MANIFEST, manifest.manifest_id.to_string()),
         (texts::AWB, manifest.awb_number.to_string()),
         (texts::PARCELS, manifest.parcel_count.to_string()),
         (texts::WEIGHT, manifest.total_weight_kg.to_string()),
@@ -198,12 +213,15 @@ fn write_manifest(out: &mut impl Write, manifest: &Manifest, language: Language)
     ];
     let told: Vec<_> = facts.into_iter().filter(|(_, fact)| !fact.is_empty()).collect();
     write_facts(out, &told, language)?;
-    manifest.tracking_numbers.iter().try_for_each(|number| writeln!(out, "  {number}"))
+    manifest
+        .tracking_numbers
+        .iter()
+        .try_for_each(|number| writeln!(out, "  {}", plain(number.as_str())))
 }
 
 fn write_parcels(
     out: &mut impl Write,
-    parcels: &[ParcelSummary],
+    parcels: &[Row<ParcelSummary>],
     language: Language,
 ) -> io::Result<()> {
     let headings = [
@@ -215,11 +233,11 @@ fn write_parcels(
         texts::CREATED,
     ];
     let mut table = headed(&headings, language);
-    for parcel in parcels {
+    for parcel in parcels.iter().flatten() {
         table.add_row([
             parcel.tracking_number.to_string(),
             status_of(&parcel.status, &parcel.status_name),
-            parcel.destination_country.to_string(),
+            plain(parcel.destination_country.as_str()),
             plain(parcel.external_order_id.as_deref().unwrap_or_default()),
             plain(parcel.awb_number.as_deref().unwrap_or_default()),
             moment(parcel.created_at),
@@ -265,6 +283,7 @@ fn write_reset(out: &mut impl Write, reset: &SandboxReset, language: Language) -
         tracking_events,
         idempotency_keys,
         webhook_deliveries,
+        ..
     } = reset.deleted;
     let facts = [
         (texts::DELETED_PARCELS, parcels.to_string()),

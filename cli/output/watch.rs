@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use anstream::adapter::strip_str;
-use parcelo::TrackingRecord;
+use parcelo::model::TrackingRecord;
 
 use super::{
     csv, errors, is_terminal,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use parcelo::{ApiKey, Client, Environment, TrackingNumber, Url, Webhook};
+use parcelo::{ApiKey, Client, Environment, TrackingNumber, url::Url, webhook::Webhook};
 
 use super::{Caller, Job, access::parsed};
 use crate::{

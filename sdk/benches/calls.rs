@@ -19,7 +19,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use parcelo::{ApiKey, Client, CreatedOrder, Environment, OrderRequest, RateLimit};
+use parcelo::{ApiKey, Client, Environment, OrderRequest, RateLimit, model::CreatedOrder};
 use reqwest_middleware::ClientBuilder;
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::runtime::Runtime;

@@ -12,7 +12,7 @@ use std::{
     net::{TcpListener, TcpStream},
 };
 
-use parcelo::{ApiKey, Client, CreatedOrder, Environment, OrderRequest, RateLimit};
+use parcelo::{ApiKey, Client, Environment, OrderRequest, RateLimit, model::CreatedOrder};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::runtime::Runtime;

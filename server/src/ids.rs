@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use parcelo::model::{ManifestId, ParcelId};
 use ulid::Ulid;
 
 use crate::clock::Millis;
@@ -139,6 +140,16 @@ impl Buffer {
         }
         self.used = 0;
     }
+}
+
+/// The public id of a parcel.
+pub fn parcel_id(ulid: Ulid) -> ParcelId {
+    ParcelId::unchecked(named("par", ulid))
+}
+
+/// The public id of a manifest.
+pub fn manifest_id(ulid: Ulid) -> ManifestId {
+    ManifestId::unchecked(named("man", ulid))
 }
 
 /// A public id: what it names, and a ULID.

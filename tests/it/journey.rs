@@ -65,5 +65,5 @@ async fn an_order_sent_by_the_sdk_is_replayed_by_the_command_line() {
     assert_eq!(created.outcome(), Outcome::Created);
     let again = shop.run("order create order.json -o json").json();
     assert_eq!(again["outcome"], "replayed");
-    assert_eq!(again["parcel"]["id"], created.parcel.id);
+    assert_eq!(again["parcel"]["id"], created.parcel.id.as_str());
 }

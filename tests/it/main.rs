@@ -13,6 +13,7 @@ mod exits;
 mod imports;
 mod journey;
 mod labels;
+mod later;
 #[cfg(unix)]
 mod listening;
 mod manifests;

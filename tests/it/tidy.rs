@@ -7,6 +7,7 @@
 mod dependencies;
 mod directions;
 mod documents;
+mod names;
 mod public_api;
 mod sizes;
 mod sources;

@@ -22,7 +22,7 @@ use tokio::{
     task::unconstrained,
 };
 
-use crate::{Error, ErrorKind};
+use crate::client::{Error, ErrorKind};
 
 /// The thread runs as long as a clone of this is there.
 #[derive(Debug, Clone)]

@@ -9,7 +9,9 @@ use bytes::{Buf, Bytes};
 
 use super::{Client, driver::Driver};
 use crate::{
-    Error, LabelFormat, LabelMetadata, LabelStream, Reply, ReprintRequest, TrackingNumber, client,
+    client,
+    client::{Error, LabelStream, Reply},
+    model::{LabelFormat, LabelMetadata, ReprintRequest, TrackingNumber},
 };
 
 /// Labels: [`Client::labels`].
@@ -27,7 +29,7 @@ impl Client {
 
 impl<'a> Labels<'a> {
     /// A label file, at most 16 MiB; say where it shall go:
-    /// [`Labels::download`](crate::Labels::download).
+    /// [`Labels::download`](crate::client::Labels::download).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -50,7 +52,7 @@ impl<'a> Labels<'a> {
     }
 
     /// A label file by its link, which opens without the API key:
-    /// [`Labels::download_link`](crate::Labels::download_link).
+    /// [`Labels::download_link`](crate::client::Labels::download_link).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -60,7 +62,7 @@ impl<'a> Labels<'a> {
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let directory = tempfile::tempdir()?;
     /// let created = client.orders().create(&order)?;
-    /// let label = client.labels().download_link(&created.parcel.label_url)?;
+    /// let label = client.labels().download_link(created.parcel.label_url.as_deref().unwrap_or_default())?;
     /// println!("{}", label.save_in(&directory)?.display());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -69,12 +71,12 @@ impl<'a> Labels<'a> {
         Ok(LabelDownload { file: client.labels().download_link(link)?, driver })
     }
 
-    /// What is known about a label: [`Labels::metadata`](crate::Labels::metadata).
+    /// What is known about a label: [`Labels::metadata`](crate::client::Labels::metadata).
     pub fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
         self.client.driver.call(self.client.client.labels().metadata(number))
     }
 
-    /// Makes a label anew: [`Labels::reprint`](crate::Labels::reprint).
+    /// Makes a label anew: [`Labels::reprint`](crate::client::Labels::reprint).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -85,7 +87,7 @@ impl<'a> Labels<'a> {
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
-    /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
+    /// let request = ReprintRequest::new(IdempotencyKey::random()).with_reason("Label torn");
     /// client.labels().reprint(&number, &request)?;
     /// assert_eq!(client.labels().metadata(&number)?.reprint_count, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -114,7 +116,7 @@ impl<'a> LabelDownload<'a> {
     }
 
     /// Writes the file and tells its length in bytes:
-    /// [`LabelDownload::save_to`](crate::LabelDownload::save_to).
+    /// [`LabelDownload::save_to`](crate::client::LabelDownload::save_to).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -135,12 +137,12 @@ impl<'a> LabelDownload<'a> {
     }
 
     /// Writes the file into a directory and tells its path:
-    /// [`LabelDownload::save_in`](crate::LabelDownload::save_in).
+    /// [`LabelDownload::save_in`](crate::client::LabelDownload::save_in).
     pub fn save_in(self, directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
         self.driver.call(self.file.save_in(directory))
     }
 
-    /// The file as it comes: [`LabelDownload::stream`](crate::LabelDownload::stream) to read from.
+    /// The file as it comes: [`LabelDownload::stream`](crate::client::LabelDownload::stream) to read from.
     pub fn reader(self) -> Result<LabelReader<'a>, Error> {
         let stream = self.driver.call(self.file.stream())?;
         Ok(LabelReader { stream, driver: self.driver, piece: Bytes::new() })

@@ -1,7 +1,10 @@
 //! Manifests.
 
 use super::Client;
-use crate::{Error, Manifest, ManifestRequest, Reply};
+use crate::{
+    client::{Error, Reply},
+    model::{Manifest, ManifestId, ManifestRequest},
+};
 
 /// Manifests: [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +21,7 @@ impl Client {
 
 impl Manifests<'_> {
     /// Submits a manifest of 1-500 parcels: all of them, or none; see
-    /// [`Manifests::submit`](crate::Manifests::submit).
+    /// [`Manifests::submit`](crate::client::Manifests::submit).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -40,8 +43,8 @@ impl Manifests<'_> {
         self.client.driver.call(self.client.client.manifests().submit(request))
     }
 
-    /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::Manifests::get).
-    pub fn get(self, manifest_id: &str) -> Result<Reply<Manifest>, Error> {
+    /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::calls::Manifests::get).
+    pub fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
         self.client.driver.call(self.client.client.manifests().get(manifest_id))
     }
 }

@@ -3,17 +3,21 @@
 use std::fmt;
 
 use super::driver::Driver;
-use crate::{CreatedOrder, Error, OrderRequest, Reply, client};
+use crate::{
+    client,
+    client::{Error, Reply},
+    model::{CreatedOrder, OrderRequest},
+};
 
 /// Items that are asked for as the iterator needs them. After an error there is nothing more.
 #[must_use = "nothing is asked until it is iterated over"]
 pub struct Items<'a, T> {
-    items: Option<client::Items<'a, Result<T, Error>>>,
+    items: Option<client::Items<Result<T, Error>>>,
     driver: &'a Driver,
 }
 
 impl<'a, T> Items<'a, T> {
-    pub(super) fn new(items: client::Items<'a, Result<T, Error>>, driver: &'a Driver) -> Self {
+    pub(super) fn new(items: client::Items<Result<T, Error>>, driver: &'a Driver) -> Self {
         Self { items: Some(items), driver }
     }
 }
@@ -37,7 +41,7 @@ impl<T> fmt::Debug for Items<'_, T> {
 }
 
 /// The orders of an iterator, being created several at a time: an iterator of each one's place and
-/// its result, in the order in which they are done. See [`CreateMany`](crate::CreateMany).
+/// its result, in the order in which they are done. See [`CreateMany`](crate::client::CreateMany).
 ///
 /// Orders go on their way by themselves, on the client's thread, between two calls of `next` too. When
 /// it is dropped midway, they are broken off: send them again, with the keys that they have.

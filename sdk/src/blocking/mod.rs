@@ -1,8 +1,8 @@
 //! The client for programs that are not asynchronous: each method waits for its answer.
 //!
 //! It decides nothing by itself. Every method calls the one of the same name in
-//! [`client`] and waits; settings, retries, errors and promises are those of
-//! [`parcelo::Client`](crate::Client).
+//! [`parcelo::Client`](crate::client::Client) or its handles and waits; settings, retries, errors and promises
+//! are theirs.
 //!
 //! ```
 //! use parcelo::{Client, LabelFormat, TrackingNumber};
@@ -22,7 +22,7 @@
 //! ```
 //!
 //! A client has a thread of its own, which ends with the last clone. Inside a tokio runtime it works
-//! too, but holds up the thread that it is called on: use [`parcelo::Client`](crate::Client) there.
+//! too, but holds up the thread that it is called on: use [`parcelo::Client`](crate::client::Client) there.
 
 mod driver;
 mod labels;
@@ -36,6 +36,7 @@ mod tracking;
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use url::Url;
 
 pub use labels::{LabelDownload, LabelReader, Labels};
@@ -48,7 +49,9 @@ pub use sandbox::Sandbox;
 pub use tracking::Tracking;
 
 use crate::{
-    ClientBuilder, Environment, Error, Health, Language, RateLimit, Reply, Retry, Timeouts, client,
+    client,
+    client::{ClientBuilder, Error, RateLimit, Reply, Retry, Timeouts},
+    model::{Environment, Health, Language},
 };
 use driver::Driver;
 
@@ -59,7 +62,8 @@ use driver::Driver;
 ///
 /// ```no_run
 /// # fn example(order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
-/// use parcelo::{LabelFormat, blocking::Client};
+/// use parcelo::LabelFormat;
+/// use parcelo::blocking::Client;
 ///
 /// let client = Client::from_env()?;
 /// let created = client.orders().create(&order)?;
@@ -118,6 +122,22 @@ impl Client {
     /// ```
     pub fn health(&self) -> Result<Reply<Health>, Error> {
         self.driver.call(self.client.health())
+    }
+
+    /// Reads a path of the service that this version has no call for yet, as JSON of a type of yours:
+    /// [`parcelo::Client::get`](crate::client::Client::get).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// let health = client.get::<serde_json::Value>("/api/v1/health")?;
+    /// assert_eq!(health["status"], "ok");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
+        self.driver.call(self.client.get(path))
     }
 
     /// Where the service is.

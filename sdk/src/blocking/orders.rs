@@ -1,7 +1,10 @@
 //! Orders.
 
 use super::{Client, CreateMany};
-use crate::{CreatedOrder, Error, OrderRequest, Reply, VoidRequest, VoidedOrders};
+use crate::{
+    client::{Error, Reply},
+    model::{CreatedOrder, OrderRequest, VoidManyRequest, VoidRequest, VoidedOrders},
+};
 
 /// Orders: [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +20,7 @@ impl Client {
 }
 
 impl<'a> Orders<'a> {
-    /// Creates an order: [`Orders::create`](crate::Orders::create).
+    /// Creates an order: [`Orders::create`](crate::client::Orders::create).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -26,7 +29,7 @@ impl<'a> Orders<'a> {
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// let created = client.orders().create(&order)?;
-    /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
+    /// println!("{} {:?}", created.parcel.tracking_number, created.parcel.label_url);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
@@ -34,7 +37,7 @@ impl<'a> Orders<'a> {
     }
 
     /// Creates the orders of an iterator, several at a time:
-    /// [`Orders::create_many`](crate::Orders::create_many).
+    /// [`Orders::create_many`](crate::client::Orders::create_many).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -57,7 +60,7 @@ impl<'a> Orders<'a> {
         CreateMany::new(self.client.client.orders().create_many(orders), &self.client.driver)
     }
 
-    /// Voids 1-100 orders: [`Orders::void`](crate::Orders::void).
+    /// Voids 1-100 orders: [`Orders::void`](crate::client::Orders::void).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -68,13 +71,33 @@ impl<'a> Orders<'a> {
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let numbers = [client.orders().create(&order)?.into_inner().parcel.tracking_number];
-    /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).reason("Sold out");
-    /// for result in &client.orders().void(&request)?.results {
+    /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).with_reason("Sold out");
+    /// for result in client.orders().void(&request)?.into_inner().results {
+    ///     let result = result?; // or what the service said, if this version cannot read it
     ///     println!("{}: {}", result.tracking_number, result.voided);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
         self.client.driver.call(self.client.client.orders().void(request))
+    }
+
+    /// Voids any number of orders, by the hundred: [`Orders::void_many`](crate::client::Orders::void_many).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// use parcelo::{IdempotencyKey, VoidManyRequest};
+    ///
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let numbers = runtime.block_on(server.seed_parcels(3));
+    /// let key = IdempotencyKey::derive("recalls", "2026-01-10");
+    /// let voided = client.orders().void_many(&VoidManyRequest::new(&key, &numbers))?;
+    /// assert_eq!(voided.summary.voided, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn void_many(self, request: &VoidManyRequest) -> Result<VoidedOrders, Error> {
+        self.client.driver.call(self.client.client.orders().void_many(request))
     }
 }

@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use super::{Client, Items, Request};
-use crate::{CountryCode, ListParcels, ParcelStatus, ParcelSummary};
+use crate::{
+    client::ListParcels,
+    model::{CountryCode, ParcelStatus, ParcelSummary},
+};
 
 /// Parcels: [`Client::parcels`].
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +23,7 @@ impl Client {
 
 impl<'a> Parcels<'a> {
     /// A page of the list, newest first, after narrowing it down if need be:
-    /// [`Parcels::list`](crate::Parcels::list).
+    /// [`Parcels::list`](crate::client::Parcels::list).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -34,13 +37,13 @@ impl<'a> Parcels<'a> {
     /// println!("{} of {}", page.parcels.len(), page.meta.total);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn list(self) -> Request<'a, ListParcels<'a>> {
+    pub fn list(self) -> Request<'a, ListParcels> {
         let Client { client, driver } = self.client;
         Request { question: client.parcels().list(), driver }
     }
 }
 
-impl<'a> Request<'a, ListParcels<'a>> {
+impl<'a> Request<'a, ListParcels> {
     /// All parcels of the list from its page on: [`ListParcels::stream`] as an iterator.
     ///
     /// ```

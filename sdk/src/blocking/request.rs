@@ -1,10 +1,10 @@
 //! A question that can be made more precise before it is sent.
 
 use super::driver::Driver;
-use crate::Error;
+use crate::client::Error;
 
 /// A question that is about to be asked: [`Request::send`] it, after making it more precise if need
-/// be. It wraps the question of the same name of [`client`](crate::client).
+/// be. It wraps the question of the same name in [`calls`](crate::calls).
 #[derive(Debug, Clone)]
 #[must_use = "nothing is asked until it is sent"]
 pub struct Request<'a, Q> {

@@ -1,7 +1,10 @@
 //! The sandbox.
 
 use super::Client;
-use crate::{Error, Reply, SandboxReset};
+use crate::{
+    client::{Error, Reply},
+    model::SandboxReset,
+};
 
 /// The sandbox as a whole: [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +20,7 @@ impl Client {
 }
 
 impl Sandbox<'_> {
-    /// Deletes all data of the caller's sandbox, for good: [`Sandbox::reset`](crate::Sandbox::reset).
+    /// Deletes all data of the caller's sandbox, for good: [`Sandbox::reset`](crate::client::Sandbox::reset).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;

@@ -1,7 +1,10 @@
 //! Tracking.
 
 use super::{Client, Request};
-use crate::{GetTracking, TrackBatch, TrackingNumber};
+use crate::{
+    client::{GetTracking, TrackBatch},
+    model::TrackingNumber,
+};
 
 /// Tracking: [`Client::tracking`].
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +20,7 @@ impl Client {
 }
 
 impl<'a> Tracking<'a> {
-    /// Where a parcel stands: [`Tracking::get`](crate::Tracking::get).
+    /// Where a parcel stands: [`Tracking::get`](crate::client::Tracking::get).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -27,7 +30,7 @@ impl<'a> Tracking<'a> {
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
     /// let record = client.tracking().get(&number).history(true).send()?;
-    /// for event in record.history.iter().flatten() {
+    /// for event in record.history.iter().flatten().flatten() {
     ///     println!("{} {} {}", event.timestamp, event.status_name, event.location);
     /// }
     /// # assert!(record.history.is_some());
@@ -38,11 +41,12 @@ impl<'a> Tracking<'a> {
         Request { question: client.tracking().get(number), driver }
     }
 
-    /// Where any number of parcels stand: [`Tracking::batch`](crate::Tracking::batch).
+    /// Where any number of parcels stand: [`Tracking::batch`](crate::client::Tracking::batch).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
     /// use parcelo::TrackingNumber;
+    /// use parcelo::model::BatchResult;
     ///
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
@@ -50,9 +54,10 @@ impl<'a> Tracking<'a> {
     /// let numbers = ["SB-SUCCESS-0001", "SB-RTS-0001"].map(TrackingNumber::parse);
     /// let numbers = numbers.into_iter().collect::<Result<Vec<_>, _>>()?;
     /// for result in client.tracking().batch(&numbers).send()? {
-    ///     match result.tracking {
-    ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
-    ///         None => println!("{} is not there", result.tracking_number),
+    ///     match result {
+    ///         BatchResult::Found { tracking, .. } => println!("{}", tracking.status_name),
+    ///         BatchResult::NotFound { tracking_number, .. } => println!("no {tracking_number}"),
+    ///         BatchResult::Unreadable { row, .. } => println!("of a later version: {}", row.json()),
     ///     }
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())

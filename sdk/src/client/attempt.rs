@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{FailureClass, StopReason};
-use crate::Operation;
+use crate::model::Operation;
 
 /// One attempt of a call, for counters and logs: nothing in it is secret or personal.
 ///

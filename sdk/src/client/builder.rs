@@ -19,7 +19,7 @@ use super::{
     socket::Http,
     turn::Line,
 };
-use crate::{ApiKey, Environment, Language, header};
+use crate::model::{ApiKey, Environment, Language, header};
 
 /// Makes a [`Client`].
 ///
@@ -333,7 +333,7 @@ fn headers(key: &ApiKey, language: Language) -> Result<HeaderMap, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::client::ErrorKind;
 
     fn build(environment: Environment, address: &str) -> Result<Client, Error> {
         ClientBuilder::new(ApiKey::from_random(environment, &[7; 32])).base_url(address)?.build()

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
 
 use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline};
-use crate::{Idempotency, IdempotencyKey, Method, Operation, header};
+use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header};
 
 /// The most bytes of JSON that an honest answer has.
 pub(super) const LONGEST_JSON: u64 = 8 << 20;

@@ -22,7 +22,7 @@ use super::{
     retry::{Decision, Failed},
     turn::Refused,
 };
-use crate::{Operation, header, model::Ended};
+use crate::model::{Ended, Operation, header};
 
 /// A successful answer.
 #[derive(Debug)]

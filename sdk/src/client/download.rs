@@ -22,7 +22,7 @@ use super::{
     file::{self, Draft},
     reply,
 };
-use crate::{LabelFormat, Operation, TrackingNumber};
+use crate::model::{LabelFormat, Operation, TrackingNumber};
 
 /// A label file that is about to be downloaded: into memory, into a file, or piece by piece.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl<'a> LabelDownload<'a> {
 
     /// The file in memory.
     ///
-    /// Errors: those of [`Labels::download`](crate::Labels::download).
+    /// Errors: those of [`Labels::download`](crate::client::Labels::download).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -138,7 +138,7 @@ impl<'a> LabelDownload<'a> {
     /// The file piece by piece, as it comes.
     ///
     /// When the connection breaks, the file is asked for again, as often as
-    /// [`Retry`](crate::Retry) allows, and the stream goes on where it was. Errors: as
+    /// [`Retry`](crate::client::Retry) allows, and the stream goes on where it was. Errors: as
     /// [`LabelDownload::bytes`], here or from the stream; `Conflict` from the stream when the label was
     /// reprinted meanwhile.
     ///

@@ -1,12 +1,15 @@
 //! The one error of the client: what happened, whether it may have happened all the same, and what
 //! the caller can do.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::StopReason;
 use crate::{
-    BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
-    rules::is_invisible,
+    model::{
+        BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, InvalidValue, Language,
+        RequestId, Row, Unreadable, VoidResult,
+    },
+    rules::{Rejected, is_invisible},
 };
 
 /// What went wrong, by what the caller can do about it.
@@ -36,8 +39,11 @@ pub enum ErrorKind {
     Network,
     /// The service did not answer in time.
     Timeout,
-    /// The answer could not be read.
+    /// The answer could not be read; see [`Error::unreadable`].
     Decode,
+    /// The service did what was asked, and this version cannot read what it says about it: do not send it
+    /// again, and take what you need from [`Error::unreadable`].
+    Executed,
     /// The client is set up wrongly.
     Config,
     /// The file could not be written.
@@ -56,6 +62,7 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 /// Why a call failed.
 ///
 /// Its text says so whenever the request may have been executed ([`Error::may_have_executed`]).
+/// It is one pointer in size, and a clone of it is the same error.
 /// `Display` is one line without secrets and personal data, and without characters of the service's
 /// that would command a terminal or turn the line around:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
@@ -82,13 +89,15 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 /// # Ok(())
 /// # }
 /// ```
-pub struct Error(Box<Inner>);
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
 
+#[derive(Clone)]
 pub(crate) struct Inner {
     pub(super) kind: ErrorKind,
     pub(super) texts: Texts,
     pub(super) status: Option<u16>,
-    pub(super) request_id: Option<String>,
+    pub(super) request_id: Option<RequestId>,
     pub(super) body: Option<ErrorBody>,
     pub(super) faults: Vec<FieldFault>,
     pub(super) retry_after: Option<Duration>,
@@ -98,14 +107,16 @@ pub(crate) struct Inner {
     /// The call that failed sent nothing.
     pub(super) nothing_sent: bool,
     pub(super) stop_reason: Option<StopReason>,
+    pub(super) unreadable: Option<Unreadable>,
     pub(super) tracked: Vec<BatchResult>,
-    pub(super) source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    pub(super) voided: Vec<Row<VoidResult>>,
+    pub(super) source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of which nothing but its kind is known yet.
     pub(crate) fn new(kind: ErrorKind, texts: Texts) -> Self {
-        Self(Box::new(Inner {
+        Self(Arc::new(Inner {
             kind,
             texts,
             status: None,
@@ -118,7 +129,9 @@ impl Error {
             may_have_executed: false,
             nothing_sent: false,
             stop_reason: None,
+            unreadable: None,
             tracked: Vec::new(),
+            voided: Vec::new(),
             source: None,
         }))
     }
@@ -131,11 +144,12 @@ impl Error {
         self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        self.with(|inner| inner.source = Some(source.into()))
+        self.with(|inner| inner.source = Some(source.into().into()))
     }
 
     pub(crate) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
-        fill(&mut self.0);
+        // It has no clone yet, but for one that a caller kept.
+        fill(Arc::make_mut(&mut self.0));
         self
     }
 
@@ -157,10 +171,10 @@ impl Error {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
-    /// use parcelo::{ErrorCode, IdempotencyKey, OrderRequest};
+    /// use parcelo::{ErrorCode, IdempotencyKey};
     ///
     /// client.orders().create(&order).await?;
-    /// let other = OrderRequest { idempotency_key: IdempotencyKey::random(), ..order };
+    /// let other = order.with_idempotency_key(IdempotencyKey::random());
     /// let error = client.orders().create(&other).await.unwrap_err(); // the same tracking number
     /// assert_eq!(error.known_code(), Some(ErrorCode::ParcelDuplicateTracking));
     /// assert_eq!((error.status(), error.may_have_executed()), (Some(409), false));
@@ -177,8 +191,8 @@ impl Error {
     }
 
     /// The id to quote to support.
-    pub fn request_id(&self) -> Option<&str> {
-        self.0.request_id.as_deref()
+    pub fn request_id(&self) -> Option<&RequestId> {
+        self.0.request_id.as_ref()
     }
 
     /// How long the service, or the client's own limiter, asks to wait before trying again.
@@ -196,10 +210,10 @@ impl Error {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
-    /// use parcelo::{ErrorKind, Language, OrderRequest, Receiver};
+    /// use parcelo::{ErrorKind, Language};
     ///
-    /// let receiver = Receiver { phone: "12".to_owned(), ..order.receiver.clone() };
-    /// let error = client.orders().create(&OrderRequest { receiver, ..order }).await.unwrap_err();
+    /// let receiver = order.receiver.clone().with_phone("12");
+    /// let error = client.orders().create(&order.with_receiver(receiver)).await.unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::Validation);
     /// assert_eq!(error.field_faults()[0].field, "receiver.phone");
     /// println!("{}", error.field_faults()[0].text(Language::Es)); // beside the form's field
@@ -217,7 +231,9 @@ impl Error {
             return text.to_owned();
         }
         let text = language.pick(self.0.texts.0, self.0.texts.1);
-        if self.may_have_executed() {
+        if self.is_executed() {
+            text.to_owned()
+        } else if self.may_have_executed() {
             format!("{text} {}", language.pick(IN_DOUBT.0, IN_DOUBT.1))
         } else if self.0.nothing_sent {
             let nothing = language.pick(NOTHING_SENT.0, NOTHING_SENT.1);
@@ -260,10 +276,28 @@ impl Error {
         self.0.may_have_executed
     }
 
-    /// What [`Tracking::batch`](crate::Tracking::batch) had been answered before it failed: the results
+    /// What [`Tracking::batch`](crate::client::Tracking::batch) had been answered before it failed: the results
     /// of the first numbers, in their order. Ask again for the others.
     pub fn tracked(&self) -> &[BatchResult] {
         &self.0.tracked
+    }
+
+    /// What [`Orders::void_many`](crate::client::Orders::void_many) had been answered before it failed: the results
+    /// of the first numbers, in their order. Send the same request again for the others.
+    pub fn voided(&self) -> &[Row<VoidResult>] {
+        &self.0.voided
+    }
+
+    /// The part of the answer that this version cannot read, as it came: a row of a list, or the whole answer
+    /// when it is JSON.
+    ///
+    /// It may repeat what the request said: keep it out of logs.
+    pub fn unreadable(&self) -> Option<&Unreadable> {
+        self.0.unreadable.as_ref()
+    }
+
+    pub(super) fn is_executed(&self) -> bool {
+        self.kind() == ErrorKind::Executed
     }
 
     /// Why the call was not tried again; none when it was never sent.
@@ -289,7 +323,9 @@ impl fmt::Display for Error {
         }
         match (self.request_id(), self.attempts()) {
             (_, 0) => Ok(()),
-            (Some(id), attempts) => write!(f, " [{}, {}]", OneLine(id), Attempts(attempts)),
+            (Some(id), attempts) => {
+                write!(f, " [{}, {}]", OneLine(id.as_str()), Attempts(attempts))
+            }
             (None, attempts) => write!(f, " [{}]", Attempts(attempts)),
         }
     }
@@ -318,6 +354,40 @@ impl From<InvalidValue> for Error {
     fn from(fault: InvalidValue) -> Self {
         const INVALID: Texts = ("A value does not have its form.", "Un valor no tiene su forma.");
         Self::new(ErrorKind::Validation, INVALID).because(fault)
+    }
+}
+
+/// An order that breaks the rules was not sent: `?` makes it a validation error, with its faults.
+///
+/// ```
+/// use parcelo::{Error, ErrorKind, OrderRequest};
+///
+/// fn order() -> Result<OrderRequest, Error> {
+///     Ok(OrderRequest::builder().build()?) // with nothing in it
+/// }
+/// let error = order().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Validation);
+/// assert_eq!(error.field_faults()[0].field, "idempotencyKey");
+/// ```
+impl From<Rejected> for Error {
+    fn from(rejected: Rejected) -> Self {
+        const BROKEN: Texts =
+            ("The request breaks the rules.", "La solicitud incumple las reglas.");
+        Self::new(ErrorKind::Validation, BROKEN).with(|inner| {
+            inner.faults = rejected.faults;
+            inner.nothing_sent = true;
+        })
+    }
+}
+
+/// A row that cannot be read, as an error of its own: `?` makes it one.
+impl From<Unreadable> for Error {
+    fn from(row: Unreadable) -> Self {
+        const ROW: Texts = (
+            "A row of the answer could not be read.",
+            "No se pudo interpretar una fila de la respuesta.",
+        );
+        Self::new(ErrorKind::Decode, ROW).with(|inner| inner.unreadable = Some(row))
     }
 }
 
@@ -356,7 +426,7 @@ mod tests {
         let body = body(error);
         Error::new(ErrorKind::Conflict, ("unused", "sin uso")).with(|inner| {
             inner.status = Some(status);
-            inner.request_id = Some("req_01".into());
+            inner.request_id = Some(RequestId::unchecked("req_01"));
             inner.faults = body.field_faults();
             inner.body = Some(body);
             inner.attempts = 2;
@@ -403,7 +473,7 @@ mod tests {
             json!({"code": text, "message": text, "details": {"errors": [
                 {"field": text, "code": text, "message": text}]}}),
         );
-        let error = error.with(|inner| inner.request_id = Some(text.to_owned()));
+        let error = error.with(|inner| inner.request_id = Some(RequestId::unchecked(text)));
         for shown in [error.to_string(), format!("{error:?}")] {
             let odd: Vec<_> = shown.chars().filter(|c| !matches!(c, ' '..='~')).collect();
             assert!(odd.is_empty(), "{odd:?} in {shown:?}");
@@ -416,6 +486,23 @@ mod tests {
     #[test]
     fn an_error_is_one_pointer() {
         assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn a_clone_is_the_same_error_and_keeps_its_own_ending() {
+        let error = refused(409, json!({"code": "C", "message": "m"})).because("cause");
+        let clone = error.clone().with(|inner| inner.attempts = 9);
+        assert_eq!((error.attempts(), clone.attempts()), (2, 9));
+        assert_eq!(clone.code(), error.code());
+        assert_eq!(std::error::Error::source(&clone).unwrap().to_string(), "cause");
+    }
+
+    #[test]
+    fn a_rejected_order_is_a_validation_error_of_which_nothing_was_sent() {
+        let error = Error::from(crate::model::OrderRequest::builder().build().unwrap_err());
+        assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Validation, false));
+        assert!(error.to_string().starts_with("The request breaks the rules; nothing was sent."));
+        assert_eq!(error.field_faults()[0].field, "idempotencyKey");
     }
 
     #[test]

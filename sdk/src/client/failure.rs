@@ -9,7 +9,7 @@ use super::{
     Error, ErrorKind, Phase, StopReason, TransportError, call::Call, error::Texts, hint::hint,
     reply::request_id, retry::FailureClass,
 };
-use crate::{ErrorBody, ErrorCode, ErrorEnvelope, IdempotencyKey};
+use crate::model::{ErrorBody, ErrorCode, ErrorEnvelope, IdempotencyKey, RequestId};
 
 /// Why an attempt failed.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl From<TransportError> for Failure {
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
-    request_id: Option<String>,
+    request_id: Option<RequestId>,
     body: Option<ErrorBody>,
     pub(super) hint: Option<Duration>,
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, StatusCode, header as standard};
 
-use crate::{ErrorBody, header};
+use crate::model::{ErrorBody, header};
 
 /// A year: beyond every deadline, and no sum with it overflows.
 const MOST: f64 = 365.0 * 24.0 * 60.0 * 60.0;

@@ -3,7 +3,7 @@
 use url::{Host, Url};
 
 use super::{Client, Error, LabelDownload, Reply, call::Call, error::Texts};
-use crate::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
+use crate::model::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
 /// Label files, what is known about a label, and reprints; from [`Client::labels`].
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ impl<'a> Labels<'a> {
     /// the key is not sent.
     ///
     /// Errors: `Config` when the link is not to the service's own address or to one of
-    /// [`ClientBuilder::labels_hosts`](crate::ClientBuilder::labels_hosts), and those of
+    /// [`ClientBuilder::labels_hosts`](crate::client::ClientBuilder::labels_hosts), and those of
     /// [`Labels::download`].
     ///
     /// ```
@@ -63,7 +63,7 @@ impl<'a> Labels<'a> {
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
-    /// let label = client.labels().download_link(&created.parcel.label_url)?;
+    /// let label = client.labels().download_link(created.parcel.label_url.as_deref().unwrap_or_default())?;
     /// let file = label.save_in(&folder).await?;
     /// println!("{}", file.display());
     /// # Ok(())
@@ -89,7 +89,8 @@ impl<'a> Labels<'a> {
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
-    /// use parcelo::{LabelStatus, TrackingNumber};
+    /// use parcelo::TrackingNumber;
+    /// use parcelo::model::LabelStatus;
     ///
     /// let label = client.labels().metadata(&TrackingNumber::parse("SB-SUCCESS-0001")?).await?;
     /// if label.status == LabelStatus::Active {
@@ -119,7 +120,7 @@ impl<'a> Labels<'a> {
     /// use parcelo::{IdempotencyKey, LabelFormat, ReprintRequest, TrackingNumber};
     ///
     /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
-    /// let request = ReprintRequest::new(IdempotencyKey::random()).reason("Label torn");
+    /// let request = ReprintRequest::new(IdempotencyKey::random()).with_reason("Label torn");
     /// let label = client.labels().reprint(&number, &request).await?;
     /// assert_eq!(label.version, 2);
     /// client.labels().download(&number, LabelFormat::Zpl).save_in(&folder).await?;

@@ -1,7 +1,7 @@
 //! Manifests.
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{IdempotencyKey, Manifest, ManifestRequest, Operation};
+use crate::model::{IdempotencyKey, Manifest, ManifestId, ManifestRequest, Operation};
 
 /// Submitting and reading manifests; from [`Client::manifests`].
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ impl Manifests<'_> {
     /// from all that it says.
     ///
     /// Errors: `Conflict` when parcels were rejected, which
-    /// [`ErrorBody::rejected_parcels`](crate::ErrorBody::rejected_parcels) names, or when the air
+    /// [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels) names, or when the air
     /// waybill has a manifest of other parcels; `Validation`, and those of every call.
     ///
     /// ```
@@ -38,8 +38,8 @@ impl Manifests<'_> {
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// let key = IdempotencyKey::derive("flights", "EK213 2026-01-10");
-    /// let mut request = ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers);
-    /// request.flight_number = Some("EK213".to_owned());
+    /// let request = ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers)
+    ///     .with_flight_number("EK213");
     /// let manifest = client.manifests().submit(&request).await?;
     /// println!("{}: {} kg", manifest.manifest_id, manifest.total_weight_kg);
     /// # Ok(())
@@ -73,8 +73,8 @@ impl Manifests<'_> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn get(self, manifest_id: &str) -> Result<Reply<Manifest>, Error> {
-        self.client.data(Call::new(Operation::GetManifest).parameter(manifest_id)).await
+    pub async fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
+        self.client.data(Call::new(Operation::GetManifest).parameter(manifest_id.as_str())).await
     }
 }
 

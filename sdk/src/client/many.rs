@@ -16,14 +16,15 @@ use tokio::{runtime::Handle, task::JoinHandle};
 use tracing::Instrument;
 
 use super::{Client, Error, ErrorKind, Reply, error::Texts};
-use crate::{CreatedOrder, IdempotencyKey, OrderRequest};
+use crate::model::{CreatedOrder, IdempotencyKey, OrderRequest};
 
-/// Items that come one after the other: call [`Items::next`], or use it as a `futures` stream.
+/// Items that come one after the other: call [`Items::next`], or use it as a `futures` stream. It has
+/// its own clone of the client, so it may outlive that and be sent to another task.
 #[must_use = "nothing is asked until it is polled"]
-pub struct Items<'a, T>(BoxStream<'a, T>);
+pub struct Items<T>(BoxStream<'static, T>);
 
-impl<'a, T> Items<'a, T> {
-    pub(super) fn of(items: impl Stream<Item = T> + Send + 'a) -> Self {
+impl<T> Items<T> {
+    pub(super) fn of(items: impl Stream<Item = T> + Send + 'static) -> Self {
         Self(items.fuse().boxed())
     }
 
@@ -33,7 +34,7 @@ impl<'a, T> Items<'a, T> {
     }
 }
 
-impl<T> Stream for Items<'_, T> {
+impl<T> Stream for Items<T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
@@ -41,7 +42,7 @@ impl<T> Stream for Items<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Items<'_, T> {
+impl<T> fmt::Debug for Items<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Items").finish_non_exhaustive()
     }

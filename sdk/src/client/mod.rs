@@ -28,6 +28,7 @@ mod raw;
 mod reply;
 mod retry;
 mod sandbox;
+mod seconds;
 mod send;
 mod socket;
 mod timeouts;
@@ -61,7 +62,7 @@ pub use tracking::{GetTracking, TrackBatch, Tracking};
 pub use transport::{BodyStream, Phase, Transport, TransportError};
 pub use turn::RateLimit;
 
-use crate::{ApiKey, Environment, Health, Language, Operation};
+use crate::model::{ApiKey, Environment, Health, Language, Operation};
 use attempt::Observer;
 use call::Call;
 use clock::Clocks;
@@ -240,7 +241,8 @@ impl Client {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().rate_limit(1).issue());
-    /// use parcelo::{RateLimit, StopReason};
+    /// use parcelo::RateLimit;
+    /// use parcelo::calls::StopReason;
     ///
     /// let impatient = client.with_rate_limit(RateLimit::adaptive().fail_fast());
     /// impatient.health().await?;

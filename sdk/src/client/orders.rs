@@ -1,7 +1,10 @@
 //! Orders.
 
 use super::{Client, CreateMany, Error, Reply, call::Call};
-use crate::{CreatedOrder, Operation, OrderRequest, VoidRequest, VoidedOrders};
+use crate::model::{
+    CreatedOrder, ErrorBody, Operation, OrderRequest, Row, VoidManyRequest, VoidRequest,
+    VoidResult, VoidedOrders,
+};
 
 /// Creating orders, one or many, and voiding them; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +37,7 @@ impl Orders<'_> {
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// let created = client.orders().create(&order).await?;
-    /// println!("{} {}", created.parcel.tracking_number, created.parcel.label_url);
+    /// println!("{} {:?}", created.parcel.tracking_number, created.parcel.label_url);
     /// for warning in &created.warnings {
     ///     println!("{}: {}", warning.field, warning.message);
     /// }
@@ -47,7 +50,7 @@ impl Orders<'_> {
     }
 
     /// Creates the orders of an iterator, 8 at a time unless
-    /// [`CreateMany::concurrency`](crate::CreateMany::concurrency) says otherwise: a stream of each
+    /// [`CreateMany::concurrency`](crate::client::CreateMany::concurrency) says otherwise: a stream of each
     /// one's place in the iterator and its result.
     ///
     /// Calls go on by themselves while the loop saves a label or asks for something else, on the tokio
@@ -61,8 +64,9 @@ impl Orders<'_> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
-    /// # let other = parcelo::OrderRequest { tracking_number: None, ..order.clone() };
-    /// # let orders = [order, parcelo::OrderRequest { idempotency_key: parcelo::IdempotencyKey::random(), ..other }];
+    /// # let mut other = order.clone().with_idempotency_key(parcelo::IdempotencyKey::random());
+    /// # other.tracking_number = None;
+    /// # let orders = [order, other];
     /// let mut creations = client.orders().create_many(orders).concurrency(16);
     /// while let Some((place, created)) = creations.next().await {
     ///     match created {
@@ -88,7 +92,7 @@ impl Orders<'_> {
     /// counts as voided.
     ///
     /// Errors, when none could be voided: `NotFound` or `Conflict`, and
-    /// [`ErrorBody::void_results`](crate::ErrorBody::void_results) says why for each; `Validation`,
+    /// [`ErrorBody::void_results`](crate::model::ErrorBody::void_results) says why for each; `Validation`,
     /// and those of every call.
     ///
     /// ```
@@ -102,10 +106,13 @@ impl Orders<'_> {
     ///
     /// let numbers = [TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// let key = IdempotencyKey::derive("cancellations", "2026-01-10");
-    /// let request = VoidRequest::new(key, &numbers).reason("Sold out");
+    /// let request = VoidRequest::new(key, &numbers).with_reason("Sold out");
     /// let voided = client.orders().void(&request).await?;
     /// for result in &voided.results {
-    ///     println!("{}: {}", result.tracking_number, result.voided);
+    ///     match result {
+    ///         Ok(result) => println!("{}: {}", result.tracking_number, result.voided),
+    ///         Err(row) => println!("of a later version: {}", row.json()),
+    ///     }
     /// }
     /// # assert_eq!(voided.summary.voided, 1);
     /// # Ok(())
@@ -116,4 +123,48 @@ impl Orders<'_> {
             Call::new(Operation::VoidOrders).keyed(&request.idempotency_key).body(request)?;
         self.client.data(call).await
     }
+
+    /// Voids any number of orders, by the hundred, one request after the other.
+    ///
+    /// The results keep the order of the numbers, and a number that could not be voided is a result too, also
+    /// when none of its hundred could. Sending the same request again repeats nothing that was done: see
+    /// [`VoidManyRequest`].
+    ///
+    /// Errors: those of every call. [`Error::voided`] has the results of the hundreds before the one that
+    /// failed; the rest of the error is about that one, and the others after it were not sent.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let numbers = server.seed_parcels(120).await;
+    /// use parcelo::{IdempotencyKey, VoidManyRequest};
+    ///
+    /// let key = IdempotencyKey::derive("recalls", "2026-01-10");
+    /// let request = VoidManyRequest::new(&key, &numbers).with_reason("Recalled");
+    /// let voided = client.orders().void_many(&request).await?;
+    /// println!("{} of {}", voided.summary.voided, voided.summary.requested);
+    /// # assert_eq!((voided.summary.voided, voided.summary.requested), (120, 120));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn void_many(self, request: &VoidManyRequest) -> Result<VoidedOrders, Error> {
+        let mut results = Vec::new();
+        for request in request.requests() {
+            match self.void(request).await {
+                Ok(reply) => results.extend(reply.into_inner().results),
+                Err(error) => match none_voided(&error) {
+                    Some(unvoided) => results.extend(unvoided),
+                    None => return Err(error.with(|inner| inner.voided = results)),
+                },
+            }
+        }
+        Ok(VoidedOrders::new(results))
+    }
+}
+
+/// Why each order of a request could not be voided, when that is all that went wrong.
+fn none_voided(error: &Error) -> Option<Vec<Row<VoidResult>>> {
+    error.body().map(ErrorBody::void_results).filter(|results| !results.is_empty())
 }

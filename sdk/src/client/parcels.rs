@@ -4,9 +4,12 @@ use std::future::IntoFuture;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use serde::Deserialize;
 
-use super::{Client, Error, Items, Reply, call::Call};
-use crate::{CountryCode, Envelope, Operation, PageMeta, ParcelStatus, ParcelSummary, model::time};
+use super::{Client, Error, Items, Reply, call::Call, reply::Verdict};
+use crate::model::{
+    CountryCode, Operation, PageMeta, ParcelStatus, ParcelSummary, Row, rows, time,
+};
 
 /// The most parcels of a page.
 const MOST: u32 = 100;
@@ -19,11 +22,19 @@ pub struct Parcels<'a> {
 
 /// One page of a list, newest parcels first.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page {
-    /// The parcels of this page.
-    pub parcels: Vec<ParcelSummary>,
+    /// The parcels of this page. A row that this version cannot read stands in its place, as it came.
+    pub parcels: Vec<Row<ParcelSummary>>,
     /// Where the page stands in the list.
     pub meta: PageMeta,
+}
+
+impl Page {
+    /// A page with these parcels, for a test of your own.
+    pub fn new(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> Self {
+        Self { parcels, meta }
+    }
 }
 
 impl Client {
@@ -33,7 +44,7 @@ impl Client {
     }
 }
 
-impl<'a> Parcels<'a> {
+impl Parcels<'_> {
     /// A page of the list, newest first; `.await` it, after narrowing it down if need be.
     ///
     /// Past the end a page is empty. Errors: `Validation`, and those of every call.
@@ -50,31 +61,35 @@ impl<'a> Parcels<'a> {
     /// let held = client.parcels().list().status(&ParcelStatus::CustomsHold);
     /// let page = held.country(CountryCode::EC).limit(100).await?;
     /// for parcel in &page.parcels {
-    ///     println!("{} {}", parcel.tracking_number, parcel.status_name);
+    ///     match parcel {
+    ///         Ok(parcel) => println!("{} {}", parcel.tracking_number, parcel.status_name),
+    ///         Err(row) => println!("of a later version: {}", row.json()),
+    ///     }
     /// }
     /// println!("page {} of {}", page.meta.page, page.meta.total_pages);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list(self) -> ListParcels<'a> {
-        ListParcels { client: self.client, query: Vec::new() }
+    pub fn list(self) -> ListParcels {
+        ListParcels { client: self.client.clone(), query: Vec::new() }
     }
 }
 
 /// A question for a page of the list; `.await` it, or stream the whole list.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is asked until it is awaited"]
-pub struct ListParcels<'a> {
-    client: &'a Client,
+pub struct ListParcels {
+    client: Client,
     query: Vec<(&'static str, String)>,
 }
 
-impl<'a> ListParcels<'a> {
+impl ListParcels {
     /// All parcels of the list from its page on, asked for by the hundred unless
     /// [`ListParcels::limit`] says otherwise.
     ///
-    /// What is created meanwhile is left out, so that no parcel comes twice. After an error there is
-    /// nothing more.
+    /// What is created meanwhile is left out, so that no parcel comes twice. A row that this version cannot
+    /// read is an error with [`Error::unreadable`], and the others follow; after any other error there is
+    /// nothing more. The stream has its own clone of the client, so it may be sent to another task.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -90,7 +105,7 @@ impl<'a> ListParcels<'a> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn stream(self) -> Items<'a, Result<ParcelSummary, Error>> {
+    pub fn stream(self) -> Items<Result<ParcelSummary, Error>> {
         let page = self.query.iter().rfind(|(name, _)| *name == "page");
         let page = page.and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
         let list = if self.says("limit") { self } else { self.limit(MOST) };
@@ -102,7 +117,8 @@ impl<'a> ListParcels<'a> {
                     let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
                     let list = if page == 1 { list.up_to(&parcels) } else { list };
                     let next = more.then(|| (list, page.saturating_add(1)));
-                    Some((parcels.into_iter().map(Ok).collect(), next))
+                    let rows = parcels.into_iter().map(|row| row.map_err(Error::from));
+                    Some((rows.collect(), next))
                 }
                 Err(error) => Some((vec![Err(error)], None)),
             }
@@ -112,11 +128,17 @@ impl<'a> ListParcels<'a> {
 
     /// Only what was there when the first page was asked for: parcels that are created later would
     /// move the others to later pages.
-    fn up_to(self, first_page: &[ParcelSummary]) -> Self {
+    fn up_to(self, first_page: &[Row<ParcelSummary>]) -> Self {
         if self.says("createdTo") {
             return self;
         }
-        let newest = first_page.iter().map(|parcel| parcel.created_at).max();
+        let created_at = |row: &Row<ParcelSummary>| match row {
+            Ok(parcel) => Some(parcel.created_at),
+            Err(row) => row.member("createdAt"),
+        };
+        // With one of them unknown nothing is left out: rather one that comes twice than one that is lost.
+        let all: Option<Vec<_>> = first_page.iter().map(created_at).collect();
+        let newest = all.into_iter().flatten().max();
         match newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1))) {
             Some(to) => self.created_to(to),
             None => self,
@@ -200,19 +222,33 @@ impl<'a> ListParcels<'a> {
     }
 }
 
-impl<'a> IntoFuture for ListParcels<'a> {
+impl IntoFuture for ListParcels {
     type Output = Result<Reply<Page>, Error>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let query: Vec<_> =
                 self.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
             let call = Call::new(Operation::ListParcels).query(&query);
-            let reply: Reply<Envelope<Vec<ParcelSummary>, PageMeta>> =
-                self.client.json(call).await?;
+            let reply: Reply<List> = self.client.json(call).await?;
             Ok(reply.map(|list| Page { parcels: list.data, meta: list.meta }))
         }
         .boxed()
+    }
+}
+
+/// A page as it comes.
+#[derive(Deserialize)]
+struct List {
+    success: bool,
+    #[serde(with = "rows")]
+    data: Vec<Row<ParcelSummary>>,
+    meta: PageMeta,
+}
+
+impl Verdict for List {
+    fn is_success(&self) -> bool {
+        self.success
     }
 }

@@ -3,10 +3,11 @@
 
 use bytes::Bytes;
 use http::{Method, header::CONTENT_TYPE};
+use serde::de::DeserializeOwned;
 use url::Url;
 
 use super::{Client, Error, Reply, body::Reader, call::Call, error::Texts};
-use crate::{IdempotencyKey, Operation};
+use crate::model::{IdempotencyKey, Operation};
 
 /// The answer to [`Client::raw`], as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +45,7 @@ impl Client {
     ) -> Result<Reply<RawAnswer>, Error> {
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|fault| Error::config(BAD_METHOD).because(fault))?;
-        if !leads_to(path, self.base_url()) {
-            return Err(Error::config(BAD_PATH));
-        }
+        self.check_path(path)?;
         let key = body.as_deref().and_then(key_in);
         let call = Call::raw(&method, path, operation(&method, path));
         let call = key.iter().fold(call, Call::keyed);
@@ -57,7 +56,44 @@ impl Client {
         let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (status, body) = (answer.status.as_u16(), answer.body.clone());
         let value = RawAnswer { status, content_type, body };
-        Ok(Reply::with(value, &call, &answer, &course.trace))
+        Ok(Reply::with(value, &call, answer, &course.trace))
+    }
+}
+
+impl Client {
+    /// Reads a path of the service that this version has no call for yet, as JSON of a type of yours:
+    /// the whole body, with its envelope if it has one.
+    ///
+    /// It is a read like any other: with the key, under its rate limit, tried again where that can help.
+    /// The path begins with a slash, may have a query, and leads nowhere but to the service.
+    ///
+    /// Errors: `Config` when the path leads elsewhere, `Decode` when the body is not of the type, and
+    /// those of every call.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct Me {
+    ///     key_name: String,
+    /// }
+    ///
+    /// let me = client.get::<Me>("/api/v1/health").await?;
+    /// println!("{}, answered {:?}", me.key_name, me.meta().headers.get("date"));
+    /// assert!(client.get::<Me>("https://elsewhere.example/").await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
+        self.check_path(path)?;
+        self.plain(Call::raw(&Method::GET, path, operation(&Method::GET, path))).await
+    }
+
+    fn check_path(&self, path: &str) -> Result<(), Error> {
+        if leads_to(path, self.base_url()) { Ok(()) } else { Err(Error::config(BAD_PATH)) }
     }
 }
 

@@ -2,13 +2,18 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::{HeaderMap, StatusCode};
-use serde::de::DeserializeOwned;
+use http::{
+    HeaderMap, HeaderName, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE},
+};
+use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
     Error, ErrorKind, StopReason, call::Call, course::Answer, error::Texts, failure::Trace,
 };
-use crate::{CreatedOrder, Envelope, Health, IdempotencyKey, Operation, TrackingRecord, header};
+use crate::model::{
+    CreatedOrder, Health, IdempotencyKey, Operation, RequestId, TrackingRecord, Unreadable, header,
+};
 
 /// A successful answer. It dereferences to its value.
 ///
@@ -48,7 +53,7 @@ pub enum Outcome {
 #[non_exhaustive]
 pub struct ReplyMeta {
     /// The id to quote to support.
-    pub request_id: Option<String>,
+    pub request_id: Option<RequestId>,
     /// How many times the request was sent; 1 unless it was retried.
     pub attempts: u32,
     /// Where the key stands in its rate limit.
@@ -57,6 +62,9 @@ pub struct ReplyMeta {
     pub idempotency_key: Option<IdempotencyKey>,
     /// When the service answered, by its own clock.
     pub date: Option<DateTime<Utc>>,
+    /// All headers of the answer. `Debug` shows the values of harmless ones only, such as
+    /// `content-type` and the service's own; a cookie that a proxy sets is `Sensitive`.
+    pub headers: HeaderMap,
 }
 
 /// Where an API key stands in its rate limit.
@@ -117,7 +125,7 @@ impl<T> Reply<T> {
 
 impl<T> Reply<T> {
     /// A value and what its answer's head says.
-    pub(super) fn with(value: T, call: &Call<'_>, answer: &Answer<Bytes>, trace: &Trace) -> Self {
+    pub(super) fn with(value: T, call: &Call<'_>, answer: Answer<Bytes>, trace: &Trace) -> Self {
         Self {
             value,
             outcome: outcome(call.operation, answer.status, &answer.headers),
@@ -127,6 +135,7 @@ impl<T> Reply<T> {
                 rate_limit: answer.rate_limit,
                 idempotency_key: trace.idempotency_key.clone(),
                 date: answer.date,
+                headers: guarded(answer.headers),
             },
         }
     }
@@ -144,11 +153,25 @@ pub(super) trait Verdict {
     }
 }
 
-impl<T, M> Verdict for Envelope<T, M> {
+/// An answer in an envelope; what it says about itself stands in its head too, and need not be readable here.
+#[derive(Debug, Deserialize)]
+pub(super) struct Data<T> {
+    success: bool,
+    pub(super) data: T,
+}
+
+impl<T> Verdict for Data<T> {
     fn is_success(&self) -> bool {
         self.success
     }
 }
+
+/// An answer that says nothing about itself that is known here.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Plain<T>(pub(super) T);
+
+impl<T> Verdict for Plain<T> {}
 
 impl Verdict for CreatedOrder {
     fn is_success(&self) -> bool {
@@ -167,17 +190,22 @@ impl Verdict for TrackingRecord {}
 /// Reads the answer to a call.
 pub(super) fn read<T: DeserializeOwned + Verdict>(
     call: &Call<'_>,
-    answer: &Answer<Bytes>,
+    answer: Answer<Bytes>,
     trace: &Trace,
 ) -> Result<Reply<T>, Error> {
     let value: T = serde_json::from_slice(&answer.body).map_err(|fault| {
-        let (line, column) = (fault.line(), fault.column());
-        unread(answer, trace, UNREADABLE).because(Unreadable { line, column })
+        let place = Place { line: fault.line(), column: fault.column() };
+        let json = serde_json::from_slice(&answer.body).ok();
+        let error = match &json {
+            Some(json) if trace.writes && says_success(json) => executed(&answer, trace),
+            _ => unread(&answer, trace, UNREADABLE),
+        };
+        error.because(place).with(|inner| inner.unreadable = json.map(Unreadable::new))
     })?;
     if value.is_success() {
         Ok(Reply::with(value, call, answer, trace))
     } else {
-        Err(unread(answer, trace, CONTRADICTORY))
+        Err(unread(&answer, trace, CONTRADICTORY))
     }
 }
 
@@ -189,6 +217,25 @@ impl<T> std::ops::Deref for Reply<T> {
     }
 }
 
+/// Headers whose values are of use in a log, and tell nothing about anybody.
+const HARMLESS: [HeaderName; 7] = [
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    DATE,
+    HeaderName::from_static(header::IDEMPOTENT_REPLAYED),
+    HeaderName::from_static(header::RATE_LIMIT),
+    HeaderName::from_static(header::RATE_REMAINING),
+    HeaderName::from_static(header::REQUEST_ID),
+];
+
+/// The same headers, of which `Debug` shows the harmless ones: nobody knows what a proxy adds.
+fn guarded(mut headers: HeaderMap) -> HeaderMap {
+    for (name, value) in &mut headers {
+        value.set_sensitive(!HARMLESS.contains(name));
+    }
+    headers
+}
+
 /// The header tells; a service that knows only the two statuses of the spec tells by them.
 fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap) -> Outcome {
     let told = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
@@ -196,8 +243,8 @@ fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap
     if told || (creates && status == StatusCode::OK) { Outcome::Replayed } else { Outcome::Created }
 }
 
-pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
-    headers.get(header::REQUEST_ID)?.to_str().ok().map(str::to_owned)
+pub(super) fn request_id(headers: &HeaderMap) -> Option<RequestId> {
+    headers.get(header::REQUEST_ID)?.to_str().ok().map(RequestId::unchecked)
 }
 
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
@@ -212,16 +259,30 @@ pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
 /// Where the JSON stopped making sense. Not what stood there: that may be personal.
 #[derive(Debug, thiserror::Error)]
 #[error("unreadable JSON at line {line}, column {column}")]
-struct Unreadable {
+struct Place {
     line: usize,
     column: usize,
 }
 
 const UNREADABLE: Texts = ("The answer could not be read.", "No se pudo interpretar la respuesta.");
+const EXECUTED: Texts = (
+    "The request was executed, but its answer could not be read: do not send it again.",
+    "La solicitud se ejecutó, pero no se pudo interpretar su respuesta: no la envíe otra vez.",
+);
 const CONTRADICTORY: Texts = (
     "The answer contradicts itself: its status is a success, and its body says that it is none.",
     "La respuesta se contradice: su estado es de éxito y su cuerpo dice que no lo es.",
 );
+
+/// True when the service says that it did what was asked, whatever else it says.
+fn says_success(json: &serde_json::Value) -> bool {
+    json.get("success") == Some(&true.into())
+}
+
+/// What was asked is done, and of the answer not even the part can be read without which it is none.
+fn executed(answer: &Answer<Bytes>, trace: &Trace) -> Error {
+    unread(answer, trace, EXECUTED).with(|inner| inner.kind = ErrorKind::Executed)
+}
 
 fn unread(answer: &Answer<Bytes>, trace: &Trace, why: Texts) -> Error {
     Error::new(ErrorKind::Decode, why).with(|inner| {

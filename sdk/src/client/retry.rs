@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use http::StatusCode;
+use serde::{Deserialize, Deserializer, Serialize};
 use tokio::time::Instant;
 
-use super::{Phase, budget::Budget};
-use crate::ErrorCode;
+use super::{Phase, budget::Budget, seconds};
+use crate::model::ErrorCode;
 
 const LONGEST_SPREAD: Duration = Duration::from_millis(250);
 
@@ -29,13 +30,38 @@ const LONGEST_SPREAD: Duration = Duration::from_millis(250);
 /// assert_eq!(Retry::none(), Retry::standard().attempts(1));
 /// # assert_ne!(Retry::standard(), patient);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// In files of settings times are numbers of seconds, whole or not, and what is left out is as in
+/// [`Retry::standard`]:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use parcelo::Retry;
+/// let json = r#"{"attempts": 8, "first_backoff": 1, "longest_backoff": 30, "longest_hint": 60}"#;
+/// let read: Retry = serde_json::from_str(json)?;
+/// let (first, longest) = (Duration::from_secs(1), Duration::from_secs(30));
+/// let same = Retry::standard().attempts(8).backoff(first, longest);
+/// assert_eq!(read, same.longest_hint(Duration::from_secs(60)));
+/// let free: Retry = serde_json::from_str(r#"{"budgeted": false}"#)?;
+/// assert_eq!(free, Retry::standard().unbudgeted());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Retry {
+    #[serde(deserialize_with = "at_least_one")]
     attempts: u32,
+    #[serde(rename = "first_backoff", with = "seconds")]
     base: Duration,
+    #[serde(with = "seconds")]
     longest_backoff: Duration,
+    #[serde(with = "seconds")]
     longest_hint: Duration,
     budgeted: bool,
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    u32::deserialize(deserializer).map(|attempts| attempts.max(1))
 }
 
 impl Retry {
@@ -103,10 +129,10 @@ pub enum StopReason {
     /// The next attempt would begin after the call's time is over.
     Deadline,
     /// The service asked for more patience than the client has (30 s); see
-    /// [`Error::retry_after`](crate::Error::retry_after).
+    /// [`Error::retry_after`](crate::client::Error::retry_after).
     HintTooLong,
     /// The client's own limiter had no room, and the call shall not wait for it
-    /// ([`RateLimit::fail_fast`](crate::RateLimit::fail_fast)).
+    /// ([`RateLimit::fail_fast`](crate::client::RateLimit::fail_fast)).
     RateLimit,
     /// The idempotency key was first sent 24 hours ago: the service has forgotten it, and sending
     /// it again could do it twice.

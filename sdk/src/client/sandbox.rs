@@ -1,7 +1,7 @@
 //! The sandbox.
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{Operation, SandboxReset};
+use crate::model::{Operation, SandboxReset};
 
 /// The sandbox as a whole; from [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]

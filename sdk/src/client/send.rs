@@ -8,9 +8,8 @@ use super::{
     body::Reader,
     call::Call,
     course::{Answer, Course},
-    reply::{self, Verdict},
+    reply::{self, Data, Plain, Verdict},
 };
-use crate::Envelope;
 
 impl Client {
     /// Makes a call whose answer is JSON.
@@ -19,9 +18,20 @@ impl Client {
         call: Call<'_>,
     ) -> Result<Reply<T>, Error> {
         let (answer, mut course) = self.answer(&call, Reader::whole).await?;
-        let reply = reply::read(&call, &answer, &course.trace)?;
-        course.executed();
-        Ok(reply)
+        let reply = reply::read(&call, answer, &course.trace);
+        if reply.as_ref().map_or_else(Error::is_executed, |_| true) {
+            course.executed();
+        }
+        reply
+    }
+
+    /// Makes a call whose answer is JSON that says nothing of itself.
+    pub(super) async fn plain<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let reply: Reply<Plain<T>> = self.json(call).await?;
+        Ok(reply.map(|plain| plain.0))
     }
 
     /// Makes a call whose answer is JSON in an envelope.
@@ -29,8 +39,8 @@ impl Client {
         &self,
         call: Call<'_>,
     ) -> Result<Reply<T>, Error> {
-        let reply: Reply<Envelope<T>> = self.json(call).await?;
-        Ok(reply.map(|envelope| envelope.data))
+        let reply: Reply<Data<T>> = self.json(call).await?;
+        Ok(reply.map(|answer| answer.data))
     }
 
     /// Makes a call; `read` takes what it needs of the body before an attempt counts as a success.

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use super::seconds;
+
 /// How long the client waits: 60 s for a whole call with its retries, 15 s for one attempt, 5 s to
 /// connect, 10 s between two pieces of a label file (whose download has no total).
 ///
@@ -12,11 +16,28 @@ use std::time::Duration;
 /// let (total, attempt) = (Duration::from_secs(10), Duration::from_secs(3));
 /// let impatient = Timeouts::default().total(total).attempt(attempt);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// In files of settings each of the four is a number of seconds, whole or not, and what is left out is
+/// as above:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use parcelo::Timeouts;
+/// let read: Timeouts = serde_json::from_str(r#"{"total": 10, "attempt": 2.5}"#)?;
+/// let (total, attempt) = (Duration::from_secs(10), Duration::from_millis(2500));
+/// assert_eq!(read, Timeouts::default().total(total).attempt(attempt));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
+    #[serde(with = "seconds")]
     pub(super) total: Duration,
+    #[serde(with = "seconds")]
     pub(super) attempt: Duration,
+    #[serde(with = "seconds")]
     pub(super) connect: Duration,
+    #[serde(with = "seconds")]
     pub(super) idle: Duration,
 }
 

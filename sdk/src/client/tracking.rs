@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Client, Error, Reply, call::Call};
-use crate::{
+use crate::model::{
     BatchResult, BatchTracking, BatchTrackingRequest, Operation, TrackingNumber, TrackingRecord,
 };
 
@@ -38,7 +38,7 @@ impl<'a> Tracking<'a> {
     ///
     /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
     /// let record = client.tracking().get(&number).history(true).await?;
-    /// for event in record.history.iter().flatten() {
+    /// for event in record.history.iter().flatten().flatten() {
     ///     println!("{} {} {}", event.timestamp, event.status_name, event.location);
     /// }
     /// # assert_eq!(record.history.as_ref().map(Vec::len), Some(2));
@@ -65,13 +65,15 @@ impl<'a> Tracking<'a> {
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
+    /// use parcelo::model::BatchResult;
     ///
     /// let one = TrackingNumber::parse("SB-SUCCESS-0001")?;
     /// let other = TrackingNumber::parse("SB-RTS-0001")?;
     /// for result in client.tracking().batch([&one, &other]).await? {
-    ///     match result.tracking {
-    ///         Some(record) => println!("{} {}", record.tracking_number, record.status_name),
-    ///         None => println!("{} is not there", result.tracking_number),
+    ///     match result {
+    ///         BatchResult::Found { tracking, .. } => println!("{}", tracking.status_name),
+    ///         BatchResult::NotFound { tracking_number, .. } => println!("no {tracking_number}"),
+    ///         BatchResult::Unreadable { row, .. } => println!("of a later version: {}", row.json()),
     ///     }
     /// }
     /// # Ok(())

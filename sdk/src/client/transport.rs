@@ -8,13 +8,13 @@ pub type BodyStream = BoxStream<'static, Result<Bytes, TransportError>>;
 
 /// Carries one request to the service and brings back one answer, once: no retries, no redirects.
 ///
-/// The client sends over HTTP unless [`ClientBuilder::transport`](crate::ClientBuilder::transport)
+/// The client sends over HTTP unless [`ClientBuilder::transport`](crate::client::ClientBuilder::transport)
 /// gives it another one, such as a service embedded in the same process.
 ///
 /// ```
 /// use bytes::Bytes;
 /// use futures_util::{future::BoxFuture, FutureExt, StreamExt};
-/// use parcelo::{BodyStream, Transport, TransportError};
+/// use parcelo::transport::{BodyStream, Transport, TransportError};
 ///
 /// #[derive(Debug)]
 /// struct NoContent;

@@ -63,7 +63,7 @@ impl RateLimit {
     }
 
     /// A call that would have to wait for its turn fails at once, with
-    /// [`Error::retry_after`](crate::Error::retry_after).
+    /// [`Error::retry_after`](crate::client::Error::retry_after).
     #[must_use]
     pub fn fail_fast(self) -> Self {
         Self { patience: Patience::FailFast, ..self }

@@ -4,12 +4,16 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{CountryCode, Environment, ParcelStatus, TrackingNumber, time};
+use super::{
+    CountryCode, Environment, Language, ManifestId, MaybeKnown, ParcelId, ParcelStatus,
+    TrackingNumber, lenient, macros::setters, time,
+};
 
 /// The answer to a health check: which key this is and what it may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Health {
     /// Always true.
     #[serde(default)]
@@ -21,19 +25,54 @@ pub struct Health {
     /// The name given to the key when it was made.
     pub key_name: String,
     /// The countries it may ship to; `["*"]` is every supported one.
+    #[serde(deserialize_with = "lenient::words")]
     pub allowed_countries: Vec<String>,
     /// The environment it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<Environment>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Environment>))]
+    pub environment: Option<MaybeKnown<Environment>>,
+}
+
+impl Health {
+    /// The answer to a key that may ship everywhere.
+    ///
+    /// ```
+    /// use parcelo::Environment;
+    /// use parcelo::model::Health;
+    ///
+    /// let health = Health::new("Warehouse", Environment::Sandbox);
+    /// assert_eq!(health.with_allowed_countries(["EC"]).allowed_countries, ["EC"]);
+    /// ```
+    pub fn new(key_name: impl Into<String>, environment: Environment) -> Self {
+        Self {
+            success: true,
+            status: "ok".to_owned(),
+            authenticated: true,
+            key_name: key_name.into(),
+            allowed_countries: vec!["*".to_owned()],
+            environment: Some(environment.into()),
+        }
+    }
+
+    /// The same of a key that may ship to these countries only.
+    #[must_use]
+    pub fn with_allowed_countries<C: Into<String>>(
+        self,
+        countries: impl IntoIterator<Item = C>,
+    ) -> Self {
+        Self { allowed_countries: countries.into_iter().map(Into::into).collect(), ..self }
+    }
 }
 
 /// A parcel in a list; lists carry no personal data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ParcelSummary {
     /// The parcel's id, `par_…`.
-    pub id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: ParcelId,
     /// The tracking number.
     pub tracking_number: TrackingNumber,
     /// Where it stands.
@@ -47,13 +86,15 @@ pub struct ParcelSummary {
     #[serde(default)]
     pub customer_reference: Option<String>,
     /// Where it goes.
-    pub destination_country: CountryCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CountryCode))]
+    pub destination_country: MaybeKnown<CountryCode>,
     /// Where the label file lies.
     #[serde(default)]
     pub label_url: Option<String>,
     /// The manifest it belongs to.
     #[serde(default)]
-    pub manifest_id: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub manifest_id: Option<ManifestId>,
     /// The manifest's air waybill.
     #[serde(default)]
     pub awb_number: Option<String>,
@@ -65,10 +106,67 @@ pub struct ParcelSummary {
     pub updated_at: DateTime<Utc>,
 }
 
+impl ParcelSummary {
+    /// A parcel in a list, created at the beginning of 1970, with its status named in English.
+    ///
+    /// ```
+    /// use parcelo::{CountryCode, ParcelStatus, TrackingNumber};
+    /// use parcelo::model::{ParcelSummary, ParcelId};
+    ///
+    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
+    /// let id = ParcelId::unchecked("par_1");
+    /// let parcel = ParcelSummary::new(id, number, ParcelStatus::InTransit, CountryCode::EC)
+    ///     .with_external_order_id("1001");
+    /// assert_eq!(parcel.status_name, "In transit");
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    pub fn new(
+        id: ParcelId,
+        tracking_number: TrackingNumber,
+        status: ParcelStatus,
+        destination_country: CountryCode,
+    ) -> Self {
+        Self {
+            id,
+            tracking_number,
+            status_name: status.name(Language::En).to_owned(),
+            status,
+            external_order_id: None,
+            customer_reference: None,
+            destination_country: destination_country.into(),
+            label_url: None,
+            manifest_id: None,
+            awb_number: None,
+            created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
+        }
+    }
+}
+
+setters! { ParcelSummary {
+    /// The same with its status in other words.
+    with_status_name(status_name: string);
+    /// The same with an order's id in the caller's system.
+    with_external_order_id(external_order_id: text);
+    /// The same with a customer's reference.
+    with_customer_reference(customer_reference: text);
+    /// The same with a label file's address.
+    with_label_url(label_url: text);
+    /// The same in a manifest.
+    with_manifest_id(manifest_id: some ManifestId);
+    /// The same under an air waybill.
+    with_awb_number(awb_number: text);
+    /// The same, created at this time.
+    with_created_at(created_at: DateTime<Utc>);
+    /// The same, in its status since this time.
+    with_updated_at(updated_at: DateTime<Utc>);
+} }
+
 /// Where a page stands in its list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PageMeta {
     /// This page, from 1.
     pub page: u32,
@@ -80,10 +178,23 @@ pub struct PageMeta {
     pub total_pages: u64,
 }
 
+impl PageMeta {
+    /// A page, from 1, of a list with `total` items; how many pages that is follows.
+    ///
+    /// ```
+    /// # use parcelo::model::PageMeta;
+    /// assert_eq!(PageMeta::new(1, 100, 250).total_pages, 3);
+    /// ```
+    pub fn new(page: u32, limit: u32, total: u64) -> Self {
+        Self { page, limit, total, total_pages: total.div_ceil(u64::from(limit.max(1))) }
+    }
+}
+
 /// What a reset of the sandbox deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SandboxReset {
     /// How much of each kind.
     pub deleted: Deleted,
@@ -92,10 +203,18 @@ pub struct SandboxReset {
     pub reset_at: DateTime<Utc>,
 }
 
+impl SandboxReset {
+    /// A reset at this time.
+    pub fn new(deleted: Deleted, reset_at: DateTime<Utc>) -> Self {
+        Self { deleted, reset_at }
+    }
+}
+
 /// Counts of what a reset deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Deleted {
     /// Parcels.
     pub parcels: u64,
@@ -110,3 +229,18 @@ pub struct Deleted {
     /// Webhook deliveries.
     pub webhook_deliveries: u64,
 }
+
+setters! { Deleted {
+    /// The same with so many parcels.
+    with_parcels(parcels: u64);
+    /// The same with so many labels.
+    with_labels(labels: u64);
+    /// The same with so many manifests.
+    with_manifests(manifests: u64);
+    /// The same with so many tracking events.
+    with_tracking_events(tracking_events: u64);
+    /// The same with so many idempotency keys.
+    with_idempotency_keys(idempotency_keys: u64);
+    /// The same with so many webhook deliveries.
+    with_webhook_deliveries(webhook_deliveries: u64);
+} }

@@ -1,6 +1,6 @@
 //! Admin tokens: what an operator shows to the admin API (api: 12).
 
-use super::{Environment, InvalidValue, secret_key::SecretKey};
+use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
 const PREFIX: &str = "adm_";
 
@@ -10,7 +10,7 @@ const PREFIX: &str = "adm_";
 /// It never shows itself: `Debug` prints `AdminToken(adm_***)`, and it cannot be serialised.
 ///
 /// ```
-/// # use parcelo::AdminToken;
+/// # use parcelo::admin::AdminToken;
 /// let token = AdminToken::from_random(&[7; 32]);
 /// assert_eq!(format!("{token:?}"), "AdminToken(adm_***)");
 /// assert_eq!(AdminToken::parse(token.secret())?, token);
@@ -42,6 +42,8 @@ impl std::fmt::Debug for AdminToken {
         write!(f, "AdminToken({PREFIX}***)")
     }
 }
+
+secret_text!(AdminToken);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,12 @@
 //! API keys (spec: Authentication).
 
-use super::{Environment, InvalidValue, secret_key::SecretKey};
+use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
 /// An API key: `pk_live_` or `pk_test_`, 32 random base62 characters, 6 of CRC-32 (docs/api.md, Keys,
 /// address lists, rate limits).
 ///
-/// It never shows itself: `Debug` prints `ApiKey(pk_test_***)`, and it cannot be serialised.
+/// It never shows itself: `Debug` prints `ApiKey(pk_test_***)`, and it cannot be serialised. It is read from text, also
+/// by serde, and an error does not repeat that.
 ///
 /// ```
 /// # use parcelo::{ApiKey, Environment};
@@ -47,13 +48,7 @@ impl std::fmt::Debug for ApiKey {
     }
 }
 
-impl std::str::FromStr for ApiKey {
-    type Err = InvalidValue;
-
-    fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        Self::parse(text)
-    }
-}
+secret_text!(ApiKey);
 
 #[cfg(test)]
 mod tests {
@@ -73,6 +68,16 @@ mod tests {
             typo.replace_range(place..=place, other);
             assert!(ApiKey::parse(&typo).is_err(), "{typo}");
         }
+    }
+
+    #[test]
+    fn a_key_is_read_by_serde_and_an_error_does_not_repeat_it() {
+        let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+        let read = |text: &str| serde_json::from_value::<ApiKey>(text.into());
+        assert_eq!(read(key.secret()).unwrap(), key);
+        assert_eq!(key.secret().parse(), Ok(key.clone()));
+        let typo = key.secret().replace('7', "8");
+        assert!(!read(&typo).unwrap_err().to_string().contains("888"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{InvalidValue, macros::checked_text};
 /// assert!(Awb::parse("176-12345676").is_err());
 /// # Ok::<(), parcelo::InvalidValue>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Awb(Box<str>);
 
 impl Awb {

@@ -1,13 +1,14 @@
 //! Carrier keys: what a carrier shows when it reports its scans (api: 10).
 
-use super::{Environment, InvalidValue, secret_key::SecretKey};
+use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
 /// A carrier key: `ck_live_` or `ck_test_`, then the same as in an [`ApiKey`](super::ApiKey).
 ///
 /// It never shows itself: `Debug` prints `CarrierKey(ck_test_***)`, and it cannot be serialised.
 ///
 /// ```
-/// # use parcelo::{ApiKey, CarrierKey, Environment};
+/// # use parcelo::{ApiKey, Environment};
+/// # use parcelo::admin::CarrierKey;
 /// let key = CarrierKey::from_random(Environment::Sandbox, &[7; 32]);
 /// assert_eq!(format!("{key:?}"), "CarrierKey(ck_test_***)");
 /// assert_eq!(CarrierKey::parse(key.secret())?, key);
@@ -53,13 +54,7 @@ impl std::fmt::Debug for CarrierKey {
     }
 }
 
-impl std::str::FromStr for CarrierKey {
-    type Err = InvalidValue;
-
-    fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        Self::parse(text)
-    }
-}
+secret_text!(CarrierKey);
 
 #[cfg(test)]
 mod tests {

@@ -18,7 +18,7 @@ const WITHDRAWN: [&str; 5] = ["BGN", "CUC", "HRK", "SLL", "ZWL"];
 
 /// A currency of ISO 4217, in exact upper case; `USD` unless the order says otherwise. It may have been
 /// withdrawn since; then no new order can be in it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CurrencyCode(&'static str);
 
 impl CurrencyCode {

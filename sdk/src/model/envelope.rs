@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::RequestId;
+
 /// `{"success": true, "data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct Envelope<T, M = Meta> {
     /// Always true.
     pub success: bool,
@@ -14,13 +17,29 @@ pub struct Envelope<T, M = Meta> {
     pub meta: M,
 }
 
+impl<T, M> Envelope<T, M> {
+    /// The envelope of a success.
+    pub fn new(data: T, meta: M) -> Self {
+        Self { success: true, data, meta }
+    }
+}
+
 /// About an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Meta {
     /// The id to quote to support.
-    pub request_id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub request_id: RequestId,
+}
+
+impl Meta {
+    /// About an answer with this request id.
+    pub fn new(request_id: RequestId) -> Self {
+        Self { request_id }
+    }
 }
 
 /// Names of the headers that the API adds to HTTP (spec: Common headers).

@@ -53,3 +53,9 @@ impl std::fmt::Display for Environment {
         f.write_str(self.code())
     }
 }
+
+impl AsRef<str> for Environment {
+    fn as_ref(&self) -> &str {
+        self.code()
+    }
+}

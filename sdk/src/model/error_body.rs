@@ -5,7 +5,10 @@ use serde_json::Value;
 
 #[cfg(feature = "openapi")]
 use super::schema;
-use super::{ErrorCode, Language, ParcelStatus, VoidResult, macros::wire_enum};
+use super::{
+    ErrorCode, Language, ParcelStatus, RequestId, Row, Unreadable, VoidResult, lenient,
+    macros::setters, macros::wire_enum,
+};
 
 wire_enum! {
     /// What is wrong with one field.
@@ -36,6 +39,7 @@ wire_enum! {
 /// One fault of a request: an element of `error.details.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct FieldFault {
     /// The field's path in wire spelling: `receiver.address.zipCode`, `products[0].quantity`.
     pub field: String,
@@ -52,7 +56,29 @@ pub struct FieldFault {
     pub suggestion: Option<String>,
 }
 
+setters! { FieldFault {
+    /// The same with a value that was probably meant.
+    with_suggestion(suggestion: text);
+} }
+
 impl FieldFault {
+    /// A fault of the field at this path, with what is wrong in English and Spanish.
+    ///
+    /// ```
+    /// # use parcelo::model::{FaultCode, FieldFault};
+    /// let texts = ("Is missing.", "Falta.");
+    /// let fault = FieldFault::new("receiver.phone", FaultCode::Required, texts);
+    /// assert_eq!(fault.message_es, "Falta.");
+    /// ```
+    pub fn new(
+        field: impl Into<String>,
+        code: FaultCode,
+        (en, es): (impl Into<String>, impl Into<String>),
+    ) -> Self {
+        let (message, message_es) = (en.into(), es.into());
+        Self { field: field.into(), code, message, message_es, suggestion: None }
+    }
+
     fn unnamed() -> FaultCode {
         FaultCode::Unknown(String::new())
     }
@@ -63,9 +89,19 @@ impl FieldFault {
     }
 }
 
+/// One that cannot be read is shown as it came.
+impl From<Unreadable> for FieldFault {
+    fn from(row: Unreadable) -> Self {
+        let message = lenient::text(row.into_json());
+        let (code, field, message_es) = (Self::unnamed(), String::new(), message.clone());
+        Self { field, code, message, message_es, suggestion: None }
+    }
+}
+
 /// Something odd about an order that was accepted all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct Warning {
     /// What is odd.
     pub code: WarningCode,
@@ -78,9 +114,26 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// A warning about the field at this path, with what is odd in English and Spanish.
+    pub fn new(
+        code: WarningCode,
+        field: impl Into<String>,
+        (en, es): (impl Into<String>, impl Into<String>),
+    ) -> Self {
+        Self { code, field: field.into(), message: en.into(), message_es: es.into() }
+    }
+
     /// The message in a language.
     pub fn text(&self, language: Language) -> &str {
         language.pick(&self.message, &self.message_es)
+    }
+}
+
+/// One that cannot be read is shown as it came.
+impl From<Unreadable> for Warning {
+    fn from(row: Unreadable) -> Self {
+        let (code, message) = (WarningCode::Unknown(String::new()), lenient::text(row.into_json()));
+        Self { code, field: String::new(), message_es: message.clone(), message }
     }
 }
 
@@ -128,6 +181,7 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ErrorBody {
     /// What went wrong, in one word; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
@@ -135,7 +189,7 @@ pub struct ErrorBody {
     /// What happened, in English.
     pub message: String,
     /// The same in Spanish.
-    #[serde(rename = "message_es", default)]
+    #[serde(rename = "message_es", default, deserialize_with = "lenient::word")]
     pub message_es: String,
     /// More, depending on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,39 +197,77 @@ pub struct ErrorBody {
     pub details: Option<Value>,
     /// The id to quote to support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub request_id: Option<RequestId>,
     /// Whole seconds to wait before trying again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
     pub retry_after: Option<serde_json::Number>,
 }
 
+setters! { ErrorBody {
+    /// The same with details, as the code has them.
+    with_details(details: some Value);
+    /// The same with the id to quote to support.
+    with_request_id(request_id: some RequestId);
+    /// The same with whole seconds to wait before trying again.
+    with_retry_after(retry_after: some serde_json::Number);
+} }
+
 impl ErrorBody {
+    /// An error with this code, told in English and Spanish.
+    ///
+    /// ```
+    /// use parcelo::ErrorCode;
+    /// use parcelo::model::{ErrorBody, RequestId};
+    ///
+    /// let error = ErrorBody::new("PARCEL_NOT_FOUND", ("No such parcel.", "No existe."));
+    /// let error = error.with_request_id(RequestId::unchecked("req_1"));
+    /// assert_eq!(error.known(), Some(ErrorCode::ParcelNotFound));
+    /// ```
+    pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
+        Self {
+            code: code.into(),
+            message: en.into(),
+            message_es: es.into(),
+            details: None,
+            request_id: None,
+            retry_after: None,
+        }
+    }
+
     /// The code, when this version knows it.
     pub fn known(&self) -> Option<ErrorCode> {
         ErrorCode::known(&self.code)
     }
 
-    /// The faults of a request that broke rules; empty for every other error.
+    /// The faults of a request that broke rules; empty for every other error. One that cannot be read has no
+    /// field, and its JSON for a message.
     pub fn field_faults(&self) -> Vec<FieldFault> {
-        self.list("errors")
+        self.list("errors").into_iter().map(|row| row.unwrap_or_else(FieldFault::from)).collect()
     }
 
     /// Why each order could not be voided; empty unless all of a void failed (docs/api.md, Void orders).
-    pub fn void_results(&self) -> Vec<VoidResult> {
+    pub fn void_results(&self) -> Vec<Row<VoidResult>> {
         self.list("results")
     }
 
     /// The parcels that kept a manifest from being submitted; empty for every other error (docs/api.md,
     /// Submit and read manifests).
-    pub fn rejected_parcels(&self) -> Vec<RejectedParcel> {
+    pub fn rejected_parcels(&self) -> Vec<Row<RejectedParcel>> {
         self.list("errors")
     }
 
-    /// A list in the details; one that cannot be read is empty.
-    fn list<T: DeserializeOwned>(&self, name: &str) -> Vec<T> {
+    /// A list in the details; empty when none of its rows can be read, for then it is a list of something else.
+    fn list<T: DeserializeOwned>(&self, name: &str) -> Vec<Row<T>> {
         let list = self.details.as_ref().and_then(|details| details.get(name));
-        list.map(|list| Vec::deserialize(list).unwrap_or_default()).unwrap_or_default()
+        let rows = list.and_then(Value::as_array).into_iter().flatten();
+        let rows: Vec<_> = rows.cloned().map(lenient::row).collect();
+        if rows.iter().any(Result::is_ok) { rows } else { Vec::new() }
     }
 }
 
@@ -183,6 +275,7 @@ impl ErrorBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RejectedParcel {
     /// Its place in the request: `trackingNumbers[3]`.
     pub field: String,
@@ -196,9 +289,27 @@ pub struct RejectedParcel {
     pub error: ItemError,
 }
 
+impl RejectedParcel {
+    /// A parcel at a place of the request, and why it cannot be part of the manifest.
+    pub fn new(
+        field: impl Into<String>,
+        tracking_number: impl Into<String>,
+        error: ItemError,
+    ) -> Self {
+        let (field, tracking_number) = (field.into(), tracking_number.into());
+        Self { field, tracking_number, status: None, error }
+    }
+}
+
+setters! { RejectedParcel {
+    /// The same of a parcel that stands here.
+    with_status(status: some ParcelStatus);
+} }
+
 /// An error answer: `{"success": false, "error": {…}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct ErrorEnvelope {
     /// Always false.
     pub success: bool,
@@ -206,17 +317,36 @@ pub struct ErrorEnvelope {
     pub error: ErrorBody,
 }
 
+impl ErrorEnvelope {
+    /// An error answer.
+    pub fn new(error: ErrorBody) -> Self {
+        Self { success: false, error }
+    }
+}
+
 /// What is wrong with one item of a list, in the answer to the whole list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct ItemError {
     /// What went wrong, in one word; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
     /// What happened, in English.
+    #[serde(default, deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message: String,
     /// The same in Spanish.
+    #[serde(default, deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message_es: String,
+}
+
+impl ItemError {
+    /// What is wrong, with a code and in English and Spanish.
+    pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
+        Self { code: code.into(), message: en.into(), message_es: es.into() }
+    }
 }
 
 #[cfg(test)]
@@ -261,8 +391,9 @@ mod tests {
         let told = json!({"field": "trackingNumbers[3]", "trackingNumber": "a", "status": "VOIDED",
             "code": "PARCEL_NOT_MANIFESTABLE", "message": "m", "message_es": "e"});
         let rejected = with_details(&json!({"errors": [told]})).rejected_parcels();
-        assert_eq!(rejected[0].status, Some(ParcelStatus::Voided));
-        assert_eq!(rejected[0].error.code, "PARCEL_NOT_MANIFESTABLE");
-        assert_eq!(serde_json::to_value(&rejected[0]).unwrap(), told);
+        let rejected = rejected[0].as_ref().unwrap();
+        assert_eq!(rejected.status, Some(ParcelStatus::Voided));
+        assert_eq!(rejected.error.code, "PARCEL_NOT_MANIFESTABLE");
+        assert_eq!(serde_json::to_value(rejected).unwrap(), told);
     }
 }

@@ -1,11 +1,12 @@
 //! Webhook events (spec: Events; api: 9).
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    CountryCode, Environment, Manifest, ParcelStatus, TrackingNumber, macros::wire_enum, time,
+    CountryCode, Environment, EventId, Manifest, MaybeKnown, ParcelId, ParcelStatus,
+    TrackingNumber, Unreadable, lenient, macros::setters, macros::wire_enum, time,
 };
 
 wire_enum! {
@@ -26,16 +27,39 @@ wire_enum! {
 
 /// What the body of a webhook says (docs/api.md, Webhooks); read it once the message is verified.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct WebhookEvent {
     /// The event's id, `evt_…`; the same on every attempt.
-    pub id: Option<String>,
+    pub id: Option<EventId>,
     /// Where it happened.
-    pub environment: Environment,
+    pub environment: MaybeKnown<Environment>,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
     /// What happened.
     pub data: EventData,
 }
+
+impl WebhookEvent {
+    /// An event without an id.
+    ///
+    /// ```
+    /// use parcelo::Environment;
+    /// use parcelo::chrono::DateTime;
+    /// use parcelo::model::{EventData, EventId, EventKind, WebhookEvent};
+    ///
+    /// let (place, time) = (Environment::Sandbox, DateTime::UNIX_EPOCH);
+    /// let event = WebhookEvent::new(place, time, EventData::Test).with_id(EventId::unchecked("evt_1"));
+    /// assert_eq!(event.data.kind(), EventKind::WebhookTest);
+    /// ```
+    pub fn new(environment: Environment, timestamp: DateTime<Utc>, data: EventData) -> Self {
+        Self { id: None, environment: environment.into(), timestamp, data }
+    }
+}
+
+setters! { WebhookEvent {
+    /// The same with an id.
+    with_id(id: some EventId);
+} }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +75,13 @@ pub enum EventData {
     ManifestSubmitted(Box<Manifest>),
     /// Nothing: somebody tests the way here.
     Test,
-    /// A kind that this version does not know.
+    /// A kind that this version does not know, or whose data it cannot read.
     Unknown(UnknownEvent),
 }
 
-/// A kind of event that this version does not know, as it came.
+/// An event whose kind this version does not know, or whose data it cannot read, as it came.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct UnknownEvent {
     /// Its kind.
     pub kind: String,
@@ -64,10 +89,18 @@ pub struct UnknownEvent {
     pub data: Value,
 }
 
+impl UnknownEvent {
+    /// A kind of event with its data.
+    pub fn new(kind: impl Into<String>, data: Value) -> Self {
+        Self { kind: kind.into(), data }
+    }
+}
+
 /// A change of a parcel's status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct StatusChange {
     /// The parcel.
     pub tracking_number: TrackingNumber,
@@ -88,28 +121,77 @@ pub struct StatusChange {
     pub external_order_id: Option<String>,
 }
 
+impl StatusChange {
+    /// A change from one status to another, at a city and country.
+    pub fn new(
+        tracking_number: TrackingNumber,
+        previous_status: ParcelStatus,
+        new_status: ParcelStatus,
+        location: impl Into<String>,
+    ) -> Self {
+        Self {
+            tracking_number,
+            previous_status,
+            new_status,
+            location: location.into(),
+            sequence: None,
+            description: None,
+            external_order_id: None,
+        }
+    }
+}
+
+setters! { StatusChange {
+    /// The same with its place in the parcel's history, from 1.
+    with_sequence(sequence: some u32);
+    /// The same with more to say.
+    with_description(description: text);
+    /// The same with the order's id in the caller's system.
+    with_external_order_id(external_order_id: text);
+} }
+
 /// A created order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ParcelCreated {
     /// The parcel's id, `par_…`.
-    pub id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: ParcelId,
     /// The parcel.
     pub tracking_number: TrackingNumber,
     /// Where it stands.
     pub status: ParcelStatus,
     /// Where it goes.
-    pub country: CountryCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CountryCode))]
+    pub country: MaybeKnown<CountryCode>,
     /// The order's id in the caller's system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_order_id: Option<String>,
 }
 
+impl ParcelCreated {
+    /// A created order: its label is generated.
+    pub fn new(id: ParcelId, tracking_number: TrackingNumber, country: CountryCode) -> Self {
+        let status = ParcelStatus::LabelGenerated;
+        let country = country.into();
+        Self { id, tracking_number, status, country, external_order_id: None }
+    }
+}
+
+setters! { ParcelCreated {
+    /// The same in another status.
+    with_status(status: ParcelStatus);
+    /// The same with the order's id in the caller's system.
+    with_external_order_id(external_order_id: text);
+} }
+
 /// A voided order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ParcelVoided {
     /// The parcel.
     pub tracking_number: TrackingNumber,
@@ -123,11 +205,25 @@ pub struct ParcelVoided {
     pub external_order_id: Option<String>,
 }
 
+impl ParcelVoided {
+    /// A voided order, and the status that it had.
+    pub fn new(tracking_number: TrackingNumber, previous_status: ParcelStatus) -> Self {
+        Self { tracking_number, previous_status, reason: None, external_order_id: None }
+    }
+}
+
+setters! { ParcelVoided {
+    /// The same with a reason.
+    with_reason(reason: text);
+    /// The same with the order's id in the caller's system.
+    with_external_order_id(external_order_id: text);
+} }
+
 impl EventData {
     /// The kind.
     ///
     /// ```
-    /// use parcelo::{EventData, EventKind, WebhookEvent};
+    /// use parcelo::model::{EventData, EventKind, WebhookEvent};
     ///
     /// let body = r#"{"event": "parcel.weighed", "environment": "sandbox",
     ///     "timestamp": "2026-01-10T15:05:00.000Z", "data": {"grams": 1250}}"#;
@@ -143,18 +239,23 @@ impl EventData {
             Self::ParcelVoided(_) => EventKind::ParcelVoided,
             Self::ManifestSubmitted(_) => EventKind::ManifestSubmitted,
             Self::Test => EventKind::WebhookTest,
-            Self::Unknown(event) => EventKind::Unknown(event.kind.clone()),
+            Self::Unknown(event) => EventKind::from(&*event.kind),
         }
     }
 
-    fn read(kind: &EventKind, data: Value) -> serde_json::Result<Self> {
-        Ok(match kind {
-            EventKind::ParcelStatusChanged => Self::StatusChanged(serde_json::from_value(data)?),
-            EventKind::ParcelCreated => Self::ParcelCreated(serde_json::from_value(data)?),
-            EventKind::ParcelVoided => Self::ParcelVoided(serde_json::from_value(data)?),
-            EventKind::ManifestSubmitted => Self::ManifestSubmitted(serde_json::from_value(data)?),
-            EventKind::WebhookTest => Self::Test,
-            EventKind::Unknown(kind) => Self::Unknown(UnknownEvent { kind: kind.clone(), data }),
+    /// What cannot be read is kept as it came: a receiver that refused it would be sent it again for days.
+    fn read(kind: &EventKind, data: Value) -> Self {
+        let read = match kind {
+            EventKind::ParcelStatusChanged => lenient::row(data).map(Self::StatusChanged),
+            EventKind::ParcelCreated => lenient::row(data).map(Self::ParcelCreated),
+            EventKind::ParcelVoided => lenient::row(data).map(Self::ParcelVoided),
+            EventKind::ManifestSubmitted => lenient::row(data).map(Self::ManifestSubmitted),
+            EventKind::WebhookTest => Ok(Self::Test),
+            EventKind::Unknown(_) => Err(Unreadable::new(data)),
+        };
+        let kind = || kind.code().to_owned();
+        read.unwrap_or_else(|data| {
+            Self::Unknown(UnknownEvent { kind: kind(), data: data.into_json() })
         })
     }
 }
@@ -176,9 +277,9 @@ impl Serialize for EventData {
 #[derive(Serialize, Deserialize)]
 struct Wire<D> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
+    id: Option<EventId>,
     event: EventKind,
-    environment: Environment,
+    environment: MaybeKnown<Environment>,
     #[serde(with = "time")]
     timestamp: DateTime<Utc>,
     data: D,
@@ -189,7 +290,7 @@ impl Serialize for WebhookEvent {
         let wire = Wire {
             id: self.id.clone(),
             event: self.data.kind(),
-            environment: self.environment,
+            environment: self.environment.clone(),
             timestamp: self.timestamp,
             data: &self.data,
         };
@@ -201,7 +302,6 @@ impl<'de> Deserialize<'de> for WebhookEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Wire { id, event, environment, timestamp, data } =
             Wire::<Value>::deserialize(deserializer)?;
-        let data = EventData::read(&event, data).map_err(D::Error::custom)?;
-        Ok(Self { id, environment, timestamp, data })
+        Ok(Self { id, environment, timestamp, data: EventData::read(&event, data) })
     }
 }

@@ -12,7 +12,7 @@ pub type Fingerprint = [u8; 32];
 /// The fingerprint of a body; `subject` is what the path adds to it, such as a tracking number.
 ///
 /// ```
-/// # use parcelo::fingerprint;
+/// # use parcelo::model::fingerprint;
 /// # use serde_json::json;
 /// let one = json!({"a": 1.0, "b": null, "idempotencyKey": "first-key"});
 /// let two = json!({"idempotencyKey": "other-key", "a": 1});

@@ -148,7 +148,8 @@ impl IdempotencyKey {
     /// that.
     ///
     /// ```
-    /// # use parcelo::{IdempotencyKey, KeyState};
+    /// # use parcelo::IdempotencyKey;
+    /// # use parcelo::model::KeyState;
     /// # let at = "2026-01-10T15:05:00Z".parse().unwrap();
     /// # let written = serde_json::to_string(&KeyState::sent_at(at)).unwrap();
     /// let state: KeyState = serde_json::from_str(&written).unwrap();
@@ -221,6 +222,18 @@ impl PartialEq for IdempotencyKey {
 }
 
 impl Eq for IdempotencyKey {}
+
+impl Ord for IdempotencyKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl PartialOrd for IdempotencyKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl std::hash::Hash for IdempotencyKey {
     fn hash<H: std::hash::Hasher>(&self, hasher: &mut H) {

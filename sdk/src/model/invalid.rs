@@ -38,4 +38,16 @@ pub enum InvalidValue {
     /// Not a label format.
     #[error("a label format is PDF, ZPL or PNG")]
     LabelFormat,
+    /// Not a parcel id.
+    #[error("a parcel id is par_ and 1-64 letters and digits")]
+    ParcelId,
+    /// Not a manifest id.
+    #[error("a manifest id is man_ and 1-64 letters and digits")]
+    ManifestId,
+    /// Not an event id.
+    #[error("an event id is evt_ and 1-64 letters and digits")]
+    EventId,
+    /// Not a request id.
+    #[error("a request id is req_ and 1-64 letters and digits")]
+    RequestId,
 }

@@ -11,11 +11,12 @@ use super::time;
 /// What a process knows about an idempotency key, for the next one: write it down beside the request.
 ///
 /// The text of a key is all that goes over the wire, so the key's own serde has nothing of this. From
-/// [`IdempotencyKey::state`](crate::IdempotencyKey::state), and back by
-/// [`IdempotencyKey::with_state`](crate::IdempotencyKey::with_state).
+/// [`IdempotencyKey::state`](crate::model::IdempotencyKey::state), and back by
+/// [`IdempotencyKey::with_state`](crate::model::IdempotencyKey::with_state).
 ///
 /// ```
-/// # use parcelo::{IdempotencyKey, KeyState};
+/// # use parcelo::IdempotencyKey;
+/// # use parcelo::model::KeyState;
 /// let key = IdempotencyKey::parse("order-2026-01-10-0001")?;
 /// let written = serde_json::to_string(&key.state()).unwrap();
 /// let state: KeyState = serde_json::from_str(&written).unwrap();

@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{IdempotencyKey, InvalidValue, TrackingNumber, macros::wire_enum, time};
+use super::{
+    IdempotencyKey, InvalidValue, MaybeKnown, TrackingNumber, lenient, macros::setters,
+    macros::wire_enum, time,
+};
 
 /// A file format of labels.
 ///
@@ -75,6 +78,12 @@ impl std::fmt::Display for LabelFormat {
     }
 }
 
+impl AsRef<str> for LabelFormat {
+    fn as_ref(&self) -> &str {
+        self.code()
+    }
+}
+
 impl std::str::FromStr for LabelFormat {
     type Err = InvalidValue;
 
@@ -97,6 +106,7 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LabelMetadata {
     /// The label's id, `lbl_…`.
     pub label_id: String,
@@ -119,28 +129,78 @@ pub struct LabelMetadata {
     /// Whether it is marked SANDBOX.
     pub sandbox: bool,
     /// The formats it can be had in.
-    pub formats: Vec<LabelFormat>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<LabelFormat>))]
+    pub formats: Vec<MaybeKnown<LabelFormat>>,
     /// Where the file lies; absent once the order is voided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub label_url: Option<String>,
     /// Where each format lies; absent once the order is voided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub downloads: Option<Downloads>,
     /// When the label was made.
     #[serde(with = "time")]
     pub created_at: DateTime<Utc>,
     /// When it was last reprinted.
-    #[serde(default, with = "time::option")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize"
+    )]
     pub last_reprinted_at: Option<DateTime<Utc>>,
     /// When its order was voided.
-    #[serde(default, with = "time::option")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize"
+    )]
     pub voided_at: Option<DateTime<Utc>>,
 }
+
+setters! { LabelMetadata {
+    /// The same, usable or not.
+    with_status(status: LabelStatus);
+    /// The same in another version, from 1.
+    with_version(version: u32);
+    /// The same, reprinted so often.
+    with_reprint_count(reprint_count: u32);
+    /// The same on paper of another size.
+    with_size(size: LabelSize);
+    /// The same with so many dots per inch.
+    with_dpi(dpi: u32);
+    /// The same with another barcode.
+    with_barcode(barcode: Barcode);
+    /// The same with another QR code.
+    with_qr_code(qr_code: QrCode);
+    /// The same, marked SANDBOX or not.
+    with_sandbox(sandbox: bool);
+    /// The same in these formats.
+    with_formats(formats: Vec<MaybeKnown<LabelFormat>>);
+    /// The same with its file's address.
+    with_label_url(label_url: text);
+    /// The same with the address of each format.
+    with_downloads(downloads: some Downloads);
+    /// The same, made at this time.
+    with_created_at(created_at: DateTime<Utc>);
+    /// The same, last reprinted at this time.
+    with_last_reprinted_at(last_reprinted_at: some DateTime<Utc>);
+    /// The same of an order that was voided at this time.
+    with_voided_at(voided_at: some DateTime<Utc>);
+} }
 
 /// The size of a label in both units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LabelSize {
     /// Inches.
     pub width_in: u32,
@@ -155,16 +215,54 @@ pub struct LabelSize {
 impl LabelSize {
     /// The size of every label (spec: Label).
     pub const PAPER: Self = Self { width_in: 4, height_in: 6, width_mm: 100, height_mm: 150 };
+
+    /// A size of so many inches, width and height, and so many millimetres.
+    pub const fn new((width_in, height_in): (u32, u32), (width_mm, height_mm): (u32, u32)) -> Self {
+        Self { width_in, height_in, width_mm, height_mm }
+    }
 }
 
 impl LabelMetadata {
     /// Dots per inch of every label (spec: Label).
     pub const DPI: u32 = 203;
+
+    /// The first version of a parcel's label, usable and in every format, made at the beginning of 1970.
+    ///
+    /// ```
+    /// use parcelo::TrackingNumber;
+    /// use parcelo::model::LabelMetadata;
+    ///
+    /// let number = TrackingNumber::parse("SB-SUCCESS-0001")?;
+    /// let label = LabelMetadata::new("lbl_1", number).with_version(2).with_reprint_count(1);
+    /// assert_eq!((label.barcode.value.as_str(), label.sandbox), ("SB-SUCCESS-0001", true));
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    pub fn new(label_id: impl Into<String>, tracking_number: TrackingNumber) -> Self {
+        Self {
+            label_id: label_id.into(),
+            status: LabelStatus::Active,
+            version: 1,
+            reprint_count: 0,
+            size: LabelSize::PAPER,
+            dpi: Self::DPI,
+            barcode: Barcode::new("CODE_128", tracking_number.as_str()),
+            qr_code: QrCode::new(""),
+            sandbox: tracking_number.is_sandbox(),
+            tracking_number,
+            formats: LabelFormat::ALL.map(Into::into).into(),
+            label_url: None,
+            downloads: None,
+            created_at: DateTime::UNIX_EPOCH,
+            last_reprinted_at: None,
+            voided_at: None,
+        }
+    }
 }
 
 /// The barcode of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct Barcode {
     /// `CODE_128`.
     pub symbology: String,
@@ -172,18 +270,34 @@ pub struct Barcode {
     pub value: String,
 }
 
+impl Barcode {
+    /// A barcode of this kind, and what it says.
+    pub fn new(symbology: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { symbology: symbology.into(), value: value.into() }
+    }
+}
+
 /// The QR code of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct QrCode {
     /// What it says: the public tracking address.
     pub content: String,
+}
+
+impl QrCode {
+    /// A QR code that says this.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self { content: content.into() }
+    }
 }
 
 /// The address of each format of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "UPPERCASE")]
+#[non_exhaustive]
 pub struct Downloads {
     /// The PDF file.
     pub pdf: String,
@@ -193,10 +307,18 @@ pub struct Downloads {
     pub png: String,
 }
 
+impl Downloads {
+    /// The addresses of the PDF, the ZPL and the PNG file.
+    pub fn new(pdf: impl Into<String>, zpl: impl Into<String>, png: impl Into<String>) -> Self {
+        Self { pdf: pdf.into(), zpl: zpl.into(), png: png.into() }
+    }
+}
+
 /// A request to make a label anew (docs/api.md, Reprint a label).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReprintRequest {
     /// The caller's name for this write.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
@@ -211,10 +333,11 @@ impl ReprintRequest {
     pub fn new(idempotency_key: IdempotencyKey) -> Self {
         Self { idempotency_key, reason: None }
     }
-
-    /// Says why.
-    #[must_use]
-    pub fn reason(self, reason: impl Into<String>) -> Self {
-        Self { reason: Some(reason.into()), ..self }
-    }
 }
+
+setters! { ReprintRequest {
+    /// The same under another key.
+    with_idempotency_key(idempotency_key: IdempotencyKey);
+    /// The same with a reason, at most 255 characters.
+    with_reason(reason: text);
+} }

@@ -1,4 +1,5 @@
-//! Two shapes that the vocabulary repeats: an open wire enum, and a checked text newtype.
+//! Shapes that the vocabulary repeats: an open wire enum, a checked text newtype, and the setters of a
+//! struct that gets further fields with time.
 
 /// An enum of wire words that keeps a word it does not know, so that a newer server breaks nobody.
 macro_rules! wire_enum {
@@ -34,6 +35,20 @@ macro_rules! wire_enum {
             }
         }
 
+        impl From<String> for $name {
+            fn from(word: String) -> Self {
+                Self::from(word.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::convert::Infallible;
+
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                Ok(Self::from(word))
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.code())
@@ -65,9 +80,9 @@ macro_rules! wire_enum {
     };
 }
 
-/// The traits of a newtype around checked text, with its pattern and an example for documents: it has `fn parse(&str) -> Result<Self, InvalidValue>`
-/// and `fn as_str(&self) -> &str`.
-macro_rules! checked_text {
+/// The traits of a newtype around checked text but for reading it, with its pattern and an example for documents: it has
+/// `fn parse(&str) -> Result<Self, InvalidValue>` and `fn as_str(&self) -> &str`.
+macro_rules! text_traits {
     ($name:ident, $pattern:expr, $example:literal) => {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -88,6 +103,20 @@ macro_rules! checked_text {
 
             fn try_from(text: &str) -> Result<Self, Self::Error> {
                 Self::parse(text)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = crate::model::InvalidValue;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                Self::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.as_str().to_owned()
             }
         }
 
@@ -112,6 +141,13 @@ macro_rules! checked_text {
                 serializer.serialize_str(self.as_str())
             }
         }
+    };
+}
+
+/// The traits of a newtype around checked text; one that does not keep its form cannot be read.
+macro_rules! checked_text {
+    ($name:ident, $pattern:expr, $example:literal) => {
+        $crate::model::macros::text_traits!($name, $pattern, $example);
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -122,4 +158,68 @@ macro_rules! checked_text {
     };
 }
 
-pub(crate) use {checked_text, wire_enum};
+/// The `with_…` setters of a struct that is `#[non_exhaustive]`, so that others can fill it without a
+/// literal. What is set: `text` is an `Option<String>`, `string` a `String`, `some T` an `Option<T>`,
+/// and any other type is itself.
+macro_rules! setters {
+    ($name:ident { $($(#[$doc:meta])* $setter:ident($field:ident: $($of:tt)+);)+ }) => {
+        impl $name {
+            $($crate::model::macros::setter! { $(#[$doc])* $setter $field $($of)+ })+
+        }
+    };
+}
+
+/// One of the [`setters`].
+macro_rules! setter {
+    ($(#[$doc:meta])* $setter:ident $field:ident text) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: impl Into<String>) -> Self {
+            Self { $field: Some($field.into()), ..self }
+        }
+    };
+    ($(#[$doc:meta])* $setter:ident $field:ident string) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: impl Into<String>) -> Self {
+            Self { $field: $field.into(), ..self }
+        }
+    };
+    ($(#[$doc:meta])* $setter:ident $field:ident some $of:ty) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: $of) -> Self {
+            Self { $field: Some($field), ..self }
+        }
+    };
+    ($(#[$doc:meta])* $setter:ident $field:ident $of:ty) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: $of) -> Self {
+            Self { $field, ..self }
+        }
+    };
+}
+
+/// Reading of a secret from text, such as a file of settings. It is never written, and never shown in
+/// an error.
+macro_rules! secret_text {
+    ($name:ident) => {
+        impl std::str::FromStr for $name {
+            type Err = crate::model::InvalidValue;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::parse(text)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use {checked_text, secret_text, setter, setters, text_traits, wire_enum};

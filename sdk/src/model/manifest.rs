@@ -5,14 +5,15 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Awb, CountryCode, CurrencyCode, IdempotencyKey, TrackingNumber, Warning, decimal,
-    macros::wire_enum, time,
+    Awb, CountryCode, CurrencyCode, IdempotencyKey, ManifestId, MaybeKnown, Row, TrackingNumber,
+    Warning, decimal, lenient, lenient::rows, macros::setters, macros::wire_enum, time,
 };
 
 /// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ManifestRequest {
     /// The caller's name for this write. The service takes a request without one, too: the same
     /// parcels under the same air waybill are one manifest for ever.
@@ -47,10 +48,8 @@ impl ManifestRequest {
     ///
     /// let numbers = [TrackingNumber::parse("EC7K2M9QX4T8WD0")?];
     /// let key = IdempotencyKey::derive("flights", "EK213 2026-01-10");
-    /// let request = ManifestRequest {
-    ///     flight_number: Some("EK213".to_owned()),
-    ///     ..ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers)
-    /// };
+    /// let request = ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers)
+    ///     .with_flight_number("EK213");
     /// assert_eq!(request.awb_number.as_str(), "176-12345675");
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
@@ -72,6 +71,25 @@ impl ManifestRequest {
     }
 }
 
+setters! { ManifestRequest {
+    /// The same under another key.
+    with_idempotency_key(idempotency_key: some IdempotencyKey);
+    /// The same under another air waybill.
+    with_awb_number(awb_number: Awb);
+    /// The same of other parcels, each once.
+    with_tracking_numbers(tracking_numbers: Vec<String>);
+    /// The same on a flight, by airline code and number: `EK213`.
+    with_flight_number(flight_number: text);
+    /// The same on a day of departure.
+    with_departure_date(departure_date: some NaiveDate);
+    /// The same from an airport, by its IATA code.
+    with_origin_airport(origin_airport: text);
+    /// The same to an airport, by its IATA code.
+    with_destination_airport(destination_airport: text);
+    /// The same with the caller's reference, at most 100 characters.
+    with_reference(reference: text);
+} }
+
 wire_enum! {
     /// Where a manifest stands.
     ManifestStatus {
@@ -84,11 +102,14 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Manifest {
     /// The manifest's id, `man_…`.
-    pub manifest_id: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub manifest_id: ManifestId,
     /// The air waybill.
-    pub awb_number: Awb,
+    #[cfg_attr(feature = "openapi", schema(value_type = Awb))]
+    pub awb_number: MaybeKnown<Awb>,
     /// Where it stands.
     pub status: ManifestStatus,
     /// How many parcels it has.
@@ -97,41 +118,120 @@ pub struct Manifest {
     #[serde(with = "decimal")]
     pub total_weight_kg: Decimal,
     /// Their declared values, added up by currency.
-    pub declared_values: Vec<DeclaredValue>,
+    #[serde(with = "rows")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<DeclaredValue>))]
+    pub declared_values: Vec<Row<DeclaredValue>>,
     /// Where they go, each country once.
-    pub destination_countries: Vec<CountryCode>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<CountryCode>))]
+    pub destination_countries: Vec<MaybeKnown<CountryCode>>,
     /// The parcels.
-    pub tracking_numbers: Vec<TrackingNumber>,
+    #[serde(deserialize_with = "lenient::list")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<TrackingNumber>))]
+    pub tracking_numbers: Vec<MaybeKnown<TrackingNumber>>,
     /// Airline code and number.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub flight_number: Option<String>,
     /// The day of departure.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub departure_date: Option<NaiveDate>,
     /// IATA code.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub origin_airport: Option<String>,
     /// IATA code.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub destination_airport: Option<String>,
     /// The caller's reference.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::option")]
     pub reference: Option<String>,
     /// When it was submitted.
     #[serde(with = "time")]
     pub submitted_at: DateTime<Utc>,
     /// What was odd about it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::texts")]
     pub warnings: Vec<Warning>,
 }
+
+impl Manifest {
+    /// A manifest of these parcels, without weight, value and destinations, submitted at this time.
+    ///
+    /// ```
+    /// use parcelo::{Awb, TrackingNumber};
+    /// use parcelo::chrono::DateTime;
+    /// use parcelo::model::{Manifest, ManifestId};
+    ///
+    /// let parcels = vec![TrackingNumber::parse("EC7K2M9QX4T8WD0")?];
+    /// let awb = Awb::parse("176-12345675")?;
+    /// let id = ManifestId::unchecked("man_1");
+    /// let manifest = Manifest::new(id, awb, parcels, DateTime::UNIX_EPOCH);
+    /// assert_eq!(manifest.with_flight_number("EK213").parcel_count, 1);
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    pub fn new(
+        manifest_id: ManifestId,
+        awb_number: Awb,
+        tracking_numbers: Vec<TrackingNumber>,
+        submitted_at: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            manifest_id,
+            awb_number: awb_number.into(),
+            status: ManifestStatus::Submitted,
+            parcel_count: u32::try_from(tracking_numbers.len()).unwrap_or(u32::MAX),
+            total_weight_kg: Decimal::ZERO,
+            declared_values: Vec::new(),
+            destination_countries: Vec::new(),
+            tracking_numbers: tracking_numbers.into_iter().map(Into::into).collect(),
+            flight_number: None,
+            departure_date: None,
+            origin_airport: None,
+            destination_airport: None,
+            reference: None,
+            submitted_at,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+setters! { Manifest {
+    /// The same in another status.
+    with_status(status: ManifestStatus);
+    /// The same with a weight in kilograms.
+    with_total_weight_kg(total_weight_kg: Decimal);
+    /// The same with declared values, added up by currency.
+    with_declared_values(declared_values: Vec<Row<DeclaredValue>>);
+    /// The same to these countries, each once.
+    with_destination_countries(destination_countries: Vec<MaybeKnown<CountryCode>>);
+    /// The same on a flight.
+    with_flight_number(flight_number: text);
+    /// The same on a day of departure.
+    with_departure_date(departure_date: some NaiveDate);
+    /// The same from an airport, by its IATA code.
+    with_origin_airport(origin_airport: text);
+    /// The same to an airport, by its IATA code.
+    with_destination_airport(destination_airport: text);
+    /// The same with the caller's reference.
+    with_reference(reference: text);
+    /// The same with what was odd about it.
+    with_warnings(warnings: Vec<Warning>);
+} }
 
 /// A sum of money in one currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct DeclaredValue {
     /// The currency.
-    pub currency: CurrencyCode,
+    #[cfg_attr(feature = "openapi", schema(value_type = CurrencyCode))]
+    pub currency: MaybeKnown<CurrencyCode>,
     /// The sum.
     #[serde(with = "decimal")]
     pub amount: Decimal,
+}
+
+impl DeclaredValue {
+    /// A sum in a currency.
+    pub fn new(currency: CurrencyCode, amount: Decimal) -> Self {
+        Self { currency: currency.into(), amount }
+    }
 }

@@ -1,83 +1,119 @@
 //! The vocabulary: what stands on the wire, each thing once. No clock, no randomness, no I/O.
+//!
+//! What every program names, such as [`OrderRequest`] and [`TrackingNumber`], is at the root of the
+//! crate; everything else of the vocabulary is here. Structs get further fields with time: requests are
+//! made with `new` and `with_…`, and answers too, in tests of your own.
+//!
+//! ```
+//! use parcelo::model::{CreatedOrder, ParcelId};
+//! use parcelo::{Parcel, TrackingNumber};
+//!
+//! let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
+//! let id = ParcelId::unchecked("par_1");
+//! let parcel = Parcel::new(id, number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
+//! let answer = CreatedOrder::new(parcel);
+//! assert_eq!(answer.parcel.status.code(), "LABEL_GENERATED");
+//! # Ok::<(), parcelo::InvalidValue>(())
+//! ```
 
 mod account;
-mod admin;
-mod admin_token;
-mod api_key;
-mod awb;
-mod carrier;
-mod carrier_key;
+#[cfg(feature = "server")]
+pub(crate) mod admin;
+#[cfg(feature = "server")]
+pub(crate) mod admin_token;
+pub(crate) mod api_key;
+pub(crate) mod awb;
+#[cfg(feature = "server")]
+pub(crate) mod carrier;
+#[cfg(feature = "server")]
+pub(crate) mod carrier_key;
 mod countries;
-mod country;
-mod currency;
+pub(crate) mod country;
+pub(crate) mod currency;
 pub mod decimal;
 mod envelope;
-mod environment;
+pub(crate) mod environment;
 mod error_body;
-mod error_code;
+pub(crate) mod error_code;
 mod event;
 mod fingerprint;
-mod idempotency_key;
-mod invalid;
+pub(crate) mod idempotency_key;
+mod ids;
+pub(crate) mod invalid;
 mod key_state;
-mod label;
-mod language;
-mod macros;
-mod manifest;
-mod operation;
-mod order;
+pub(crate) mod label;
+pub(crate) mod language;
+mod lenient;
+pub(crate) mod macros;
+pub(crate) mod manifest;
+mod maybe_known;
+pub(crate) mod operation;
+pub(crate) mod order;
+mod order_setters;
 #[cfg(feature = "openapi")]
 mod schema;
 mod secret_key;
-mod status;
+pub(crate) mod status;
 pub mod time;
 mod tracking;
-mod tracking_number;
-mod void;
+pub(crate) mod tracking_number;
+pub(crate) mod void;
 
 pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
-pub use admin::{
-    AccountRequest, AllowedCountries, CarrierKeyRequest, DEFAULT_ACCOUNT, KeyRequest,
-    ReplayRequest, WebhookRequest,
-};
-pub use admin_token::AdminToken;
-pub use api_key::ApiKey;
-pub use awb::Awb;
-pub use carrier::{
-    CarrierEvent, CarrierEvents, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
-};
-pub use carrier_key::CarrierKey;
-pub use country::CountryCode;
-pub use currency::CurrencyCode;
 pub use envelope::{Envelope, Meta, header};
-pub use environment::Environment;
 pub use error_body::{
     ErrorBody, ErrorEnvelope, FaultCode, FieldFault, ItemError, RejectedParcel, Warning,
     WarningCode,
 };
-pub use error_code::ErrorCode;
 pub use event::{
     EventData, EventKind, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent,
 };
 pub use fingerprint::{Fingerprint, fingerprint};
-pub use idempotency_key::IdempotencyKey;
-pub use invalid::InvalidValue;
+pub use ids::{EventId, ManifestId, ParcelId, RequestId};
 pub use key_state::KeyState;
-#[cfg(feature = "client")]
-pub(crate) use key_state::{Ended, Moment};
-pub use label::{
-    Barcode, Downloads, LabelFormat, LabelMetadata, LabelSize, LabelStatus, QrCode, ReprintRequest,
-};
-pub use language::Language;
-pub use manifest::{DeclaredValue, Manifest, ManifestRequest, ManifestStatus};
-pub use operation::{Auth, Idempotency, Method, Operation};
-pub use order::{
-    CreatedOrder, CustomsInfo, IdType, OrderRequest, Parcel, ParcelDetails, Product, Receiver,
-    ReceiverAddress, Sender, SenderAddress,
-};
-pub use status::ParcelStatus;
+pub use label::{Barcode, Downloads, LabelMetadata, LabelSize, LabelStatus, QrCode};
+pub use lenient::{Row, Unreadable};
+pub use manifest::{DeclaredValue, Manifest, ManifestStatus};
+pub use maybe_known::MaybeKnown;
+pub use operation::{Auth, Idempotency, Method};
+pub use order::CreatedOrder;
 pub use tracking::{
     BatchResult, BatchSummary, BatchTracking, BatchTrackingRequest, HistoryEntry, TrackingRecord,
 };
-pub use tracking_number::TrackingNumber;
-pub use void::{VoidRequest, VoidResult, VoidSummary, VoidedOrders};
+pub use void::{VoidResult, VoidSummary, VoidedOrders};
+
+// Others find these at the root of the crate.
+pub(crate) use awb::Awb;
+pub(crate) use country::CountryCode;
+pub(crate) use currency::CurrencyCode;
+pub(crate) use environment::Environment;
+pub(crate) use error_code::ErrorCode;
+pub(crate) use idempotency_key::IdempotencyKey;
+pub(crate) use invalid::InvalidValue;
+pub(crate) use label::ReprintRequest;
+pub(crate) use language::Language;
+pub(crate) use manifest::ManifestRequest;
+pub(crate) use order::{
+    CustomsInfo, IdType, OrderRequest, ParcelDetails, Product, Receiver, ReceiverAddress, Sender,
+    SenderAddress,
+};
+pub(crate) use status::ParcelStatus;
+pub(crate) use tracking_number::TrackingNumber;
+#[cfg(feature = "client")]
+pub(crate) use void::VoidManyRequest;
+pub(crate) use void::VoidRequest;
+#[cfg(feature = "server")]
+pub(crate) use {
+    admin::{
+        AccountRequest, AllowedCountries, CarrierKeyRequest, DEFAULT_ACCOUNT, KeyRequest,
+        ReplayRequest, WebhookRequest,
+    },
+    carrier::{CarrierEvent, CarrierEvents},
+};
+#[cfg(feature = "client")]
+pub(crate) use {api_key::ApiKey, label::LabelFormat, operation::Operation};
+#[cfg(feature = "client")]
+pub(crate) use {
+    key_state::{Ended, Moment},
+    lenient::rows,
+};

@@ -8,8 +8,8 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountryCode, CurrencyCode, IdempotencyKey, ParcelStatus, TrackingNumber, Warning, decimal,
-    macros::wire_enum, time,
+    CountryCode, CurrencyCode, IdempotencyKey, ParcelId, ParcelStatus, TrackingNumber, Warning,
+    decimal, lenient, macros::setters, macros::wire_enum, time,
 };
 
 /// A request to create an order (docs/api.md, Create an order): [`OrderRequest::builder`] makes one that
@@ -23,6 +23,7 @@ use super::{
     schema(description = "A request to create an order.")
 )]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct OrderRequest {
     /// The caller's name for this write; the same key never makes a second parcel.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
@@ -59,6 +60,7 @@ pub struct OrderRequest {
     schema(description = "Who sends the parcel.")
 )]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Sender {
     /// Full name, at most 255 characters.
     pub full_name: String,
@@ -78,6 +80,7 @@ pub struct Sender {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SenderAddress {
     /// Street and number.
     pub line1: String,
@@ -118,6 +121,7 @@ wire_enum! {
     schema(description = "Who receives the parcel; what must be given depends on the country.")
 )]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Receiver {
     /// Full name, at most 255 characters.
     pub full_name: String,
@@ -140,6 +144,7 @@ pub struct Receiver {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReceiverAddress {
     /// Street and number.
     pub line1: String,
@@ -162,6 +167,7 @@ pub struct ReceiverAddress {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ParcelDetails {
     /// The weight in pounds; give it in these or in kilograms.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
@@ -215,6 +221,7 @@ impl ParcelDetails {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CustomsInfo {
     /// What the goods are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,6 +235,7 @@ pub struct CustomsInfo {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Product {
     /// What it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,35 +254,113 @@ pub struct Product {
 }
 
 /// The parcel that an order became.
+///
+/// It exists, whatever else the service says of it, so its tracking number is all that must be readable. What is
+/// not: an `id` is empty then, `status` an unknown one, `label_url` and `created_at` are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "The parcel that an order became.")
+)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Parcel {
     /// The parcel's id, `par_…`.
-    pub id: String,
+    #[serde(default = "Parcel::without_id")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
+    pub id: ParcelId,
     /// The number by which everybody names it.
     pub tracking_number: TrackingNumber,
     /// Where it stands; `LABEL_GENERATED` after creation.
+    #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: ParcelStatus,
     /// Where the label file lies; anybody who has this URL can read it.
-    pub label_url: String,
+    #[serde(default, deserialize_with = "lenient::option")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
+    pub label_url: Option<String>,
     /// When it was created.
-    #[serde(with = "time")]
-    pub created_at: DateTime<Utc>,
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize"
+    )]
+    #[cfg_attr(feature = "openapi", schema(value_type = DateTime<Utc>, required = true))]
+    pub created_at: Option<DateTime<Utc>>,
 }
+
+impl Parcel {
+    fn without_id() -> ParcelId {
+        ParcelId::unchecked("")
+    }
+
+    fn without_status() -> ParcelStatus {
+        ParcelStatus::Unknown(String::new())
+    }
+}
+
+impl Parcel {
+    /// A parcel with its label.
+    ///
+    /// ```
+    /// use parcelo::{Parcel, TrackingNumber};
+    /// use parcelo::model::{CreatedOrder, ParcelId};
+    ///
+    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
+    /// let id = ParcelId::unchecked("par_1");
+    /// let parcel = Parcel::new(id, number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
+    /// let answer = CreatedOrder::new(parcel); // for a test of your own
+    /// assert!(answer.warnings.is_empty());
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    pub fn new(
+        id: ParcelId,
+        tracking_number: TrackingNumber,
+        label_url: impl Into<String>,
+    ) -> Self {
+        Self {
+            id,
+            tracking_number,
+            status: ParcelStatus::LabelGenerated,
+            label_url: Some(label_url.into()),
+            created_at: None,
+        }
+    }
+}
+
+setters! { Parcel {
+    /// The same in another status.
+    with_status(status: ParcelStatus);
+    /// The same, created at this time.
+    with_created_at(created_at: some DateTime<Utc>);
+} }
 
 /// The answer to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct CreatedOrder {
     /// Always true.
     pub success: bool,
     /// The parcel.
     pub parcel: Parcel,
     /// What was odd about the order; left out on the wire when there is nothing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
+
+impl CreatedOrder {
+    /// The answer to an order about which nothing was odd.
+    pub fn new(parcel: Parcel) -> Self {
+        Self { success: true, parcel, warnings: Vec::new() }
+    }
+}
+
+setters! { CreatedOrder {
+    /// The same with what was odd about the order.
+    with_warnings(warnings: Vec<Warning>);
+} }
 
 impl std::fmt::Debug for OrderRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

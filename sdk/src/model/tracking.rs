@@ -1,14 +1,19 @@
 //! Tracking: the record, its history, and the batch (spec: Tracking record; api: 4).
 
 use chrono::{DateTime, FixedOffset, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
-use super::{ItemError, ParcelStatus, TrackingNumber, time};
+use super::{
+    ItemError, Language, ParcelStatus, Row, TrackingNumber, Unreadable, lenient, lenient::rows,
+    macros::setters, time,
+};
 
 /// Where a parcel stands, and on request how it got there (docs/api.md, Track a parcel).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TrackingRecord {
     /// The tracking number.
     pub tracking_number: TrackingNumber,
@@ -19,14 +24,47 @@ pub struct TrackingRecord {
     /// The end of the promised day at the destination, with the destination's own offset.
     pub estimated_delivery: DateTime<FixedOffset>,
     /// Oldest first; there only when it was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<Vec<HistoryEntry>>,
+    #[serde(default, with = "rows::option", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<HistoryEntry>>))]
+    pub history: Option<Vec<Row<HistoryEntry>>>,
 }
+
+impl TrackingRecord {
+    /// Where a parcel stands, in English, and when it should arrive; without a history.
+    ///
+    /// ```
+    /// use parcelo::{ParcelStatus, TrackingNumber};
+    /// use parcelo::chrono::DateTime;
+    /// use parcelo::model::TrackingRecord;
+    ///
+    /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
+    /// let day = DateTime::UNIX_EPOCH.fixed_offset();
+    /// let record = TrackingRecord::new(number, ParcelStatus::OutForDelivery, day);
+    /// assert_eq!(record.status_name, "Out for delivery");
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    pub fn new(
+        tracking_number: TrackingNumber,
+        status: ParcelStatus,
+        estimated_delivery: DateTime<FixedOffset>,
+    ) -> Self {
+        let status_name = status.name(Language::En).to_owned();
+        Self { tracking_number, status, status_name, estimated_delivery, history: None }
+    }
+}
+
+setters! { TrackingRecord {
+    /// The same with its status in other words.
+    with_status_name(status_name: string);
+    /// The same with its history, oldest event first.
+    with_history(history: some Vec<Row<HistoryEntry>>);
+} }
 
 /// One event of a parcel's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct HistoryEntry {
     /// The status at this event.
     pub status: ParcelStatus,
@@ -45,10 +83,38 @@ pub struct HistoryEntry {
     pub sequence: Option<u32>,
 }
 
+impl HistoryEntry {
+    /// An event at a time and place; its status is named in English.
+    pub fn new(
+        status: ParcelStatus,
+        timestamp: DateTime<Utc>,
+        location: impl Into<String>,
+    ) -> Self {
+        Self {
+            status_name: status.name(Language::En).to_owned(),
+            status,
+            timestamp,
+            location: location.into(),
+            description: None,
+            sequence: None,
+        }
+    }
+}
+
+setters! { HistoryEntry {
+    /// The same with its status in other words.
+    with_status_name(status_name: string);
+    /// The same with more to say.
+    with_description(description: text);
+    /// The same with its number within the parcel's history, from 1.
+    with_sequence(sequence: some u32);
+} }
+
 /// A request to track up to 100 parcels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct BatchTrackingRequest {
     /// The numbers, in the order of the answer; a malformed one counts as not found.
     pub tracking_numbers: Vec<String>,
@@ -58,9 +124,23 @@ pub struct BatchTrackingRequest {
     pub include_history: bool,
 }
 
+impl BatchTrackingRequest {
+    /// A request for the records of these parcels, without their history.
+    pub fn new(tracking_numbers: Vec<String>) -> Self {
+        Self { tracking_numbers, include_history: false }
+    }
+}
+
+setters! { BatchTrackingRequest {
+    /// The same with the history of each parcel, or without.
+    with_include_history(include_history: bool);
+} }
+
 /// The answer to a batch: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(from = "BatchAnswer")]
+#[non_exhaustive]
 pub struct BatchTracking {
     /// How many were found.
     pub summary: BatchSummary,
@@ -68,10 +148,41 @@ pub struct BatchTracking {
     pub results: Vec<BatchResult>,
 }
 
+impl BatchTracking {
+    /// These results, counted.
+    pub fn new(results: Vec<BatchResult>) -> Self {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let is_missing = |result: &&BatchResult| matches!(result, BatchResult::NotFound { .. });
+        let summary = BatchSummary {
+            requested: count(results.len()),
+            found: count(results.iter().filter(|result| result.tracking().is_some()).count()),
+            not_found: count(results.iter().filter(is_missing).count()),
+        };
+        Self { summary, results }
+    }
+}
+
+/// The answer as it came: the counts are made anew when they cannot be read.
+#[derive(Deserialize)]
+struct BatchAnswer {
+    #[serde(default, deserialize_with = "lenient::option")]
+    summary: Option<BatchSummary>,
+    #[serde(deserialize_with = "lenient::list")]
+    results: Vec<BatchResult>,
+}
+
+impl From<BatchAnswer> for BatchTracking {
+    fn from(BatchAnswer { summary, results }: BatchAnswer) -> Self {
+        let counted = Self::new(results);
+        Self { summary: summary.unwrap_or(counted.summary), ..counted }
+    }
+}
+
 /// Counts of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct BatchSummary {
     /// Numbers asked for.
     pub requested: u32,
@@ -81,19 +192,147 @@ pub struct BatchSummary {
     pub not_found: u32,
 }
 
+impl BatchSummary {
+    /// So many numbers asked for, of which so many were found.
+    pub fn new(requested: u32, found: u32) -> Self {
+        Self { requested, found, not_found: requested.saturating_sub(found) }
+    }
+}
+
 /// One number of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// ```
+/// # use parcelo::model::BatchResult;
+/// let result: BatchResult = serde_json::from_str(r#"{"trackingNumber": "EC7K2M9QX4T8WD0", "found": false,
+///     "error": {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No."}}"#)?;
+/// match &result {
+///     BatchResult::Found { tracking, .. } => println!("{}", tracking.status_name),
+///     BatchResult::NotFound { tracking_number, error } => println!("{tracking_number}: {}", error.message),
+///     BatchResult::Unreadable { row, .. } => println!("{}", row.json()),
+/// }
+/// assert_eq!((result.tracking_number(), result.tracking()), (Some("EC7K2M9QX4T8WD0"), None));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BatchResult {
+    /// The caller has such a parcel.
+    Found {
+        /// The number as it was asked.
+        tracking_number: String,
+        /// Where it stands.
+        tracking: Box<TrackingRecord>,
+    },
+    /// The caller has none, or the service cannot say.
+    NotFound {
+        /// The number as it was asked.
+        tracking_number: String,
+        /// Why there is no record.
+        error: ItemError,
+    },
+    /// The service said something that this version cannot read.
+    Unreadable {
+        /// The number as it was asked, if that can be read.
+        tracking_number: Option<String>,
+        /// What the service said.
+        row: Unreadable,
+    },
+}
+
+impl BatchResult {
+    /// The number as it was asked; none only when it cannot be read.
+    pub fn tracking_number(&self) -> Option<&str> {
+        match self {
+            Self::Found { tracking_number, .. } | Self::NotFound { tracking_number, .. } => {
+                Some(tracking_number)
+            }
+            Self::Unreadable { tracking_number, .. } => tracking_number.as_deref(),
+        }
+    }
+
+    /// The record, when the parcel was found.
+    pub fn tracking(&self) -> Option<&TrackingRecord> {
+        match self {
+            Self::Found { tracking, .. } => Some(tracking),
+            Self::NotFound { .. } | Self::Unreadable { .. } => None,
+        }
+    }
+}
+
+/// A result on the wire, as it is read.
+#[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    schema(as = BatchResult, description = "One number of a batch.")
+)]
 #[serde(rename_all = "camelCase")]
-pub struct BatchResult {
+struct BatchRow {
     /// The number as it was asked.
-    pub tracking_number: String,
+    tracking_number: String,
     /// Whether the caller has such a parcel.
-    pub found: bool,
+    found: bool,
     /// The record, when found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tracking: Option<TrackingRecord>,
+    #[serde(default)]
+    tracking: Option<TrackingRecord>,
     /// Why not, when not found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ItemError>,
+    #[serde(default)]
+    error: Option<ItemError>,
+}
+
+/// The same as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BatchRowView<'a> {
+    tracking_number: &'a str,
+    found: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracking: Option<&'a TrackingRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a ItemError>,
+}
+
+impl Serialize for BatchResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (tracking_number, tracking, error) = match self {
+            Self::Found { tracking_number, tracking } => (tracking_number, Some(&**tracking), None),
+            Self::NotFound { tracking_number, error } => (tracking_number, None, Some(error)),
+            Self::Unreadable { row, .. } => return row.serialize(serializer),
+        };
+        let found = tracking.is_some();
+        BatchRowView { tracking_number, found, tracking, error }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for BatchResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Value::deserialize(deserializer)?;
+        Ok(match BatchRow::deserialize(&json) {
+            Ok(BatchRow { tracking_number, found: true, tracking: Some(tracking), .. }) => {
+                Self::Found { tracking_number, tracking: Box::new(tracking) }
+            }
+            Ok(BatchRow { tracking_number, found: false, error: Some(error), .. }) => {
+                Self::NotFound { tracking_number, error }
+            }
+            Ok(_) | Err(_) => {
+                let row = Unreadable::new(json);
+                Self::Unreadable { tracking_number: row.member("trackingNumber"), row }
+            }
+        })
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for BatchResult {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        BatchRow::schema()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for BatchResult {
+    fn schemas(
+        schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>,
+    ) {
+        BatchRow::schemas(schemas);
+    }
 }

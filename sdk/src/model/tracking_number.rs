@@ -1,5 +1,7 @@
 //! The number by which everybody names a parcel (spec: Order request, `trackingNumber`).
 
+use std::cmp::Ordering;
+
 use super::{InvalidValue, macros::checked_text};
 
 /// A tracking number: 10-30 letters, digits and hyphens, with no hyphen at either end.
@@ -62,6 +64,20 @@ impl PartialEq for TrackingNumber {
 
 impl Eq for TrackingNumber {}
 
+/// In the order of the folded form, so that what is equal has one place.
+impl Ord for TrackingNumber {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let folded = |b: u8| b.to_ascii_uppercase();
+        self.0.bytes().map(folded).cmp(other.0.bytes().map(folded))
+    }
+}
+
+impl PartialOrd for TrackingNumber {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl std::hash::Hash for TrackingNumber {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.folded().hash(state);
@@ -76,7 +92,18 @@ checked_text!(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn numbers_are_ordered_as_they_are_compared_whatever_their_case() {
+        let number = |text| TrackingNumber::parse(text).unwrap();
+        let sorted =
+            BTreeSet::from(["sb-success-0002", "SB-SUCCESS-0001", "SB-success-0002"].map(number));
+        let sorted: Vec<_> = sorted.iter().map(TrackingNumber::folded).collect();
+        assert_eq!(sorted, ["SB-SUCCESS-0001", "SB-SUCCESS-0002"]);
+    }
 
     #[test]
     fn ten_to_thirty_letters_digits_and_inner_hyphens() {

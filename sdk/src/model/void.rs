@@ -3,12 +3,16 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{IdempotencyKey, ItemError, ParcelStatus, TrackingNumber, time};
+use super::{
+    IdempotencyKey, ItemError, ParcelStatus, Row, TrackingNumber, lenient, lenient::rows,
+    macros::setters, time,
+};
 
 /// A request to void 1-100 orders (docs/api.md, Void orders).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct VoidRequest {
     /// The caller's name for this write.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
@@ -29,27 +33,137 @@ impl VoidRequest {
         let tracking_numbers = tracking_numbers.into_iter().map(ToString::to_string).collect();
         Self { idempotency_key, tracking_numbers, reason: None }
     }
+}
 
-    /// Says why.
+setters! { VoidRequest {
+    /// The same under another key.
+    with_idempotency_key(idempotency_key: IdempotencyKey);
+    /// The same for other orders, each once.
+    with_tracking_numbers(tracking_numbers: Vec<String>);
+    /// The same with a reason, at most 255 characters, which the history shows.
+    with_reason(reason: text);
+} }
+
+/// The most orders of one request.
+const MOST: usize = 100;
+
+/// A request to void any number of orders, which is sent by the hundred:
+/// [`Orders::void_many`](crate::calls::Orders::void_many).
+///
+/// Each hundred is a [`VoidRequest`] with a key of its own, which follows from the key given here and from the
+/// hundred's numbers. So the same key and the same numbers, in the same order, are the same writes in every
+/// process; a hundred that has changed is another write, and an order that was void before counts as voided.
+/// The keys are made here, and not when sending: keep this value for as long as you may send it again, and
+/// they remember whether a write is in doubt.
+///
+/// ```
+/// use parcelo::{IdempotencyKey, TrackingNumber, VoidManyRequest};
+///
+/// let numbers: Vec<_> = (0..250)
+///     .map(|i| TrackingNumber::parse(&format!("SB-RECALL-{i:04}")))
+///     .collect::<Result<_, _>>()?;
+/// let key = IdempotencyKey::derive("recalls", "2026-01-10");
+/// let request = VoidManyRequest::new(&key, &numbers).with_reason("Recalled");
+/// assert_eq!(request.requests().len(), 3);
+/// let again = VoidManyRequest::new(&key, &numbers).with_reason("Recalled");
+/// assert_eq!(request, again);
+/// # Ok::<(), parcelo::InvalidValue>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VoidManyRequest {
+    requests: Vec<VoidRequest>,
+}
+
+impl VoidManyRequest {
+    /// A request to void the orders with these numbers.
+    pub fn new<'n>(
+        key: &IdempotencyKey,
+        tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+    ) -> Self {
+        let numbers: Vec<_> = tracking_numbers.into_iter().map(ToString::to_string).collect();
+        let request = |numbers: &[String]| VoidRequest {
+            // No number holds a line feed. The reason is not part of it: another one for the same write is a
+            // conflict, as everywhere.
+            idempotency_key: IdempotencyKey::derive(&format!("void {key}"), &numbers.join("\n")),
+            tracking_numbers: numbers.to_vec(),
+            reason: None,
+        };
+        Self { requests: numbers.chunks(MOST).map(request).collect() }
+    }
+
+    /// The same with a reason, at most 255 characters, which the history shows.
     #[must_use]
-    pub fn reason(self, reason: impl Into<String>) -> Self {
-        Self { reason: Some(reason.into()), ..self }
+    pub fn with_reason(self, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        let with_reason = |request: VoidRequest| request.with_reason(reason.clone());
+        Self { requests: self.requests.into_iter().map(with_reason).collect() }
+    }
+
+    /// What is sent, one after the other: at most 100 orders each.
+    pub fn requests(&self) -> &[VoidRequest] {
+        &self.requests
     }
 }
 
 /// The answer to a void: one result for each number asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(from = "VoidAnswer")]
+#[non_exhaustive]
 pub struct VoidedOrders {
     /// How many were voided.
     pub summary: VoidSummary,
     /// In the order asked.
-    pub results: Vec<VoidResult>,
+    #[serde(with = "rows")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<VoidResult>))]
+    pub results: Vec<Row<VoidResult>>,
+}
+
+impl VoidedOrders {
+    /// These results, counted. What cannot be read counts as asked for, and not as voided or failed.
+    ///
+    /// ```
+    /// use parcelo::ParcelStatus;
+    /// use parcelo::chrono::DateTime;
+    /// use parcelo::model::{VoidResult, VoidedOrders};
+    ///
+    /// let before = ParcelStatus::LabelGenerated;
+    /// let result = VoidResult::voided("EC7K2M9QX4T8WD0", before, DateTime::UNIX_EPOCH);
+    /// assert_eq!(VoidedOrders::new(vec![Ok(result)]).summary.voided, 1);
+    /// ```
+    pub fn new(results: Vec<Row<VoidResult>>) -> Self {
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let voided = results.iter().flatten().filter(|result| result.voided).count();
+        let summary = VoidSummary {
+            requested: count(results.len()),
+            voided: count(voided),
+            failed: count(results.iter().flatten().count() - voided),
+        };
+        Self { summary, results }
+    }
+}
+
+/// The answer as it came: the counts are made anew when they cannot be read.
+#[derive(Deserialize)]
+struct VoidAnswer {
+    #[serde(default, deserialize_with = "lenient::option")]
+    summary: Option<VoidSummary>,
+    #[serde(with = "rows")]
+    results: Vec<Row<VoidResult>>,
+}
+
+impl From<VoidAnswer> for VoidedOrders {
+    fn from(VoidAnswer { summary, results }: VoidAnswer) -> Self {
+        let counted = Self::new(results);
+        Self { summary: summary.unwrap_or(counted.summary), ..counted }
+    }
 }
 
 /// Counts of a void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
 pub struct VoidSummary {
     /// Numbers asked for.
     pub requested: u32,
@@ -59,28 +173,92 @@ pub struct VoidSummary {
     pub failed: u32,
 }
 
+impl VoidSummary {
+    /// So many numbers asked for, of which so many are void now.
+    pub fn new(requested: u32, voided: u32) -> Self {
+        Self { requested, voided, failed: requested.saturating_sub(voided) }
+    }
+}
+
 /// One number of a void.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct VoidResult {
     /// The number as it was asked.
     pub tracking_number: String,
     /// Whether the order is void now.
     pub voided: bool,
     /// Whether it was void before this request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub already_voided: Option<bool>,
     /// The status before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub previous_status: Option<ParcelStatus>,
     /// The status now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub status: Option<ParcelStatus>,
     /// When it was voided.
-    #[serde(default, with = "time::option", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::option::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub voided_at: Option<DateTime<Utc>>,
     /// Why it was not voided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }
+
+impl VoidResult {
+    /// An order that this request voided at this time.
+    pub fn voided(
+        tracking_number: impl Into<String>,
+        previous_status: ParcelStatus,
+        voided_at: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            tracking_number: tracking_number.into(),
+            voided: true,
+            already_voided: Some(false),
+            previous_status: Some(previous_status),
+            status: Some(ParcelStatus::Voided),
+            voided_at: Some(voided_at),
+            error: None,
+        }
+    }
+
+    /// An order that could not be voided, and why.
+    pub fn failed(tracking_number: impl Into<String>, error: ItemError) -> Self {
+        Self {
+            tracking_number: tracking_number.into(),
+            voided: false,
+            already_voided: None,
+            previous_status: None,
+            status: None,
+            voided_at: None,
+            error: Some(error),
+        }
+    }
+}
+
+setters! { VoidResult {
+    /// The same of an order that was void before this request, or was not.
+    with_already_voided(already_voided: some bool);
+    /// The same of an order that stands here now.
+    with_status(status: some ParcelStatus);
+} }

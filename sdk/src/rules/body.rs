@@ -23,7 +23,8 @@ const NUMBER: &str = "$serde_json::private::Number";
 /// else is one fault of the field `body`.
 ///
 /// ```
-/// use parcelo::{FaultCode, rules::parse_body};
+/// use parcelo::model::FaultCode;
+/// use parcelo::rules::parse_body;
 /// let fault = parse_body(br#"{"a": 1, "a": 2}"#).unwrap_err();
 /// assert_eq!((fault.field.as_str(), fault.code), ("body", FaultCode::MalformedJson));
 /// assert!(parse_body(br#"{"a": 1}"#).is_ok());

@@ -1,5 +1,4 @@
-//! Orders written in Rust: the pieces' short constructors, and a builder that ends in the same
-//! check as every other order.
+//! Orders written in Rust: a builder that ends in the same check as every other order.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -7,20 +6,20 @@ use serde_json::{Map, Value};
 
 use super::{Accepted, Destinations, OrderContext, Rejected, check_order, key};
 use crate::model::{
-    CountryCode, CurrencyCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, Product,
-    Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber, decimal,
+    CurrencyCode, CustomsInfo, IdempotencyKey, OrderRequest, Product, Receiver, Sender,
+    TrackingNumber, decimal,
 };
 
 /// Collects an order piece by piece; [`build`](Self::build) checks it as the server will.
 ///
 /// ```
 /// use parcelo::*;
-/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL");
+/// let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).with_state("FL");
 /// let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC)
-///     .province("Pichincha")
-///     .zip_code("170150");
+///     .with_province("Pichincha")
+///     .with_zip_code("170150");
 /// let receiver = Receiver::new("Luis Paz", "+593991234567", to);
-/// let receiver = receiver.national_id(IdType::Cedula, "1714307103");
+/// let receiver = receiver.with_national_id(IdType::Cedula, "1714307103");
 /// let order = OrderRequest::builder()
 ///     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
 ///     .external_order_id("1001")
@@ -28,7 +27,7 @@ use crate::model::{
 ///     .receiver(receiver)
 ///     .weight_kg("1.2".parse()?)
 ///     .declared_value("39.98".parse()?)
-///     .product(Product::new("Shirt", 2, "19.99".parse()?).hs_code("610910"))
+///     .product(Product::new("Shirt", 2, "19.99".parse()?).with_hs_code("610910"))
 ///     .build()?;
 /// assert_eq!(order.receiver.address.country, CountryCode::EC);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -132,9 +131,10 @@ impl OrderBuilder {
     ///
     /// ```
     /// use parcelo::*;
-    /// # let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
-    /// # let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC).province("P");
-    /// # let receiver = Receiver::new("Luis Paz", "+593991234567", to).national_id(IdType::Cedula, "1714307103");
+    /// use parcelo::model::WarningCode;
+    /// # let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US).with_state("FL").with_zip_code("33101");
+    /// # let to = ReceiverAddress::new("Av. Amazonas N34-451", "Quito", CountryCode::EC).with_province("P");
+    /// # let receiver = Receiver::new("Luis Paz", "+593991234567", to).with_national_id(IdType::Cedula, "1714307103");
     /// # let almost = OrderRequest::builder()
     /// #     .idempotency_key(IdempotencyKey::derive("shop-7", "order 1001"))
     /// #     .sender(Sender::new("Ana Ruiz", "+13055550100", from))
@@ -175,144 +175,5 @@ impl std::fmt::Debug for OrderBuilder {
             .field("parts", &self.body.keys().collect::<Vec<_>>())
             .field("products", &self.products.len())
             .finish_non_exhaustive()
-    }
-}
-
-impl Sender {
-    /// A sender by name and telephone.
-    pub fn new(
-        full_name: impl Into<String>,
-        phone: impl Into<String>,
-        address: SenderAddress,
-    ) -> Self {
-        let (full_name, phone) = (full_name.into(), phone.into());
-        Self { full_name, company_name: None, phone, email: None, address }
-    }
-
-    /// The same with a company.
-    #[must_use]
-    pub fn company_name(self, name: impl Into<String>) -> Self {
-        Self { company_name: Some(name.into()), ..self }
-    }
-
-    /// The same with an e-mail address for notifications.
-    #[must_use]
-    pub fn email(self, email: impl Into<String>) -> Self {
-        Self { email: Some(email.into()), ..self }
-    }
-}
-
-impl SenderAddress {
-    /// An address by street and city.
-    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
-        let (line1, city) = (line1.into(), city.into());
-        Self { line1, line2: None, city, state: None, zip_code: None, country }
-    }
-
-    /// The same with a second line, such as a suite.
-    #[must_use]
-    pub fn line2(self, line2: impl Into<String>) -> Self {
-        Self { line2: Some(line2.into()), ..self }
-    }
-
-    /// The same with a state, for US and CA.
-    #[must_use]
-    pub fn state(self, state: impl Into<String>) -> Self {
-        Self { state: Some(state.into()), ..self }
-    }
-
-    /// The same with a postal code.
-    #[must_use]
-    pub fn zip_code(self, zip_code: impl Into<String>) -> Self {
-        Self { zip_code: Some(zip_code.into()), ..self }
-    }
-}
-
-impl Receiver {
-    /// A receiver by name and telephone.
-    pub fn new(
-        full_name: impl Into<String>,
-        phone: impl Into<String>,
-        address: ReceiverAddress,
-    ) -> Self {
-        let (full_name, phone) = (full_name.into(), phone.into());
-        Self { full_name, phone, email: None, national_id: None, id_type: None, address }
-    }
-
-    /// The same with an e-mail address for tracking notifications.
-    #[must_use]
-    pub fn email(self, email: impl Into<String>) -> Self {
-        Self { email: Some(email.into()), ..self }
-    }
-
-    /// The same with a national id; Ecuador and Colombia need one.
-    #[must_use]
-    pub fn national_id(self, kind: IdType, number: impl Into<String>) -> Self {
-        Self { id_type: Some(kind), national_id: Some(number.into()), ..self }
-    }
-
-    /// The same with a Mexican RFC, which has no kind.
-    #[must_use]
-    pub fn rfc(self, number: impl Into<String>) -> Self {
-        Self { id_type: None, national_id: Some(number.into()), ..self }
-    }
-}
-
-impl ReceiverAddress {
-    /// An address by street and city.
-    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
-        let (line1, city) = (line1.into(), city.into());
-        Self { line1, city, province: None, zip_code: None, country, delivery_instructions: None }
-    }
-
-    /// The same with a province, state or department.
-    #[must_use]
-    pub fn province(self, province: impl Into<String>) -> Self {
-        Self { province: Some(province.into()), ..self }
-    }
-
-    /// The same with a postal code.
-    #[must_use]
-    pub fn zip_code(self, zip_code: impl Into<String>) -> Self {
-        Self { zip_code: Some(zip_code.into()), ..self }
-    }
-
-    /// The same with a word to the driver, at most 500 characters.
-    #[must_use]
-    pub fn delivery_instructions(self, instructions: impl Into<String>) -> Self {
-        Self { delivery_instructions: Some(instructions.into()), ..self }
-    }
-}
-
-impl CustomsInfo {
-    /// What the goods are.
-    pub fn new(description: impl Into<String>) -> Self {
-        Self { description: Some(description.into()), hs_code: None }
-    }
-
-    /// The same with a Harmonized System code.
-    #[must_use]
-    pub fn hs_code(self, code: impl Into<String>) -> Self {
-        Self { hs_code: Some(code.into()), ..self }
-    }
-}
-
-impl Product {
-    /// So many of a thing, at the free-on-board value of one.
-    pub fn new(description: impl Into<String>, quantity: u32, unit_fob_value: Decimal) -> Self {
-        let description = Some(description.into());
-        Self { description, quantity, unit_fob_value, hs_code: None, sku: None }
-    }
-
-    /// The same with a Harmonized System code.
-    #[must_use]
-    pub fn hs_code(self, code: impl Into<String>) -> Self {
-        Self { hs_code: Some(code.into()), ..self }
-    }
-
-    /// The same with a stock-keeping unit.
-    #[must_use]
-    pub fn sku(self, sku: impl Into<String>) -> Self {
-        Self { sku: Some(sku.into()), ..self }
     }
 }

@@ -44,7 +44,7 @@ const BODY: Fields = Fields(&[(EVENTS, Nested(&EVENT))]);
 /// of it (docs/api.md, Carrier events).
 ///
 /// ```
-/// use parcelo::rules::check_carrier_events;
+/// use parcelo::admin::check_carrier_events;
 /// let body = serde_json::json!({ "events": [{
 ///     "eventId": "scan-0001", "trackingNumber": "SB-SUCCESS-0001", "status": "IN_TRANSIT",
 ///     "occurredAt": "2026-01-10T10:05:00-05:00", "location": "Quito, EC",

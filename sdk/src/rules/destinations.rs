@@ -7,7 +7,8 @@ use crate::model::CountryCode;
 /// The countries that a service ships to.
 ///
 /// ```
-/// use parcelo::{CountryCode, rules::Destinations};
+/// use parcelo::CountryCode;
+/// use parcelo::rules::Destinations;
 /// let andes = Destinations::Only([CountryCode::EC, CountryCode::CO].into());
 /// assert!(andes.supports(CountryCode::EC) && !andes.supports(CountryCode::MX));
 /// assert!(Destinations::All.supports(CountryCode::MX));

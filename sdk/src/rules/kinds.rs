@@ -38,6 +38,7 @@ impl Text {
     /// One line that the label does not show.
     pub(crate) const DATA: Self = Self { most: 255, form: Form::Data };
     /// What people tell something apart by.
+    #[cfg(feature = "server")]
     pub(crate) const NAME: Self = Self { most: 100, form: Form::Name };
     /// Who sends or receives a parcel.
     pub(crate) const PERSON: Self = Self { most: 255, form: Form::Person };

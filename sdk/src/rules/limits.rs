@@ -132,7 +132,8 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
 /// Writes the rules' bounds into the schema of a request's type; every other schema stays.
 ///
 /// ```
-/// use parcelo::{Sender, rules::write_limits};
+/// use parcelo::Sender;
+/// use parcelo::admin::write_limits;
 /// use utoipa::PartialSchema;
 /// let mut schema = Sender::schema();
 /// write_limits("Sender", &mut schema);

@@ -7,19 +7,20 @@
 //! ```
 //! use parcelo::rules::{Destinations, OrderContext, check_order, parse_body};
 //! let body = parse_body(br#"{"idempotencyKey": "order-0001", "reciever": {}}"#)?;
-//! let context =
-//!     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
+//! let context = OrderContext::new(&Destinations::All);
 //! let rejected = check_order(&body, &context).unwrap_err();
 //! assert_eq!(rejected.faults[0].field, "sender");
-//! let meant = |odd: &parcelo::Warning| odd.message.ends_with("did you mean `receiver`?");
+//! let meant = |odd: &parcelo::model::Warning| odd.message.ends_with("did you mean `receiver`?");
 //! assert!(rejected.warnings.iter().any(meant));
-//! # Ok::<(), parcelo::FieldFault>(())
+//! # Ok::<(), parcelo::model::FieldFault>(())
 //! ```
 
-mod admin;
+#[cfg(feature = "server")]
+pub(crate) mod admin;
 mod body;
 mod builder;
-mod carrier;
+#[cfg(feature = "server")]
+pub(crate) mod carrier;
 mod colombia;
 mod destinations;
 mod ecuador;
@@ -28,8 +29,8 @@ mod folding;
 mod goods;
 mod key;
 mod kinds;
-#[cfg(feature = "openapi")]
-mod limits;
+#[cfg(feature = "server")]
+pub(crate) mod limits;
 mod mexico;
 mod municipalities;
 mod order;
@@ -50,17 +51,10 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
-pub use admin::{
-    MOST_ADDRESSES, check_account, check_account_name, check_carrier_key, check_key, check_name,
-    check_replay, check_webhook,
-};
 pub use body::parse_body;
 pub use builder::OrderBuilder;
-pub use carrier::check_carrier_events;
 pub use destinations::Destinations;
 pub use key::{KeyReading, read_key};
-#[cfg(feature = "openapi")]
-pub use limits::{limit_length, write_limits};
 pub use order::{OrderContext, check_order};
 pub use outcome::{Accepted, Rejected};
 pub use parcels::{ListQuery, check_list};

@@ -32,6 +32,7 @@ const FIELDS: Fields = Fields(&[
 
 /// What an order is checked against besides itself.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct OrderContext<'a> {
     /// Where the order will be created; `None` offline, when it is not known yet and the rule about
     /// `SB` is left to the server.
@@ -42,6 +43,25 @@ pub struct OrderContext<'a> {
     pub header_key: Option<&'a str>,
 }
 
+impl<'a> OrderContext<'a> {
+    /// Checks offline: against these destinations only.
+    pub fn new(destinations: &'a Destinations) -> Self {
+        Self { environment: None, destinations, header_key: None }
+    }
+
+    /// The same where the order will be created in this environment.
+    #[must_use]
+    pub fn with_environment(self, environment: Environment) -> Self {
+        Self { environment: Some(environment), ..self }
+    }
+
+    /// The same with the header `X-Idempotency-Key`, when there is one.
+    #[must_use]
+    pub fn with_header_key(self, header_key: Option<&'a str>) -> Self {
+        Self { header_key, ..self }
+    }
+}
+
 /// Checks an order: all faults at once, or the order with its warnings (docs/api.md, Fields and their
 /// rules, Country rules, Warnings).
 ///
@@ -49,11 +69,7 @@ pub struct OrderContext<'a> {
 ///
 /// ```
 /// use parcelo::rules::{Destinations, OrderContext, check_order};
-/// let context = OrderContext {
-///     environment: None,
-///     destinations: &Destinations::All,
-///     header_key: Some("order-0001"),
-/// };
+/// let context = OrderContext::new(&Destinations::All).with_header_key(Some("order-0001"));
 /// let rejected = check_order(&serde_json::json!({"sender": {}}), &context).unwrap_err();
 /// let fields: Vec<_> = rejected.faults.iter().map(|fault| fault.field.as_str()).collect();
 /// assert_eq!(fields[..2], ["sender.fullName", "sender.phone"]);

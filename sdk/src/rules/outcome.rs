@@ -12,11 +12,19 @@ use crate::model::{FieldFault, Warning};
 
 /// A request that keeps the rules; its warnings do not keep it from being carried out.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Accepted<T> {
     /// What it asks for.
     pub value: T,
     /// What is odd about it.
     pub warnings: Vec<Warning>,
+}
+
+impl<T> Accepted<T> {
+    /// A request about which this is odd.
+    pub fn new(value: T, warnings: Vec<Warning>) -> Self {
+        Self { value, warnings }
+    }
 }
 
 /// A request that breaks rules: every fault, in the order of the spec's tables.
@@ -35,11 +43,19 @@ pub struct Accepted<T> {
 /// }
 /// ```
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Rejected {
     /// What is wrong with it.
     pub faults: Vec<FieldFault>,
     /// What is odd about it besides.
     pub warnings: Vec<Warning>,
+}
+
+impl Rejected {
+    /// A request with these faults, and nothing odd besides.
+    pub fn new(faults: Vec<FieldFault>) -> Self {
+        Self { faults, warnings: Vec::new() }
+    }
 }
 
 /// Reads a body; faults and warnings come out in the order of `fields`.

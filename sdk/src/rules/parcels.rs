@@ -15,6 +15,7 @@ use crate::model::{CountryCode, FieldFault, ParcelStatus};
 
 /// Which parcels a list is of, and which page of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListQuery {
     /// The page, from 1.
     pub page: u32,
@@ -30,6 +31,21 @@ pub struct ListQuery {
     pub created_from: Option<DateTime<Utc>>,
     /// Only parcels created before this time.
     pub created_to: Option<DateTime<Utc>>,
+}
+
+impl Default for ListQuery {
+    /// The first page of all parcels.
+    fn default() -> Self {
+        Self {
+            page: 1,
+            limit: Self::DEFAULT_LIMIT,
+            status: None,
+            country: None,
+            external_order_id: None,
+            created_from: None,
+            created_to: None,
+        }
+    }
 }
 
 impl ListQuery {
@@ -49,7 +65,7 @@ impl ListQuery {
 /// assert_eq!((query.page, query.limit), (1, 50));
 /// let rejected = check_list([("page".into(), "0".into())]).unwrap_err();
 /// assert_eq!(rejected.faults[0].field, "page");
-/// # Ok::<(), parcelo::Rejected>(())
+/// # Ok::<(), parcelo::rules::Rejected>(())
 /// ```
 pub fn check_list<'q>(
     pairs: impl IntoIterator<Item = (Cow<'q, str>, Cow<'q, str>)>,

@@ -52,7 +52,8 @@ pub(crate) struct Destination<'a> {
 /// The country that an order goes to, when it is an assigned code, whatever else is wrong.
 ///
 /// ```
-/// use parcelo::{CountryCode, rules::destination};
+/// use parcelo::CountryCode;
+/// use parcelo::rules::destination;
 /// let body = serde_json::json!({"receiver": {"address": {"country": "EC", "city": 7}}});
 /// assert_eq!(destination(&body), Some(CountryCode::EC));
 /// ```

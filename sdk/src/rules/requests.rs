@@ -106,7 +106,7 @@ pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequ
 /// use parcelo::rules::check_reprint;
 /// let body = serde_json::json!({"idempotencyKey": "reprint-0001", "reason": "Label torn"});
 /// assert_eq!(check_reprint(&body, None)?.reason.as_deref(), Some("Label torn"));
-/// # Ok::<(), parcelo::Rejected>(())
+/// # Ok::<(), parcelo::rules::Rejected>(())
 /// ```
 pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintRequest, Rejected> {
     let checked = outcome::of(body, &REPRINT, |reprint| {

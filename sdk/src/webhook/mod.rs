@@ -2,7 +2,8 @@
 //! (Standard Webhooks 1.0; docs/api.md, Webhooks). Knows the vocabulary only; any HTTP server fits.
 //!
 //! ```
-//! use parcelo::webhook::{EventData, Secret, Webhook};
+//! use parcelo::model::EventData;
+//! use parcelo::webhook::{Secret, Webhook};
 //!
 //! # let secret = Secret::from_random(&[7; 32]).expose();
 //! let webhook = Webhook::new([secret.as_str()])?; // or two, while one is replaced
@@ -36,10 +37,6 @@ pub use error::WebhookError;
 pub use headers::Headers;
 pub use secret::Secret;
 pub use verify::{Verified, Webhook};
-
-pub use crate::model::{
-    EventData, EventKind, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent,
-};
 
 /// The header with the event's id; the same on every attempt.
 pub const ID: &str = "webhook-id";

@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::model::InvalidValue;
+use crate::model::{InvalidValue, macros::secret_text};
 
 const PREFIX: &str = "whsec_";
 
@@ -14,6 +14,7 @@ const LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
 /// The secret of a webhook: `whsec_` and 24-64 random bytes in base64; ours have 32.
 ///
 /// It never shows itself: `Debug` prints `Secret(whsec_***)`, and it cannot be serialised.
+/// It is read from text, also by serde, and an error does not repeat that.
 ///
 /// ```
 /// # use parcelo::webhook::Secret;
@@ -85,13 +86,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-impl std::str::FromStr for Secret {
-    type Err = InvalidValue;
-
-    fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        Self::parse(text)
-    }
-}
+secret_text!(Secret);
 
 impl TryFrom<&str> for Secret {
     type Error = InvalidValue;

@@ -99,7 +99,7 @@ impl Webhook {
     /// let webhook = Webhook::new([secret])?;
     /// let message = webhook.verify(&headers, body)?; // an `http::HeaderMap`, as of axum and hyper
     /// assert_eq!((message.id(), message.event()?.data), ("evt_1", EventData::Test));
-    /// # Ok::<(), parcelo::WebhookError>(())
+    /// # Ok::<(), parcelo::webhook::WebhookError>(())
     /// ```
     pub fn verify<'b>(
         &self,
@@ -234,7 +234,7 @@ impl<'b> Verified<'b> {
     /// What it tells.
     ///
     /// Errors: `Body` when it is not the JSON of an event. A kind that this version does not know is no
-    /// error, but [`EventData::Unknown`](super::EventData::Unknown).
+    /// error, but [`EventData::Unknown`](crate::model::EventData::Unknown).
     pub fn event(&self) -> Result<WebhookEvent, WebhookError> {
         serde_json::from_slice(self.body).map_err(|_| WebhookError::Body)
     }

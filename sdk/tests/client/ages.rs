@@ -6,7 +6,10 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use parcelo::{Client, ErrorKind, IdempotencyKey, KeyState, Phase, Retry, StopReason, Timeouts};
+use parcelo::{
+    Client, ErrorKind, IdempotencyKey, Retry, Timeouts, calls::StopReason, model::KeyState,
+    transport::Phase,
+};
 
 use crate::script::{Script, Step, answer, key, order};
 

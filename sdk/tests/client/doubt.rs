@@ -9,8 +9,8 @@ use std::{
 };
 
 use parcelo::{
-    Client, Error, IdempotencyKey, KeyState, Language, OrderRequest, Phase, RateLimit, Retry,
-    Timeouts,
+    Client, Error, IdempotencyKey, Language, OrderRequest, RateLimit, Retry, Timeouts,
+    model::KeyState, transport::Phase,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -303,7 +303,7 @@ async fn another_request_under_the_key_settles_nothing_about_the_first() {
     let (client, _) = Script::client([Step::Fail(Phase::MaybeSent), refused]);
     let (first, client) = (order(), client.with_retry(Retry::none()));
     client.orders().create(&first).await.unwrap_err();
-    let changed = OrderRequest { external_order_id: Some("1001".into()), ..first.clone() };
+    let changed = first.clone().with_external_order_id("1001");
     assert!(client.orders().create(&changed).await.unwrap_err().may_have_executed());
     assert!(!client.orders().create(&first).await.unwrap_err().may_have_executed());
 }
@@ -322,7 +322,7 @@ async fn a_call_that_was_dropped_on_its_way_leaves_its_key_in_doubt() {
     let keys: Vec<_> =
         (0..3).map(|row| IdempotencyKey::derive("dropped", &row.to_string())).collect();
     let orders = keys.clone().into_iter();
-    let orders = orders.map(|idempotency_key| OrderRequest { idempotency_key, ..order.clone() });
+    let orders = orders.map(|key| order.clone().with_idempotency_key(key));
     let mut creations = client.orders().create_many(orders).concurrency(2);
     tokio::time::timeout(moment, creations.next()).await.unwrap_err();
     drop(creations);

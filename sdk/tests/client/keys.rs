@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use parcelo::{
-    Client, ErrorKind, IdempotencyKey, ManifestRequest, Phase, ReprintRequest, Retry, StopReason,
-    Timeouts, VoidRequest,
+    Client, ErrorKind, IdempotencyKey, ManifestRequest, ReprintRequest, Retry, Timeouts,
+    VoidRequest, calls::StopReason, transport::Phase,
 };
 
 use crate::script::{CREATED, Script, Step, answer, key, number, order, refusal};

@@ -15,8 +15,9 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    BodyStream, Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, StopReason, Timeouts,
-    Transport, TransportError,
+    Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, Timeouts,
+    calls::StopReason,
+    transport::{BodyStream, Transport, TransportError},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -76,10 +77,8 @@ impl Transport for Shop {
 }
 
 fn orders(shop: &'static str, count: usize) -> impl Iterator<Item = OrderRequest> + Send {
-    (0..count).map(move |number| OrderRequest {
-        idempotency_key: IdempotencyKey::derive(shop, &number.to_string()),
-        ..order()
-    })
+    let key = |number: usize| IdempotencyKey::derive(shop, &number.to_string());
+    (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
 /// Polls a future once, and leaves it.

@@ -17,5 +17,7 @@ mod outage;
 mod raw;
 mod retries;
 mod script;
+mod shapes;
 mod socket;
 mod spans;
+mod words;

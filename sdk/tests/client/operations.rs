@@ -1,8 +1,9 @@
 //! What each operation sends, byte by byte of what matters, and how its answer is read.
 
 use parcelo::{
-    Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus, Phase,
-    ReprintRequest, TrackingNumber, VoidRequest,
+    Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus,
+    ReprintRequest, Retry, TrackingNumber, VoidManyRequest, VoidRequest, model::ManifestId,
+    transport::Phase,
 };
 use serde_json::{Value, json};
 
@@ -69,14 +70,15 @@ fn get(path: &str) -> (String, String, Value) {
 async fn a_void_sends_its_key_and_reads_a_result_for_each_number() {
     let (client, script) = Script::client([answer(200, data(&voided()))]);
     let key = IdempotencyKey::parse("void-0001").unwrap();
-    let request = VoidRequest::new(key.clone(), &numbers(2)).reason("Sold out");
+    let request = VoidRequest::new(key.clone(), &numbers(2)).with_reason("Sold out");
     let reply = client.orders().void(&request).await.unwrap();
     let body = json!({"idempotencyKey": "void-0001", "reason": "Sold out",
         "trackingNumbers": ["SB-NUMBER-0000", "SB-NUMBER-0001"]});
     assert_eq!(only(&script), post("/api/v1/orders/void", body));
     assert_eq!((reply.summary.voided, reply.summary.failed), (1, 1));
-    assert_eq!(reply.results[0].previous_status, Some(ParcelStatus::LabelGenerated));
-    assert_eq!(reply.results[1].error.as_ref().unwrap().code, "PARCEL_NOT_FOUND");
+    let [Ok(voided), Ok(failed)] = &reply.results[..] else { panic!("{:?}", reply.results) };
+    assert_eq!(voided.previous_status, Some(ParcelStatus::LabelGenerated));
+    assert_eq!(failed.error.as_ref().unwrap().code, "PARCEL_NOT_FOUND");
     assert_eq!((reply.outcome(), &reply.meta().idempotency_key), (Outcome::Created, &Some(key)));
 }
 
@@ -90,7 +92,80 @@ async fn a_void_that_voided_nothing_says_why_for_each_number() {
     let error = client.orders().void(&request).await.unwrap_err();
     assert_eq!((error.kind(), script.sent().len()), (ErrorKind::NotFound, 1));
     let results = error.body().unwrap().void_results();
-    assert_eq!(results[0].tracking_number, "SB-SUCCESS-0002");
+    assert_eq!(results[0].as_ref().unwrap().tracking_number, "SB-SUCCESS-0002");
+}
+
+/// The answer to a void of as many orders, all of them voided.
+fn all_voided(count: usize) -> Step {
+    let row = |number: TrackingNumber| json!({"trackingNumber": number, "voided": true});
+    let rows: Vec<_> = numbers(count).into_iter().map(row).collect();
+    let summary = json!({"requested": count, "voided": count, "failed": 0});
+    answer(200, data(&json!({"summary": summary, "results": rows})))
+}
+
+fn keys(request: &VoidManyRequest) -> Vec<&str> {
+    request.requests().iter().map(|request| request.idempotency_key.as_str()).collect()
+}
+
+#[test]
+fn the_keys_of_a_void_of_many_follow_from_its_key_and_from_each_hundred() {
+    let (key, all) = (IdempotencyKey::parse("recall-0001").unwrap(), numbers(250));
+    let request = VoidManyRequest::new(&key, &all);
+    let first = keys(&request);
+    let sizes = request.requests().iter().map(|request| request.tracking_numbers.len());
+    assert_eq!(sizes.collect::<Vec<_>>(), [100, 100, 50]);
+    assert_eq!(first.iter().collect::<std::collections::HashSet<_>>().len(), 3);
+    assert_eq!(keys(&VoidManyRequest::new(&key, &all).with_reason("Recalled")), first);
+    let fewer = VoidManyRequest::new(&key, &all[..240]);
+    assert_eq!(keys(&fewer)[..2], first[..2]);
+    assert_ne!(keys(&fewer)[2], first[2], "another request under the same key would be a conflict");
+    let other = VoidManyRequest::new(&IdempotencyKey::parse("recall-0002").unwrap(), &all);
+    assert!(keys(&other).iter().zip(&first).all(|(one, two)| one != two));
+    let written = serde_json::to_string(&request).unwrap();
+    assert_eq!(serde_json::from_str::<VoidManyRequest>(&written).unwrap(), request);
+    assert!(VoidManyRequest::new(&key, []).requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_void_of_many_goes_by_the_hundred_and_has_a_result_for_each() {
+    let none = json!({"results": vec![voided()["results"][1].clone(); 100]});
+    let none = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
+        "message_es": "No va.", "details": none}});
+    let (client, script) =
+        Script::client([all_voided(100), answer(404, none.to_string()), all_voided(50)]);
+    let key = IdempotencyKey::random();
+    let request = VoidManyRequest::new(&key, &numbers(250)).with_reason("Recalled");
+    let voided = client.orders().void_many(&request).await.unwrap();
+    let summary = voided.summary;
+    assert_eq!((summary.requested, summary.voided, summary.failed), (250, 150, 100));
+    let sent = request
+        .requests()
+        .iter()
+        .map(|request| post("/api/v1/orders/void", serde_json::to_value(request).unwrap()));
+    assert_eq!(requests(&script), sent.collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_void_of_many_that_fails_halfway_keeps_what_it_had_and_goes_on_with_the_same_keys() {
+    let lost = Step::Fail(Phase::MaybeSent);
+    let refused = answer(401, refusal("AUTH_INVALID_API_KEY"));
+    let steps = [all_voided(100), lost, all_voided(100), refused, all_voided(100)];
+    let (client, script) = Script::client(steps);
+    let client = client.with_retry(Retry::none());
+    let request = VoidManyRequest::new(&IdempotencyKey::random(), &numbers(200));
+
+    let error = client.orders().void_many(&request).await.unwrap_err();
+    assert!(error.may_have_executed() && error.voided().len() == 100);
+    let last = &request.requests()[1].idempotency_key;
+    assert_eq!(error.idempotency_key(), Some(last));
+
+    let error = client.orders().void_many(&request).await.unwrap_err();
+    assert!(error.may_have_executed(), "a refusal of the API key settles nothing");
+    assert_eq!(error.voided().len(), 100);
+
+    assert_eq!(client.orders().void_many(&request).await.unwrap().summary.voided, 200);
+    let bodies: Vec<_> = script.sent().iter().map(|sent| sent.body().clone()).collect();
+    assert_eq!((&bodies[0], &bodies[1]), (&bodies[2], &bodies[3]), "the same writes");
 }
 
 fn submission(key: &str) -> ManifestRequest {
@@ -133,14 +208,12 @@ async fn a_manifest_that_was_read_without_a_key_has_the_key_of_all_that_it_says(
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
     let (client, script) = Script::client([answer(200, data(&manifest()))]);
-    let request = ManifestRequest {
-        flight_number: Some("EK213".into()),
-        departure_date: Some("2026-01-11".parse().unwrap()),
-        origin_airport: Some("MIA".into()),
-        destination_airport: Some("UIO".into()),
-        reference: Some("PO-77".into()),
-        ..submission("man-00001")
-    };
+    let request = submission("man-00001")
+        .with_flight_number("EK213")
+        .with_departure_date("2026-01-11".parse().unwrap())
+        .with_origin_airport("MIA")
+        .with_destination_airport("UIO")
+        .with_reference("PO-77");
     let reply = client.manifests().submit(&request).await.unwrap();
     let body = json!({"idempotencyKey": "man-00001", "awbNumber": "176-12345675",
         "trackingNumbers": ["SB-NUMBER-0000"], "flightNumber": "EK213",
@@ -161,15 +234,19 @@ async fn a_rejected_manifest_names_its_parcels() {
     let error = client.manifests().submit(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     let rejected = error.body().unwrap().rejected_parcels();
-    assert_eq!(rejected[0].tracking_number, "SB-NUMBER-0000");
-    assert_eq!(rejected[0].status, Some(ParcelStatus::Voided));
+    let rejected = rejected[0].as_ref().unwrap();
+    assert_eq!(rejected.tracking_number, "SB-NUMBER-0000");
+    assert_eq!(rejected.status, Some(ParcelStatus::Voided));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_is_read_by_its_id_which_cannot_leave_its_place() {
     for (id, path) in [("man_1", "man_1"), ("../health", "..%2Fhealth")] {
         let (client, script) = Script::client([answer(200, data(&manifest()))]);
-        assert_eq!(client.manifests().get(id).await.unwrap().manifest_id, "man_1");
+        assert_eq!(
+            client.manifests().get(&ManifestId::unchecked(id)).await.unwrap().manifest_id,
+            "man_1"
+        );
         assert_eq!(only(&script), get(&format!("/api/v1/manifests/{path}")));
     }
 }
@@ -194,7 +271,7 @@ async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
         let results = client.tracking().batch(&asked).history(true).await.unwrap();
         assert_eq!(results.len(), count);
         for (i, result) in results.iter().enumerate() {
-            assert_eq!((result.found, result.tracking.is_some()), (i % 100 == 0, i % 100 == 0));
+            assert_eq!(result.tracking().is_some(), i % 100 == 0);
         }
         let sent = asked.chunks(100).map(|chunk| {
             let body = json!({"trackingNumbers": chunk, "includeHistory": true});
@@ -221,7 +298,8 @@ async fn a_batch_that_fails_halfway_keeps_what_it_had() {
     let (client, _) = Script::client(steps);
     let error = client.tracking().batch(&asked).await.unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::RateLimited, false));
-    let kept: Vec<_> = error.tracked().iter().map(|result| &*result.tracking_number).collect();
+    let kept: Vec<_> =
+        error.tracked().iter().map(|result| result.tracking_number().unwrap()).collect();
     let first: Vec<_> = asked[..200].iter().map(TrackingNumber::as_str).collect();
     assert_eq!(kept, first);
 }
@@ -235,7 +313,7 @@ async fn a_label_s_metadata_is_read_and_made_anew() {
 
     let (client, script) = Script::client([answer(503, ""), answer(200, data(&label()))]);
     let request =
-        ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).reason("Label torn");
+        ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).with_reason("Label torn");
     let reply = client.labels().reprint(&number(), &request).await.unwrap();
     assert_eq!((reply.reprint_count, reply.meta().attempts), (1, 2));
     let body = json!({"idempotencyKey": "reprint-1", "reason": "Label torn"});
@@ -254,7 +332,8 @@ async fn a_page_is_asked_for_as_it_was_narrowed_down() {
     let parcels = client.parcels();
     let page = parcels.list().await.unwrap();
     assert_eq!((page.parcels.len(), page.meta.total), (1, 3));
-    assert_eq!((page.parcels[0].id.as_str(), &page.parcels[0].awb_number), ("par_1", &None));
+    let parcel = page.parcels[0].as_ref().unwrap();
+    assert_eq!((parcel.id.as_str(), &parcel.awb_number), ("par_1", &None));
     let time = |text: &str| text.parse::<chrono::DateTime<chrono::Utc>>().unwrap();
     let narrow = parcels.list().page(2).limit(1).status(&ParcelStatus::Voided);
     let narrow = narrow.country(CountryCode::EC).external_order_id("a b&c");

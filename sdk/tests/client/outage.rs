@@ -9,7 +9,10 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use parcelo::{Attempt, Client, FailureClass, StopReason};
+use parcelo::{
+    Client,
+    calls::{Attempt, FailureClass, StopReason},
+};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Next};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::task::JoinSet;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use parcelo::{Client, ErrorKind, Operation, Outcome, Phase};
+use parcelo::{Client, ErrorKind, Operation, Outcome, transport::Phase};
 
 use crate::script::{Script, Step, answer, key};
 
@@ -20,7 +20,7 @@ async fn a_raw_call_is_sent_as_it_is_written_and_answered_as_it_came() {
     assert_eq!(reply.outcome(), Outcome::Replayed, "as the operation's own call would say");
     assert_eq!(reply.meta().idempotency_key.as_ref().unwrap().as_str(), "order-0001");
     assert_eq!(reply.meta().date.unwrap().to_rfc3339(), "2026-01-05T08:00:00+00:00");
-    assert_eq!(reply.meta().request_id.as_deref(), Some("req_1"));
+    assert_eq!(reply.meta().request_id.as_ref().unwrap().as_str(), "req_1");
     let sent = &script.sent()[0];
     assert_eq!(sent.uri(), "http://localhost/api/v1/orders/create?a=b");
     assert_eq!((sent.method().as_str(), sent.body()), ("POST", &BODY));

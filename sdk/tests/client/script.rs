@@ -9,8 +9,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    ApiKey, BodyStream, Client, Environment, OrderRequest, Phase, TrackingNumber, Transport,
-    TransportError,
+    ApiKey, Client, Environment, OrderRequest, TrackingNumber,
+    transport::{BodyStream, Phase, Transport, TransportError},
 };
 
 /// What happens to one request.

@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use parcelo::{
-    Client, ClientBuilder, ErrorKind, LabelFormat, Language, Phase, Retry, TransportError,
+    Client, ClientBuilder, ErrorKind, LabelFormat, Language, Retry,
+    transport::{Phase, TransportError},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

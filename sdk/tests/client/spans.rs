@@ -6,7 +6,7 @@ use std::{
     sync::Once,
 };
 
-use parcelo::{LabelFormat, Language, Phase};
+use parcelo::{LabelFormat, Language, transport::Phase};
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},

@@ -13,10 +13,9 @@ use std::{
 };
 
 use parcelo::{
-    Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, LabelStatus, ManifestRequest,
-    Operation, OrderRequest, Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts,
-    TrackingNumber, VoidRequest,
-    blocking::{self, Client},
+    Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, ManifestRequest, Operation,
+    OrderRequest, Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts,
+    TrackingNumber, VoidRequest, blocking, blocking::Client, model::LabelStatus,
 };
 use parcelo_server::mock::MockServer;
 use tokio::runtime::Runtime;
@@ -105,9 +104,10 @@ fn labels(client: &Client, number: &TrackingNumber) {
 
 fn lists(client: &Client, first: &TrackingNumber, second: &TrackingNumber) {
     let record = client.tracking().get(first).history(true).send().unwrap();
-    assert_eq!(record.history.as_ref().unwrap().last().unwrap().status, ParcelStatus::Voided);
+    let last = record.history.as_ref().unwrap().last().unwrap().as_ref().unwrap();
+    assert_eq!(last.status, ParcelStatus::Voided);
     let results = client.tracking().batch([first, second, &number()]).send().unwrap();
-    let found: Vec<_> = results.iter().map(|result| result.tracking.is_some()).collect();
+    let found: Vec<_> = results.iter().map(|result| result.tracking().is_some()).collect();
     assert_eq!(found, [true, true, false]);
 
     let voided = client.parcels().list().status(&ParcelStatus::Voided);
@@ -241,7 +241,7 @@ fn a_creation_whose_answer_was_lost_is_sent_again_and_replayed() {
     let server = server();
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&attempts);
-    let count = move |_: &parcelo::Attempt| {
+    let count = move |_: &parcelo::calls::Attempt| {
         counted.fetch_add(1, Ordering::Relaxed);
     };
     let client = builder(&server).on_attempt(count).build_blocking().unwrap();

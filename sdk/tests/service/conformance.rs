@@ -61,7 +61,7 @@ pub(crate) fn keyed(key: &str) -> OrderRequest {
 
 /// An order that the service takes.
 pub(crate) fn real(key: IdempotencyKey) -> OrderRequest {
-    let mut order = OrderRequest { idempotency_key: key, ..order() };
+    let mut order = order().with_idempotency_key(key);
     order.receiver.national_id = Some("1714307103".into());
     order
 }
@@ -72,7 +72,7 @@ fn seen<T>(reply: Result<Reply<T>, Error>, told: impl FnOnce(&T) -> String) -> S
         Ok(reply) => {
             let meta = reply.meta();
             let rates = meta.rate_limit.map(|rate| (rate.limit, rate.remaining, rate.reset));
-            let id = meta.request_id.as_deref().unwrap();
+            let id = meta.request_id.as_ref().unwrap().as_str();
             let (outcome, attempts) = (reply.outcome(), meta.attempts);
             format!("{outcome:?} in {attempts}, {id} {rates:?}: {}", told(&reply))
         }

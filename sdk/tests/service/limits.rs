@@ -13,8 +13,10 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    ApiKey, Attempt, BodyStream, Client, Environment, ErrorKind, IdempotencyKey, Operation,
-    OrderRequest, RateLimit, Retry, StopReason, Timeouts, Transport, TransportError,
+    ApiKey, Client, Environment, ErrorKind, IdempotencyKey, Operation, OrderRequest, RateLimit,
+    Retry, Timeouts,
+    calls::{Attempt, StopReason},
+    transport::{BodyStream, Transport, TransportError},
 };
 use parcelo_server::{
     clock::Millis,
@@ -84,10 +86,8 @@ impl Transport for Limited {
 }
 
 fn orders(count: u32) -> impl Iterator<Item = OrderRequest> + Send {
-    (0..count).map(|number| OrderRequest {
-        idempotency_key: IdempotencyKey::derive("limits", &number.to_string()),
-        ..order()
-    })
+    let key = |number: u32| IdempotencyKey::derive("limits", &number.to_string());
+    (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
 #[tokio::test(start_paused = true)]

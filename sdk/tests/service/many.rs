@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use parcelo::{ErrorKind, IdempotencyKey, OrderRequest, ParcelStatus};
+use parcelo::{
+    ErrorKind, IdempotencyKey, Operation, OrderRequest, ParcelStatus, Retry, VoidManyRequest,
+};
 use parcelo_server::mock::MockServer;
 use serde_json::json;
 
@@ -18,11 +20,8 @@ use crate::{
 };
 
 fn orders(count: usize) -> Vec<OrderRequest> {
-    let number = |number: usize| OrderRequest {
-        idempotency_key: IdempotencyKey::derive("many", &number.to_string()),
-        ..order()
-    };
-    (0..count).map(number).collect()
+    let key = |number: usize| IdempotencyKey::derive("many", &number.to_string());
+    (0..count).map(|number| order().with_idempotency_key(key(number))).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +125,7 @@ async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
         Script::client([page(150..250, (1, 250)), page(50..150, (2, 250)), page(0..50, (3, 250))]);
     let mut parcels = client.parcels().list().status(&ParcelStatus::Voided).stream();
     for id in (0..250).rev() {
-        assert_eq!(parcels.next().await.unwrap().unwrap().id, format!("par_{id}"));
+        assert_eq!(parcels.next().await.unwrap().unwrap().id, *format!("par_{id}"));
         assert_eq!(script.sent().len(), (249 - id) / 100 + 1, "no page before it is needed");
     }
     assert!(parcels.next().await.is_none() && parcels.next().await.is_none());
@@ -191,4 +190,24 @@ async fn an_import_that_is_run_twice_creates_everything_once() {
     created.sort();
     listed.sort();
     assert_eq!(created, listed);
+}
+
+#[tokio::test]
+async fn a_void_of_many_that_was_broken_off_goes_on_where_it_was() {
+    let server = MockServer::start().await;
+    let client = server.client(&server.key().issue()).with_retry(Retry::none());
+    let numbers = server.seed_parcels(250).await;
+    let request = VoidManyRequest::new(&IdempotencyKey::derive("recalls", "1"), &numbers);
+    server.faults().on(Operation::VoidOrders).nth(2).after_commit().close();
+    let error = client.orders().void_many(&request).await.unwrap_err();
+    assert!(error.may_have_executed() && error.voided().len() == 100);
+
+    // Another process: the same key and the same numbers.
+    let request = VoidManyRequest::new(&IdempotencyKey::derive("recalls", "1"), &numbers);
+    let voided = client.orders().void_many(&request).await.unwrap();
+    assert_eq!((voided.summary.requested, voided.summary.voided), (250, 250));
+    let anew = voided.results.iter().flatten().all(|result| result.already_voided == Some(false));
+    assert!(anew, "what was done is told as it was the first time");
+    let asked = numbers.iter().map(parcelo::TrackingNumber::as_str);
+    assert!(voided.results.iter().flatten().map(|result| &*result.tracking_number).eq(asked));
 }

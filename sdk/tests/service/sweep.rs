@@ -2,11 +2,13 @@
 //! write was made exactly once.
 
 use parcelo::{
-    Auth, Awb, BatchResult, Client, Error,
-    Idempotency::{None as Unkeyed, Reads},
-    IdempotencyKey, ManifestRequest, Operation,
-    ParcelStatus::{self, LabelGenerated, ManifestSubmitted, Ordered, Voided},
+    Awb, Client, Error, IdempotencyKey, ManifestRequest, Operation, ParcelStatus,
+    ParcelStatus::{LabelGenerated, ManifestSubmitted, Ordered, Voided},
     Reply, ReprintRequest, Retry, TrackingNumber, VoidRequest,
+    model::{
+        Auth, BatchResult,
+        Idempotency::{None as Unkeyed, Reads},
+    },
 };
 
 use crate::conformance::{FAULTS, Planned, Session, Way, keyed, plan};
@@ -74,7 +76,7 @@ async fn session(client: &Client) -> [TrackingNumber; 2] {
     assert_eq!((label.version, label.reprint_count), (2, 1));
     let both = [first, second];
     let tracked = batch(client, &both).await;
-    assert!(tracked.iter().all(|result| result.tracking.is_some()), "{tracked:?}");
+    assert!(tracked.iter().all(|result| result.tracking().is_some()), "{tracked:?}");
     let [first, second] = &both;
     let void = VoidRequest::new(key("void-0001"), [first]);
     let voided = insist(async || client.orders().void(&void).await).await;
@@ -91,7 +93,7 @@ async fn story(client: &Client, number: &TrackingNumber) -> (Vec<ParcelStatus>, 
     let label = client.labels().metadata(number).await.unwrap();
     let record = client.tracking().get(number).history(true).await.unwrap().into_inner();
     let history = record.history.into_iter().flatten();
-    (history.map(|event| event.status).collect(), label.reprint_count)
+    (history.map(|event| event.unwrap().status).collect(), label.reprint_count)
 }
 
 /// Runs the session in trouble, and looks at what there is in the end.

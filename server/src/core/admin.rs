@@ -1,7 +1,10 @@
 //! What operators are shown, by the admin API and by the admin commands: records as they stand on the
 //! wire, without secrets, and the secrets that are shown once.
 
-use parcelo::{Environment, EventKind, ParcelStatus, model::time};
+use parcelo::{
+    Environment, ParcelStatus,
+    model::{EventKind, time},
+};
 use serde::Serialize;
 use ulid::Ulid;
 
@@ -122,7 +125,7 @@ pub struct NewCarrierKeyView {
 
 impl NewCarrierKeyView {
     /// The key with what is kept of it.
-    pub fn of(key: &parcelo::CarrierKey, record: &CarrierKeyRecord) -> Self {
+    pub fn of(key: &parcelo::admin::CarrierKey, record: &CarrierKeyRecord) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
@@ -171,7 +174,7 @@ pub struct NewTokenView {
 
 impl NewTokenView {
     /// The token with what is kept of it.
-    pub fn of(token: &parcelo::AdminToken, record: &TokenRecord) -> Self {
+    pub fn of(token: &parcelo::admin::AdminToken, record: &TokenRecord) -> Self {
         let (token_id, name) = (record.id.clone(), record.name.clone());
         Self { token_id, token: token.secret().to_owned(), name }
     }

@@ -1,7 +1,7 @@
 //! What carriers report: whether a scan moves a parcel, joins its history only, or is refused
 //! (docs/api.md, Carrier events). The sandbox's simulated scans are judged here too.
 
-use parcelo::{CarrierOutcome, TrackingNumber};
+use parcelo::{TrackingNumber, admin::CarrierOutcome};
 
 use super::{Cause, Changes, Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant};
 use crate::clock::Millis;

@@ -2,7 +2,8 @@
 //! (spec: POST /api/v1/orders/create).
 
 use parcelo::{
-    CountryCode, CreatedOrder, Environment, OrderRequest, Parcel, TrackingNumber, Warning,
+    CountryCode, Environment, OrderRequest, Parcel, TrackingNumber,
+    model::{CreatedOrder, Warning},
 };
 use ulid::Ulid;
 
@@ -10,7 +11,7 @@ use super::{
     Changes, IdempotencyRecord, NewParcel, Op, RecordKey, Scenario, State, Tenant, delivery,
     secrets::Secrets, site::Site, to_body,
 };
-use crate::clock::Millis;
+use crate::{clock::Millis, ids::parcel_id};
 
 /// An order that keeps the rules, and all that its creation needs.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Creation<'a> {
     /// What was odd about it.
     pub warnings: Vec<Warning>,
     /// The idempotency key in its scope, and what the request said.
-    pub replay: (RecordKey, parcelo::Fingerprint),
+    pub replay: (RecordKey, parcelo::model::Fingerprint),
     /// The addresses that stand in the answer.
     pub site: &'a Site,
     /// Signs the label link.
@@ -35,15 +36,11 @@ pub fn create(creation: Creation<'_>, id: Ulid, tail: &str, now: Millis) -> (Vec
     let country = order.receiver.address.country;
     let given = order.tracking_number.clone();
     let number = given.unwrap_or_else(|| generated(tenant.environment, country, tail));
-    let parcel = Parcel {
-        id: crate::ids::named("par", id),
-        status: State::LabelGenerated.into(),
-        label_url: site.label_url(secrets, &number, id),
-        created_at: now.to_utc(),
-        tracking_number: number.clone(),
-    };
-    let answer = CreatedOrder { success: true, parcel, warnings };
-    let body = to_body(&answer);
+    let label_url = site.label_url(secrets, &number, id);
+    let parcel = Parcel::new(parcel_id(id), number.clone(), label_url)
+        .with_status(State::LabelGenerated.into())
+        .with_created_at(now.to_utc());
+    let body = to_body(&CreatedOrder::new(parcel).with_warnings(warnings));
     let record = IdempotencyRecord {
         key: replay.0,
         tenant,

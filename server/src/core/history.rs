@@ -2,7 +2,8 @@
 //! (spec: Tracking record).
 
 use parcelo::{
-    BatchResult, BatchSummary, BatchTracking, HistoryEntry, Language, ParcelStatus, TrackingRecord,
+    Language, ParcelStatus,
+    model::{BatchResult, HistoryEntry, TrackingRecord},
 };
 
 use super::{Event, ParcelRow, Refusal, State, delivery};
@@ -21,19 +22,19 @@ pub fn first_events(parcel: &ParcelRow) -> [Event; 2] {
 /// The record of a parcel, with its history when there is one to show.
 pub fn record(parcel: &ParcelRow, events: Option<&[Event]>, language: Language) -> TrackingRecord {
     let status = ParcelStatus::from(parcel.state);
-    TrackingRecord {
-        tracking_number: parcel.tracking_number.clone(),
-        status_name: status.name(language).to_owned(),
-        status,
-        estimated_delivery: delivery::estimated_delivery(parcel.country, parcel.promised_day),
-        history: events.map(|events| events.iter().map(|event| entry(event, language)).collect()),
-    }
+    let name = status.name(language).to_owned();
+    let estimated = delivery::estimated_delivery(parcel.country, parcel.promised_day);
+    let mut record = TrackingRecord::new(parcel.tracking_number.clone(), status, estimated)
+        .with_status_name(name);
+    record.history =
+        events.map(|events| events.iter().map(|event| Ok(entry(event, language))).collect());
+    record
 }
 
 /// The record as anybody may see it: of an event only what happened, when, and in which city.
 pub fn public_record(parcel: &ParcelRow, events: &[Event], language: Language) -> TrackingRecord {
     let mut record = record(parcel, Some(events), language);
-    for entry in record.history.iter_mut().flatten() {
+    for entry in record.history.iter_mut().flatten().flatten() {
         entry.description = None;
         entry.sequence = None;
     }
@@ -42,14 +43,12 @@ pub fn public_record(parcel: &ParcelRow, events: &[Event], language: Language) -
 
 fn entry(event: &Event, language: Language) -> HistoryEntry {
     let status = ParcelStatus::from(event.state);
-    HistoryEntry {
-        status_name: status.name(language).to_owned(),
-        status,
-        timestamp: event.at.to_utc(),
-        location: event.location.clone(),
-        description: event.description.clone(),
-        sequence: Some(event.sequence),
-    }
+    let name = status.name(language).to_owned();
+    let mut entry = HistoryEntry::new(status, event.at.to_utc(), event.location.as_str())
+        .with_status_name(name)
+        .with_sequence(event.sequence);
+    entry.description.clone_from(&event.description);
+    entry
 }
 
 /// One number of a batch: its record, or why there is none.
@@ -57,21 +56,8 @@ pub fn batch_result(
     tracking_number: String,
     tracking: Result<TrackingRecord, Refusal>,
 ) -> BatchResult {
-    let (tracking, error) = match tracking {
-        Ok(tracking) => (Some(tracking), None),
-        Err(refusal) => (None, Some(refusal.to_item())),
-    };
-    BatchResult { tracking_number, found: tracking.is_some(), tracking, error }
-}
-
-/// The answer to a batch.
-pub fn batch(results: Vec<BatchResult>) -> BatchTracking {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let found = results.iter().filter(|result| result.found).count();
-    let summary = BatchSummary {
-        requested: count(results.len()),
-        found: count(found),
-        not_found: count(results.len() - found),
-    };
-    BatchTracking { summary, results }
+    match tracking {
+        Ok(tracking) => BatchResult::Found { tracking_number, tracking: Box::new(tracking) },
+        Err(refusal) => BatchResult::NotFound { tracking_number, error: refusal.to_item() },
+    }
 }

@@ -1,7 +1,7 @@
 //! Exactly once: what a key record means to a request that names the same key
 //! (spec: Idempotency; docs/api.md, Idempotency).
 
-use parcelo::{Fingerprint, IdempotencyKey, Operation};
+use parcelo::{IdempotencyKey, Operation, model::Fingerprint};
 use sha2::{Digest, Sha256};
 
 use super::Tenant;

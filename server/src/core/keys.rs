@@ -4,7 +4,7 @@
 use std::fmt;
 
 use ipnet::IpNet;
-use parcelo::{AllowedCountries, CountryCode};
+use parcelo::{CountryCode, admin::AllowedCountries};
 
 use super::Tenant;
 use crate::clock::Millis;

@@ -1,8 +1,8 @@
 //! What is known about a label, and making it anew (docs/api.md, Label metadata, Reprint).
 
 use parcelo::{
-    Barcode, Downloads, Environment, ErrorCode, LabelFormat, LabelMetadata, LabelSize, LabelStatus,
-    QrCode,
+    Environment, ErrorCode, LabelFormat,
+    model::{Downloads, LabelMetadata, LabelStatus, QrCode},
 };
 
 use super::{ParcelRow, Refusal, Secrets, Site, State};
@@ -20,27 +20,20 @@ pub fn metadata(
     let number = &parcel.tracking_number;
     let is_void = parcel.state == State::Voided;
     let file = |format| site.label_file_url(secrets, number, parcel.id, format);
-    Ok(LabelMetadata {
-        label_id: named("lbl", parcel.id),
-        tracking_number: number.clone(),
-        status: if is_void { LabelStatus::Voided } else { LabelStatus::Active },
-        version: parcel.label_version,
-        reprint_count: parcel.label_version.saturating_sub(1),
-        size: LabelSize::PAPER,
-        dpi: LabelMetadata::DPI,
-        barcode: Barcode { symbology: "CODE_128".to_owned(), value: number.to_string() },
-        qr_code: QrCode { content: site.tracking_url(number) },
-        sandbox: site.environment == Environment::Sandbox,
-        formats: LabelFormat::ALL.to_vec(),
-        label_url: (!is_void).then(|| file(LabelFormat::default())),
-        downloads: (!is_void).then(|| Downloads {
-            pdf: file(LabelFormat::Pdf),
-            zpl: file(LabelFormat::Zpl),
-            png: file(LabelFormat::Png),
-        }),
-        created_at: parcel.created_at.to_utc(),
-        last_reprinted_at: parcel.reprinted_at.map(Millis::to_utc),
-        voided_at: is_void.then(|| parcel.updated_at.to_utc()),
+    let mut label = LabelMetadata::new(named("lbl", parcel.id), number.clone())
+        .with_version(parcel.label_version)
+        .with_reprint_count(parcel.label_version.saturating_sub(1))
+        .with_qr_code(QrCode::new(site.tracking_url(number)))
+        .with_sandbox(site.environment == Environment::Sandbox)
+        .with_created_at(parcel.created_at.to_utc());
+    label.last_reprinted_at = parcel.reprinted_at.map(Millis::to_utc);
+    Ok(if is_void {
+        label.with_status(LabelStatus::Voided).with_voided_at(parcel.updated_at.to_utc())
+    } else {
+        let [pdf, zpl, png] = [LabelFormat::Pdf, LabelFormat::Zpl, LabelFormat::Png].map(file);
+        label
+            .with_label_url(file(LabelFormat::default()))
+            .with_downloads(Downloads::new(pdf, zpl, png))
     })
 }
 

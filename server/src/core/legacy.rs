@@ -1,7 +1,10 @@
 //! The legacy API's spelling: its flat `snake_case` requests as those of `/api/v1`, and the answers
 //! of `/api/v1` in its words (docs/api.md, Legacy API). It has no rules of its own.
 
-use parcelo::{BatchTracking, CreatedOrder, FieldFault, HistoryEntry, Language, TrackingRecord};
+use parcelo::{
+    Language,
+    model::{BatchResult, BatchTracking, CreatedOrder, FieldFault, HistoryEntry, TrackingRecord},
+};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -172,12 +175,13 @@ pub fn created(order: &CreatedOrder) -> Value {
 
 /// Where parcels stand.
 pub fn tracked(batch: &BatchTracking) -> Value {
-    let results = batch.results.iter().map(|result| match &result.tracking {
-        Some(tracking) => record(tracking),
-        None => json!({
-            "tracking_number": result.tracking_number,
-            "error": result.error.as_ref().map(|error| &error.code),
-        }),
+    let results = batch.results.iter().map(|result| match result {
+        BatchResult::Found { tracking, .. } => record(tracking),
+        BatchResult::NotFound { tracking_number, error } => {
+            json!({ "tracking_number": tracking_number, "error": error.code })
+        }
+        // No answer of our own.
+        BatchResult::Unreadable { row, .. } => row.json().clone(),
     });
     json!({ "ok": true, "tracking": results.collect::<Vec<_>>() })
 }
@@ -192,13 +196,13 @@ fn record(record: &TrackingRecord) -> Value {
         "status": record.status,
         "status_name": record.status_name,
         "estimated_delivery": record.estimated_delivery,
-        "events": record.history.iter().flatten().map(event).collect::<Vec<_>>(),
+        "events": record.history.iter().flatten().flatten().map(event).collect::<Vec<_>>(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use parcelo::{Environment, FaultCode, rules};
+    use parcelo::{Environment, model::FaultCode, rules};
 
     use super::*;
 
@@ -225,11 +229,9 @@ mod tests {
             assert_eq!(name_of(path), *legacy);
         }
         let destinations = rules::Destinations::All;
-        let context = rules::OrderContext {
-            environment: Some(Environment::Sandbox),
-            destinations: &destinations,
-            header_key: Some("legacy-0001"),
-        };
+        let context = rules::OrderContext::new(&destinations)
+            .with_environment(Environment::Sandbox)
+            .with_header_key(Some("legacy-0001"));
         let accepted = rules::check_order(&order, &context).unwrap();
         let unknown: Vec<_> = accepted
             .warnings
@@ -242,11 +244,9 @@ mod tests {
     #[test]
     fn an_empty_body_is_refused_by_the_rules_in_legacy_names_only() {
         let destinations = rules::Destinations::All;
-        let context = rules::OrderContext {
-            environment: Some(Environment::Sandbox),
-            destinations: &destinations,
-            header_key: Some("legacy-0001"),
-        };
+        let context = rules::OrderContext::new(&destinations)
+            .with_environment(Environment::Sandbox)
+            .with_header_key(Some("legacy-0001"));
         for country in ["EC", "MX", "CO", "US"] {
             let order = order(&json!({ "receiver_country": country }));
             let faults = rules::check_order(&order, &context).unwrap_err().faults;
@@ -259,11 +259,9 @@ mod tests {
     #[test]
     fn a_fault_s_text_names_legacy_fields_only() {
         let destinations = rules::Destinations::All;
-        let context = rules::OrderContext {
-            environment: Some(Environment::Sandbox),
-            destinations: &destinations,
-            header_key: Some("legacy-0001"),
-        };
+        let context = rules::OrderContext::new(&destinations)
+            .with_environment(Environment::Sandbox)
+            .with_header_key(Some("legacy-0001"));
         let table = [
             ("weight_kg", json!(null), json!(null), "weight_kg or weight_lb."),
             ("weight_lb", json!(9), json!("cedula"), "weight_lb and weight_kg are more than"),
@@ -305,13 +303,8 @@ mod tests {
 
     #[test]
     fn a_refusal_is_flat_and_names_legacy_fields() {
-        let fault = |field: &str| FieldFault {
-            field: field.to_owned(),
-            code: FaultCode::Required,
-            message: "It is missing.".to_owned(),
-            message_es: "Falta.".to_owned(),
-            suggestion: None,
-        };
+        let fault =
+            |field: &str| FieldFault::new(field, FaultCode::Required, ("It is missing.", "Falta."));
         let refused = Refusal::invalid(&[
             fault("receiver.address.city"),
             fault("receiver.address.city"),

@@ -1,10 +1,10 @@
 //! Parcels in a list: what of them is told there, and nothing personal (spec: GET parcels).
 
-use parcelo::{Awb, Language, ParcelStatus, ParcelSummary};
+use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;
 
 use super::{ParcelRow, State};
-use crate::ids::named;
+use crate::ids::{manifest_id, parcel_id};
 
 /// A parcel as the store gives it to a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,18 +29,17 @@ pub fn summary(
     let status = ParcelStatus::from(parcel.state);
     let label_lives = !matches!(parcel.state, State::Ordered | State::Voided);
     let (manifest, awb) = manifest.unzip();
-    ParcelSummary {
-        id: named("par", parcel.id),
-        status_name: status.name(language).to_owned(),
-        status,
-        external_order_id,
-        customer_reference,
-        destination_country: parcel.country,
-        label_url: label_lives.then(|| label_url(&parcel)),
-        manifest_id: manifest.map(|id| named("man", id)),
-        awb_number: awb.map(|awb| awb.to_string()),
-        created_at: parcel.created_at.to_utc(),
-        updated_at: parcel.updated_at.to_utc(),
-        tracking_number: parcel.tracking_number,
-    }
+    let name = status.name(language).to_owned();
+    let label_url = label_lives.then(|| label_url(&parcel));
+    let id = parcel_id(parcel.id);
+    let mut summary = ParcelSummary::new(id, parcel.tracking_number, status, parcel.country)
+        .with_status_name(name)
+        .with_created_at(parcel.created_at.to_utc())
+        .with_updated_at(parcel.updated_at.to_utc());
+    summary.external_order_id = external_order_id;
+    summary.customer_reference = customer_reference;
+    summary.label_url = label_url;
+    summary.manifest_id = manifest.map(manifest_id);
+    summary.awb_number = awb.map(|awb| awb.to_string());
+    summary
 }

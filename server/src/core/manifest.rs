@@ -4,15 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use parcelo::{
-    Awb, CurrencyCode, Decimal, DeclaredValue, ErrorCode, ItemError, Manifest, ManifestRequest,
-    ManifestStatus, ParcelDetails, ParcelStatus, TrackingNumber, Warning, WarningCode,
+    Awb, CurrencyCode, Decimal, ErrorCode, ManifestRequest, ParcelDetails, ParcelStatus,
+    model::{DeclaredValue, ItemError, Manifest, Row, Warning, WarningCode},
 };
 use serde::Serialize;
 use serde_json::json;
 use ulid::Ulid;
 
 use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body};
-use crate::{clock::Millis, core::state::Cause, ids::named};
+use crate::{
+    clock::Millis,
+    core::state::Cause,
+    ids::{manifest_id, named},
+};
 
 const NUMBERS: &str = "trackingNumbers";
 
@@ -112,7 +116,8 @@ pub fn submit(submission: Submission<'_>, id: Ulid, now: Millis) -> Result<Submi
 fn is_same_set(request: &ManifestRequest, known: &Manifest) -> bool {
     let asked: HashSet<_> =
         request.tracking_numbers.iter().map(|number| number.to_ascii_uppercase()).collect();
-    let has: HashSet<_> = known.tracking_numbers.iter().map(TrackingNumber::folded).collect();
+    let has: HashSet<_> =
+        known.tracking_numbers.iter().map(|number| number.as_str().to_ascii_uppercase()).collect();
     asked == has
 }
 
@@ -178,27 +183,23 @@ fn manifest(
         candidates.iter().map(|candidate| candidate.parcel.country).collect();
     let weights = candidates.iter().filter_map(|candidate| candidate.details.kilograms());
     let numbers = candidates.iter().map(|candidate| candidate.parcel.tracking_number.clone());
-    Manifest {
-        manifest_id: named("man", id),
-        awb_number: request.awb_number.clone(),
-        status: ManifestStatus::Submitted,
-        parcel_count: u32::try_from(candidates.len()).unwrap_or(u32::MAX),
-        total_weight_kg: weights.sum(),
-        declared_values: declared_values(candidates),
-        warnings: if countries.len() > 1 { vec![mixed_destinations()] } else { Vec::new() },
-        destination_countries: countries.into_iter().collect(),
-        tracking_numbers: numbers.collect(),
-        flight_number: request.flight_number.clone(),
-        departure_date: request.departure_date,
-        origin_airport: request.origin_airport.clone(),
-        destination_airport: request.destination_airport.clone(),
-        reference: request.reference.clone(),
-        submitted_at: now.to_utc(),
-    }
+    let (id, awb) = (manifest_id(id), request.awb_number.clone());
+    let warnings = if countries.len() > 1 { vec![mixed_destinations()] } else { Vec::new() };
+    let mut manifest = Manifest::new(id, awb, numbers.collect(), now.to_utc())
+        .with_total_weight_kg(weights.sum())
+        .with_declared_values(declared_values(candidates))
+        .with_destination_countries(countries.into_iter().map(Into::into).collect())
+        .with_warnings(warnings);
+    manifest.flight_number.clone_from(&request.flight_number);
+    manifest.departure_date = request.departure_date;
+    manifest.origin_airport.clone_from(&request.origin_airport);
+    manifest.destination_airport.clone_from(&request.destination_airport);
+    manifest.reference.clone_from(&request.reference);
+    manifest
 }
 
 /// The sums by currency, in the order of their codes.
-fn declared_values(candidates: &[&Candidate]) -> Vec<DeclaredValue> {
+fn declared_values(candidates: &[&Candidate]) -> Vec<Row<DeclaredValue>> {
     let mut sums: BTreeMap<&str, (CurrencyCode, Decimal)> = BTreeMap::new();
     for ParcelDetails { currency, declared_value, .. } in
         candidates.iter().map(|candidate| &candidate.details)
@@ -206,17 +207,13 @@ fn declared_values(candidates: &[&Candidate]) -> Vec<DeclaredValue> {
         let (_, sum) = sums.entry(currency.as_str()).or_insert((*currency, Decimal::ZERO));
         *sum += declared_value;
     }
-    sums.into_values().map(|(currency, amount)| DeclaredValue { currency, amount }).collect()
+    sums.into_values().map(|(currency, amount)| Ok(DeclaredValue::new(currency, amount))).collect()
 }
 
 fn mixed_destinations() -> Warning {
-    Warning {
-        code: WarningCode::MixedDestinations,
-        field: NUMBERS.to_owned(),
-        message: "The parcels go to several countries: check that one air waybill is meant."
-            .to_owned(),
-        message_es:
-            "Los paquetes van a varios países: verifique que corresponda una sola guía aérea."
-                .to_owned(),
-    }
+    let texts = (
+        "The parcels go to several countries: check that one air waybill is meant.",
+        "Los paquetes van a varios países: verifique que corresponda una sola guía aérea.",
+    );
+    Warning::new(WarningCode::MixedDestinations, NUMBERS, texts)
 }

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use parcelo::{
-    CountryCode, Environment, ErrorBody, ErrorCode, ErrorEnvelope, FieldFault, ItemError, Language,
+    CountryCode, Environment, ErrorCode, Language,
+    model::{ErrorBody, ErrorEnvelope, FieldFault, ItemError, RequestId},
 };
 use serde_json::{Value, json};
 
@@ -116,11 +117,7 @@ impl Refusal {
 
     /// The refusal of one item of a list.
     pub fn to_item(&self) -> ItemError {
-        ItemError {
-            code: self.code.code().to_owned(),
-            message: self.text(Language::En),
-            message_es: self.text(Language::Es),
-        }
+        ItemError::new(self.code.code(), self.texts())
     }
 
     /// A parcel's state cannot follow the one it has.
@@ -146,15 +143,15 @@ impl Refusal {
 
     /// The refusal on the wire.
     pub fn to_envelope(&self, request_id: &str) -> ErrorEnvelope {
-        let error = ErrorBody {
-            code: self.code.code().to_owned(),
-            message: self.text(Language::En),
-            message_es: self.text(Language::Es),
-            details: self.details.clone(),
-            request_id: Some(request_id.to_owned()),
-            retry_after: self.retry_after.map(Into::into),
-        };
-        ErrorEnvelope { success: false, error }
+        let mut error = ErrorBody::new(self.code.code(), self.texts())
+            .with_request_id(RequestId::unchecked(request_id));
+        error.details.clone_from(&self.details);
+        error.retry_after = self.retry_after.map(Into::into);
+        ErrorEnvelope::new(error)
+    }
+
+    fn texts(&self) -> (String, String) {
+        (self.text(Language::En), self.text(Language::Es))
     }
 
     /// What the caller is told, in one language.

@@ -3,7 +3,10 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
-use parcelo::{AdminToken, ApiKey, CarrierKey, Environment, TrackingNumber};
+use parcelo::{
+    ApiKey, Environment, TrackingNumber,
+    admin::{AdminToken, CarrierKey},
+};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use ulid::Ulid;

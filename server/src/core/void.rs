@@ -1,7 +1,10 @@
 //! Voiding orders: which of those asked for can be voided, and what each is told
 //! (docs/api.md, Void orders).
 
-use parcelo::{Envelope, ErrorCode, Meta, VoidRequest, VoidResult, VoidSummary, VoidedOrders};
+use parcelo::{
+    ErrorCode, VoidRequest,
+    model::{Envelope, Meta, RequestId, VoidResult, VoidedOrders},
+};
 use serde_json::json;
 
 use super::{Cause, Event, Op, ParcelKey, ParcelRow, Refusal, State, Version, to_body};
@@ -35,9 +38,8 @@ pub fn void(
     if !results.iter().any(|result| result.voided) {
         return Err(nothing_voided(&results));
     }
-    let voided = VoidedOrders { summary: summary(&results), results };
-    let meta = Meta { request_id: request_id.to_owned() };
-    let body = to_body(&Envelope { success: true, data: voided, meta });
+    let voided = VoidedOrders::new(results.into_iter().map(Ok).collect());
+    let body = to_body(&Envelope::new(voided, Meta::new(RequestId::unchecked(request_id))));
     Ok(Voiding { body, expect, ops })
 }
 
@@ -68,37 +70,14 @@ fn result(number: &str, parcel: &Result<ParcelRow, Refusal>, now: Millis) -> Voi
         let refusal = Refusal::status(ErrorCode::ParcelNotVoidable, parcel.state);
         return failed(number, Some(parcel.state), &refusal);
     }
-    VoidResult {
-        tracking_number: number.to_owned(),
-        voided: true,
-        already_voided: Some(is_void),
-        previous_status: Some(parcel.state.into()),
-        status: Some(State::Voided.into()),
-        voided_at: Some(if is_void { parcel.updated_at } else { now }.to_utc()),
-        error: None,
-    }
+    let at = if is_void { parcel.updated_at } else { now };
+    VoidResult::voided(number, parcel.state.into(), at.to_utc()).with_already_voided(is_void)
 }
 
 fn failed(number: &str, state: Option<State>, refusal: &Refusal) -> VoidResult {
-    VoidResult {
-        tracking_number: number.to_owned(),
-        voided: false,
-        already_voided: None,
-        previous_status: None,
-        status: state.map(Into::into),
-        voided_at: None,
-        error: Some(refusal.to_item()),
-    }
-}
-
-fn summary(results: &[VoidResult]) -> VoidSummary {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let voided = results.iter().filter(|result| result.voided).count();
-    VoidSummary {
-        requested: count(results.len()),
-        voided: count(voided),
-        failed: count(results.len() - voided),
-    }
+    let mut failed = VoidResult::failed(number, refusal.to_item());
+    failed.status = state.map(Into::into);
+    failed
 }
 
 /// Nothing voided is an error: the one that all items have, or one of its own.

@@ -4,7 +4,10 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{Envelope, ErrorCode, Meta, header as names};
+use parcelo::{
+    ErrorCode,
+    model::{Envelope, Meta, header as names},
+};
 use serde::Serialize;
 
 use super::{gate::RequestId, json};
@@ -109,8 +112,10 @@ pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
 
 /// The same with a status of its own.
 pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -> Response {
-    let meta = Meta { request_id: id.0 };
-    json(status, to_body(&Envelope { success: true, data, meta }))
+    json(
+        status,
+        to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))),
+    )
 }
 
 /// A JSON answer to a read.

@@ -5,7 +5,11 @@ use axum::{
     extract::{Path, Request, rejection::PathRejection},
     http::{HeaderMap, header},
 };
-use parcelo::{ErrorCode, FaultCode, FieldFault, Language, header as names, rules};
+use parcelo::{
+    ErrorCode, Language,
+    model::{FaultCode, FieldFault, header as names},
+    rules,
+};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
@@ -43,13 +47,14 @@ impl From<Unread> for Refusal {
 
 /// Nobody reads this answer unless a proxy stands between.
 fn broken_off() -> FieldFault {
-    FieldFault {
-        field: "body".to_owned(),
-        code: FaultCode::MalformedJson,
-        message: "The body ended before it was complete; send it again.".to_owned(),
-        message_es: "El cuerpo terminó antes de estar completo; envíelo de nuevo.".to_owned(),
-        suggestion: None,
-    }
+    FieldFault::new(
+        "body",
+        FaultCode::MalformedJson,
+        (
+            "The body ended before it was complete; send it again.",
+            "El cuerpo terminó antes de estar completo; envíelo de nuevo.",
+        ),
+    )
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -108,12 +113,10 @@ pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> 
     match given {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(FieldFault {
-            field: name.to_owned(),
-            code: FaultCode::InvalidFormat,
-            message: format!("{name} is true or false."),
-            message_es: format!("{name} es true o false."),
-            suggestion: None,
-        }),
+        Some(_) => Err(FieldFault::new(
+            name,
+            FaultCode::InvalidFormat,
+            (format!("{name} is true or false."), format!("{name} es true o false.")),
+        )),
     }
 }

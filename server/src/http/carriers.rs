@@ -5,7 +5,7 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use parcelo::{Envelope, Meta};
+use parcelo::model::{Envelope, Meta};
 
 use super::{Api, Refused, answer, body, gate::RequestId};
 use crate::service::Carrier;
@@ -18,6 +18,5 @@ pub(super) async fn push(
 ) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let data = api.service.push_carrier_events(&carrier, &body).await?;
-    let meta = Meta { request_id: id.0 };
-    Ok(answer::ok(&Envelope { success: true, data, meta }))
+    Ok(answer::ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
 }

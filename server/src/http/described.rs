@@ -1,7 +1,10 @@
 //! How a call stands in an OpenAPI document: its parameters, its body, its answers, its refusals grouped by
 //! status. What there is to tell of each, the documents know.
 
-use parcelo::{Environment, ErrorCode, ErrorEnvelope, Language, header, rules};
+use parcelo::{
+    Environment, ErrorCode, Language,
+    model::{ErrorEnvelope, header},
+};
 use serde_json::Value;
 use utoipa::{
     ToSchema,
@@ -246,7 +249,7 @@ pub(crate) fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
     T::schemas(&mut further);
     further.push((name::<T>(), T::schema()));
     for (name, schema) in &mut further {
-        rules::write_limits(name, schema);
+        parcelo::admin::write_limits(name, schema);
     }
     schemas.append(&mut further);
 }

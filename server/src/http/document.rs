@@ -3,10 +3,14 @@
 //! served is the [file that they check](super::openapi).
 
 use parcelo::{
-    Auth, BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CreatedOrder,
-    ErrorCode, ErrorEnvelope, Health, Idempotency, IdempotencyKey, LabelMetadata, Manifest,
-    ManifestRequest, Meta, Method, Operation, OrderRequest, PageMeta, ParcelSummary,
-    ReprintRequest, SandboxReset, TrackingRecord, VoidRequest, VoidedOrders, header,
+    ErrorCode, IdempotencyKey, ManifestRequest, Operation, OrderRequest, ReprintRequest,
+    VoidRequest,
+    admin::{CarrierEvents, CarrierResults},
+    model::{
+        Auth, BatchTracking, BatchTrackingRequest, CreatedOrder, ErrorEnvelope, Health,
+        Idempotency, LabelMetadata, Manifest, Meta, Method, PageMeta, ParcelSummary, SandboxReset,
+        TrackingRecord, VoidedOrders, header,
+    },
 };
 use utoipa::{
     PartialSchema,

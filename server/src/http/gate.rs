@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use parcelo::{ErrorCode, Operation, header as names};
+use parcelo::{ErrorCode, Operation, model::header as names};
 use tokio::time::{sleep, timeout};
 
 use super::{

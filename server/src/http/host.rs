@@ -5,7 +5,7 @@ use axum::{
     extract::Request,
     http::{HeaderMap, Version, header, uri::Authority},
 };
-use parcelo::{FaultCode, FieldFault};
+use parcelo::model::{FaultCode, FieldFault};
 
 use super::Peer;
 use crate::core::Refusal;
@@ -24,13 +24,14 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
         (Some(_), None) if of(request.headers()).is_none() => FaultCode::InvalidFormat,
         (Some(_), None) => return Ok(()),
     };
-    Err(Refusal::invalid(&[FieldFault {
-        field: "Host".to_owned(),
+    Err(Refusal::invalid(&[FieldFault::new(
+        "Host",
         code,
-        message: "Send one Host header with the address that is called.".to_owned(),
-        message_es: "Envíe un solo encabezado Host con la dirección a la que llama.".to_owned(),
-        suggestion: None,
-    }]))
+        (
+            "Send one Host header with the address that is called.",
+            "Envíe un solo encabezado Host con la dirección a la que llama.",
+        ),
+    )]))
 }
 
 /// The host that was called, with its port; nothing when it is not one.

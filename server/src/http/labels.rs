@@ -6,7 +6,10 @@ use axum::{
     http::{HeaderMap, HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat};
+use parcelo::{
+    ErrorCode, LabelFormat,
+    model::{FaultCode, FieldFault},
+};
 
 use super::{
     Api, Refused, answer, body,
@@ -66,13 +69,11 @@ pub(super) async fn linked(
 fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
     let Some(text) = given else { return Ok(LabelFormat::default()) };
     LabelFormat::parse(&text).map_err(|_| {
-        Refusal::invalid(&[FieldFault {
-            field: "format".to_owned(),
-            code: FaultCode::UnknownValue,
-            message: "format is PDF, ZPL or PNG.".to_owned(),
-            message_es: "format es PDF, ZPL o PNG.".to_owned(),
-            suggestion: None,
-        }])
+        Refusal::invalid(&[FieldFault::new(
+            "format",
+            FaultCode::UnknownValue,
+            ("format is PDF, ZPL or PNG.", "format es PDF, ZPL o PNG."),
+        )])
     })
 }
 

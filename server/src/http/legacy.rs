@@ -8,7 +8,10 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
-use parcelo::{ErrorCode, FaultCode, FieldFault, LabelFormat, Operation};
+use parcelo::{
+    ErrorCode, LabelFormat, Operation,
+    model::{FaultCode, FieldFault},
+};
 use serde_json::json;
 
 use super::{Api, Refused, answer, body, docs, gate::RequestId, labels};
@@ -108,15 +111,14 @@ struct Migration {
 }
 
 fn not_so_many() -> FieldFault {
-    FieldFault {
-        field: "number".to_owned(),
-        code: FaultCode::OutOfRange,
-        message: format!("number names 1-{MOST_NUMBERS} tracking numbers, separated by commas."),
-        message_es: format!(
-            "number indica de 1 a {MOST_NUMBERS} números de rastreo, separados por comas."
+    FieldFault::new(
+        "number",
+        FaultCode::OutOfRange,
+        (
+            format!("number names 1-{MOST_NUMBERS} tracking numbers, separated by commas."),
+            format!("number indica de 1 a {MOST_NUMBERS} números de rastreo, separados por comas."),
         ),
-        suggestion: None,
-    }
+    )
 }
 
 /// A guest's way in ends with the API.

@@ -1,8 +1,9 @@
 //! What the legacy operations ask for and answer, for the OpenAPI document.
 
 use parcelo::{
+    ErrorCode,
     ErrorCode::{
-        self, AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
         LabelVoided, LegacySunset, NotFound, ParcelDuplicateTracking, ParcelNotFound,
         ParcelNotVoidable, PreconditionFailed, ValidationFailed,
     },

@@ -52,7 +52,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodRouter, get, post},
 };
-use parcelo::{Environment, ErrorCode, Method, Operation};
+use parcelo::{Environment, ErrorCode, Operation, model::Method};
 use url::Url;
 
 use crate::service::Service;

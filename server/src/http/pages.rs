@@ -2,17 +2,20 @@
 //! method, path, key and idempotency are in the table of operations.
 
 use parcelo::{
-    BatchTracking, BatchTrackingRequest, CarrierEvents, CarrierResults, CountryCode, CreatedOrder,
-    ErrorCode,
+    CountryCode, ErrorCode,
     ErrorCode::{
         AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
         LabelNotReprintable, LabelVoided, ManifestAlreadySubmitted, ManifestNotFound,
         ManifestParcelsRejected, ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable,
         PreconditionFailed, SandboxOnly, ValidationFailed, VoidFailed,
     },
-    Health, LabelFormat, LabelMetadata, Manifest, ManifestRequest, Meta, Operation, OrderRequest,
-    PageMeta, ParcelStatus, ParcelSummary, ReprintRequest, SandboxReset, TrackingRecord,
-    VoidRequest, VoidedOrders,
+    LabelFormat, ManifestRequest, Operation, OrderRequest, ParcelStatus, ReprintRequest,
+    VoidRequest,
+    admin::{CarrierEvents, CarrierResults},
+    model::{
+        BatchTracking, BatchTrackingRequest, CreatedOrder, Health, LabelMetadata, Manifest, Meta,
+        PageMeta, ParcelSummary, SandboxReset, TrackingRecord, VoidedOrders,
+    },
     rules::ListQuery,
 };
 use serde_json::{Value, json};

@@ -6,7 +6,10 @@ use axum::{
     http::HeaderMap,
     response::Response,
 };
-use parcelo::{PageMeta, ParcelSummary, rules};
+use parcelo::{
+    model::{PageMeta, ParcelSummary},
+    rules,
+};
 use serde::Serialize;
 use url::form_urlencoded;
 

@@ -130,7 +130,7 @@ impl House {
         let mut order = sample::order();
         order["trackingNumber"] = json!(number);
         order["idempotencyKey"] = json!(format!("order-{number}"));
-        let headers = [(parcelo::header::API_KEY, key), JSON];
+        let headers = [(parcelo::model::header::API_KEY, key), JSON];
         let (status, body) =
             self.ask(Asked::post(Operation::CreateOrder.path(), &headers, &order)).await;
         assert_eq!(status, 201, "{body}");
@@ -184,7 +184,7 @@ async fn keys_and_requests(house: &mut House) {
     let mexican =
         house.key(|key| key.countries = Countries::Only(vec![parcelo::CountryCode::MX])).await;
     let slow = house.key(|key| key.rate_limit = Some(1)).await;
-    let name = parcelo::header::API_KEY;
+    let name = parcelo::model::header::API_KEY;
     let health = Operation::Health.path();
     let create = Operation::CreateOrder.path();
     house.refused(ErrorCode::AuthMissingApiKey, Asked::get(health, &[])).await;
@@ -214,7 +214,7 @@ async fn keys_and_requests(house: &mut House) {
         .await;
     house.refused(ErrorCode::NotFound, Asked::get("/nothing", &[])).await;
     house.refused(ErrorCode::MethodNotAllowed, Asked::get(create, &[(name, &key)])).await;
-    let carrier = [(parcelo::header::CARRIER_KEY, "ck_test_x"), JSON];
+    let carrier = [(parcelo::model::header::CARRIER_KEY, "ck_test_x"), JSON];
     let events = sample::carrier_events();
     house
         .refused(
@@ -231,7 +231,7 @@ async fn keys_and_requests(house: &mut House) {
 
 async fn parcels_and_labels(house: &mut House) {
     let key = house.key(|_| {}).await;
-    let headers = [(parcelo::header::API_KEY, key.as_str()), JSON];
+    let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
     for number in [NUMBER, "SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"] {
         house.create(&key, number).await;
     }
@@ -290,7 +290,7 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
     let made =
         house.issuer().issue_for_carrier(Environment::Sandbox, "Andes".to_owned(), NOW).await;
     let carrier = made.unwrap().0;
-    let headers = [(parcelo::header::CARRIER_KEY, carrier.secret()), JSON];
+    let headers = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
     let mut events = sample::carrier_events();
     events["events"][0]["trackingNumber"] = json!("SB-NORMAL-0001");
     events["events"][0]["status"] = json!("DELIVERED");
@@ -370,7 +370,7 @@ async fn failures(house: &mut House, folder: &Path) {
     let file = folder.join("parcelo.db");
     let busy = House::on(Store::open(&file, [1; 32]).unwrap(), Era::default());
     let key = busy.key(|_| {}).await;
-    let headers = [(parcelo::header::API_KEY, key.as_str()), JSON];
+    let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
     let create = || Asked::post(Operation::CreateOrder.path(), &headers, &ORDER);
     let other = held(&file);
     // The runtime has nothing else to do than to wait, so the five seconds pass at once.
@@ -392,7 +392,7 @@ async fn failures(house: &mut House, folder: &Path) {
     let ended = Era { sunset: Some(NOW), ..Era::default() };
     let ended = House::on(Store::memory([1; 32]).unwrap(), ended);
     let key = ended.key(|_| {}).await;
-    let headers = [(parcelo::header::API_KEY, key.as_str())];
+    let headers = [(parcelo::model::header::API_KEY, key.as_str())];
     let legacy = Asked::get(Operation::LegacyTracking.path(), &headers);
     house.keep(ErrorCode::LegacySunset, ended.ask(legacy).await);
 }

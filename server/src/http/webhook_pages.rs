@@ -1,7 +1,9 @@
 //! What is sent to an account's webhook, for the OpenAPI document: each kind of event with its body.
 
 use parcelo::{
-    Environment, EventKind, Manifest, ParcelCreated, ParcelVoided, StatusChange, webhook,
+    Environment,
+    model::{EventKind, Manifest, ParcelCreated, ParcelVoided, StatusChange},
+    webhook,
 };
 use utoipa::openapi::{
     ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,

@@ -66,14 +66,9 @@ mod tests {
             ("GB", " - ", "", "GB"),
         ];
         for (country, zip, province, code) in rows {
-            let address = ReceiverAddress {
-                line1: String::new(),
-                city: String::new(),
-                province: Some(province.to_owned()),
-                zip_code: Some(zip.to_owned()),
-                country: CountryCode::parse(country).unwrap(),
-                delivery_instructions: None,
-            };
+            let country = CountryCode::parse(country).unwrap();
+            let address = ReceiverAddress::new("", "", country);
+            let address = address.with_province(province).with_zip_code(zip);
             assert_eq!(super::code(&address), code);
         }
     }

@@ -1,6 +1,6 @@
 //! Carriers for tests.
 
-use parcelo::{CarrierKey, Environment};
+use parcelo::{Environment, admin::CarrierKey};
 
 use super::{MockServer, at_once::at_once};
 use crate::{clock::Clock as _, core::CarrierKeyRecord};

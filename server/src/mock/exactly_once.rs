@@ -95,7 +95,7 @@ fn text(parcel: &Value, name: &str) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use parcelo::{OrderRequest, TrackingNumber, fingerprint};
+    use parcelo::{OrderRequest, TrackingNumber, model::fingerprint};
     use serde_json::json;
 
     use super::*;

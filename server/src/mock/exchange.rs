@@ -19,7 +19,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http_body_util::{BodyExt, Collected};
-use parcelo::{ErrorCode, header as names};
+use parcelo::{ErrorCode, model::header as names};
 
 use super::{
     log::Log,

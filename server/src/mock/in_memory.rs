@@ -3,7 +3,10 @@
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
-use parcelo::{ApiKey, BodyStream, Client, ClientBuilder, Phase, Transport, TransportError};
+use parcelo::{
+    ApiKey, Client, ClientBuilder,
+    transport::{BodyStream, Phase, Transport, TransportError},
+};
 use tower::ServiceExt;
 
 use super::{

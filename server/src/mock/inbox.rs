@@ -15,8 +15,9 @@ use axum::{
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use parcelo::{
-    Environment, StatusChange, WebhookEvent,
-    webhook::{EventData, ID, Secret, Webhook, WebhookError},
+    Environment,
+    model::{EventData, StatusChange, WebhookEvent},
+    webhook::{ID, Secret, Webhook, WebhookError},
 };
 use tokio::{net::TcpListener, sync::watch};
 

@@ -12,7 +12,7 @@ use axum::{
     http::HeaderMap,
 };
 use http_body_util::BodyExt;
-use parcelo::{ApiKey, CarrierKey, Operation, header as names};
+use parcelo::{ApiKey, Operation, admin::CarrierKey, model::header as names};
 use serde::Deserialize;
 
 use super::log::{Body, LONGEST_BODY, Log, Recorded};

@@ -1,6 +1,6 @@
 //! Going back: a server's state is kept and restored, or emptied.
 
-use parcelo::Deleted;
+use parcelo::model::Deleted;
 
 use super::{MockServer, pace::Shown};
 use crate::{ids::Place, store::Store};

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use parcelo::{CarrierOutcome, CarrierResult, ErrorCode, Language, ParcelStatus, TrackingNumber};
+use parcelo::{
+    ErrorCode, Language, ParcelStatus, TrackingNumber,
+    admin::{CarrierOutcome, CarrierResult},
+};
 use serde_json::{Value, json};
 
 use super::MockServer;

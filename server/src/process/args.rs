@@ -4,10 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, builder::EnumValueParser};
 use ipnet::IpNet;
-use parcelo::{
-    CountryCode, Environment, FaultCode,
-    rules::{self, Destinations},
-};
+use parcelo::{CountryCode, Environment, model::FaultCode, rules::Destinations};
 use url::Url;
 
 use super::{
@@ -370,7 +367,7 @@ fn day(text: &str) -> Result<Millis, String> {
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {
-    rules::check_name(text).map_err(|fault| match fault.code {
+    parcelo::admin::check_name(text).map_err(|fault| match fault.code {
         FaultCode::InvalidFormat => fault.message,
         _ => "a name has 1-100 characters".to_owned(),
     })

@@ -1,6 +1,6 @@
 //! The admin commands for API keys: on the database itself, also while a server runs on it.
 
-use parcelo::rules::MOST_ADDRESSES;
+use parcelo::admin::MOST_ADDRESSES;
 
 use super::{
     Failure,

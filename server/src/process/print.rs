@@ -8,7 +8,12 @@ use std::{
     io::{self, IsTerminal, StdoutLock, Write},
 };
 
-use parcelo::{AdminToken, ApiKey, CarrierKey, header, model::time, webhook::Secret};
+use parcelo::{
+    ApiKey,
+    admin::{AdminToken, CarrierKey},
+    model::{header, time},
+    webhook::Secret,
+};
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use parcelo::{
-    CarrierEvent, CarrierKey, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
-    Environment, ErrorCode, TrackingNumber, rules,
+    Environment, ErrorCode, TrackingNumber,
+    admin::{
+        CarrierEvent, CarrierKey, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
+    },
 };
 use serde_json::Value;
 
@@ -69,7 +71,7 @@ impl Service {
         body: &Value,
     ) -> Result<CarrierResults, Refusal> {
         let now = self.now();
-        let checked = rules::check_carrier_events(body, now.to_utc());
+        let checked = parcelo::admin::check_carrier_events(body, now.to_utc());
         let events = checked.map_err(|rejected| Refusal::invalid(&rejected.faults))?.events;
         let environment = carrier.key.environment;
         let mut results = Vec::with_capacity(events.len());

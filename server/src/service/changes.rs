@@ -1,6 +1,10 @@
 //! Writes on parcels that exist: voiding orders, making labels anew.
 
-use parcelo::{Envelope, ErrorCode, LabelMetadata, Meta, Operation, TrackingNumber, rules};
+use parcelo::{
+    ErrorCode, Operation, TrackingNumber,
+    model::{Envelope, LabelMetadata, Meta},
+    rules,
+};
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service,
@@ -117,6 +121,5 @@ pub(super) fn of_item<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal
 }
 
 fn in_envelope(data: LabelMetadata, request_id: &str) -> Vec<u8> {
-    let meta = Meta { request_id: request_id.to_owned() };
-    to_body(&Envelope { success: true, data, meta })
+    to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

@@ -1,6 +1,8 @@
 //! What the dashboard reads: one account's parcels, counts and legacy calls, whoever made the keys.
 
-use parcelo::{Environment, ErrorCode, Language, OrderRequest, TrackingNumber, TrackingRecord};
+use parcelo::{
+    Environment, ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord,
+};
 
 use super::Service;
 use crate::{

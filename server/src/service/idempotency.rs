@@ -1,7 +1,12 @@
 //! Keyed writes: the answer given before under a key, and deciding anew when somebody else was
 //! faster (docs/api.md, Idempotency).
 
-use parcelo::{Fingerprint, Operation, fingerprint, rules, rules::KeyReading};
+use parcelo::{
+    Operation,
+    model::{Fingerprint, fingerprint},
+    rules,
+    rules::KeyReading,
+};
 use serde_json::Value;
 
 use super::{Answer, Caller, Refusal, Service, failed};

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parcelo::{ApiKey, CarrierKey, Environment};
+use parcelo::{ApiKey, Environment, admin::CarrierKey};
 use tempfile::TempDir;
 
 use super::{KeyIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};

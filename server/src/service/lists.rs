@@ -1,6 +1,10 @@
 //! GET /api/v1/parcels: what is due is done before anything is listed.
 
-use parcelo::{Language, PageMeta, ParcelSummary, rules::ListQuery};
+use parcelo::{
+    Language,
+    model::{PageMeta, ParcelSummary},
+    rules::ListQuery,
+};
 
 use super::{Caller, Service};
 use crate::core::{Refusal, Tenant, list};
@@ -35,12 +39,7 @@ impl Service {
                 language,
             )
         };
-        let meta = PageMeta {
-            page: query.page,
-            limit: query.limit,
-            total,
-            total_pages: total.div_ceil(query.limit.into()),
-        };
+        let meta = PageMeta::new(query.page, query.limit, total);
         Ok((listed.into_iter().map(summary).collect(), meta))
     }
 }

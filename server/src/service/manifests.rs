@@ -1,7 +1,9 @@
 //! Manifests: POST /api/v1/manifests/submit, and reading one.
 
 use parcelo::{
-    Envelope, ErrorCode, Fingerprint, Manifest, ManifestRequest, Meta, Operation, rules,
+    ErrorCode, ManifestRequest, Operation,
+    model::{Envelope, Fingerprint, Manifest, Meta},
+    rules,
 };
 use ulid::Ulid;
 
@@ -106,6 +108,5 @@ impl Service {
 }
 
 fn in_envelope(data: Manifest, request_id: &str) -> Vec<u8> {
-    let meta = Meta { request_id: request_id.to_owned() };
-    to_body(&Envelope { success: true, data, meta })
+    to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

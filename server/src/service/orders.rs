@@ -2,8 +2,10 @@
 //! (docs/api.md, Order of checks).
 
 use parcelo::{
-    Fingerprint, Operation, OrderRequest,
-    rules::{self, Accepted, OrderContext},
+    Operation, OrderRequest,
+    model::Fingerprint,
+    rules,
+    rules::{Accepted, OrderContext},
 };
 use serde_json::Value;
 
@@ -57,11 +59,9 @@ impl Service {
         body: &Value,
         header_key: Option<&str>,
     ) -> Result<Accepted<OrderRequest>, Refusal> {
-        let context = OrderContext {
-            environment: Some(caller.key.tenant.environment),
-            destinations: &self.settings.destinations,
-            header_key,
-        };
+        let context = OrderContext::new(&self.settings.destinations)
+            .with_environment(caller.key.tenant.environment)
+            .with_header_key(header_key);
         rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 
@@ -72,7 +72,7 @@ impl Service {
         said: Fingerprint,
         now: Millis,
     ) -> Result<Answer, Refusal> {
-        let Accepted { value: order, warnings } = accepted;
+        let Accepted { value: order, warnings, .. } = accepted;
         let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
         let is_given = order.tracking_number.is_some();
         let site = self.site(caller.key.tenant.environment);

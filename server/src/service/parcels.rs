@@ -1,8 +1,9 @@
 //! Reading parcels: tracking records and label files. What is due is done before anything is read.
 
 use parcelo::{
-    BatchTracking, ErrorCode, FaultCode, FieldFault, InvalidValue, LabelFormat, Language,
-    OrderRequest, TrackingNumber, TrackingRecord, rules,
+    ErrorCode, InvalidValue, LabelFormat, Language, OrderRequest, TrackingNumber,
+    model::{BatchTracking, FaultCode, FieldFault, TrackingRecord},
+    rules,
 };
 use serde_json::Value;
 
@@ -60,7 +61,7 @@ impl Service {
             let tracking = of_item(parcel.and_then(record))?;
             results.push(history::batch_result(number, tracking));
         }
-        Ok(history::batch(results))
+        Ok(BatchTracking::new(results))
     }
 
     pub(super) fn record(
@@ -192,15 +193,15 @@ impl Service {
 /// malformed is one that nobody has.
 fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
-        return Err(FieldFault {
-            field: "trackingNumber".to_owned(),
-            code: FaultCode::InvalidFormat,
-            message: format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
-            message_es: "El número de rastreo no es válido: tiene de 10 a 30 letras, dígitos y \
-                guiones, sin guion al principio ni al final."
-                .to_owned(),
-            suggestion: None,
-        });
+        return Err(FieldFault::new(
+            "trackingNumber",
+            FaultCode::InvalidFormat,
+            (
+                format!("The tracking number is not valid: {}.", InvalidValue::TrackingNumber),
+                "El número de rastreo no es válido: tiene de 10 a 30 letras, dígitos y \
+                guiones, sin guion al principio ni al final.",
+            ),
+        ));
     }
     Ok(text)
 }

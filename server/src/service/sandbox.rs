@@ -1,7 +1,10 @@
 //! The sandbox's end of things: POST /api/v1/sandbox/reset, and what its age deletes
 //! (docs/api.md, Sandbox).
 
-use parcelo::{Deleted, Environment, ErrorCode, SandboxReset};
+use parcelo::{
+    Environment, ErrorCode,
+    model::{Deleted, SandboxReset},
+};
 
 use super::{Caller, Service};
 use crate::{clock::Millis, core::Refusal};
@@ -18,7 +21,7 @@ impl Service {
             return Err(ErrorCode::SandboxOnly.into());
         }
         let reset_at = self.now().to_utc();
-        Ok(SandboxReset { deleted: self.store.reset(tenant).await?, reset_at })
+        Ok(SandboxReset::new(self.store.reset(tenant).await?, reset_at))
     }
 
     /// Deletes what every sandbox has kept for 30 days.

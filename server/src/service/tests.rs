@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use parcelo::{
-    CarrierOutcome, Environment, ErrorCode, ParcelStatus, TrackingNumber, rules::Destinations,
+    Environment, ErrorCode, ParcelStatus, TrackingNumber, admin::CarrierOutcome,
+    rules::Destinations,
 };
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Admin tokens: making one, and whose request has one.
 
-use parcelo::{AdminToken, ErrorCode};
+use parcelo::{ErrorCode, admin::AdminToken};
 
 use super::{KeyIssuer, Service, keys::last4};
 use crate::{

@@ -2,7 +2,7 @@
 //! when, is decided in [`super::resets`] and by [`Store::purge`]. Production's are permanent, and
 //! nothing in here touches them.
 
-use parcelo::{Deleted, Environment, TrackingNumber};
+use parcelo::{Environment, TrackingNumber, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Store, StoreError, counts, pages::Budget, parcels, resets};
@@ -239,12 +239,11 @@ impl<'a> Eraser<'a> {
 }
 
 pub(super) fn sum(one: Deleted, other: Deleted) -> Deleted {
-    Deleted {
-        parcels: one.parcels + other.parcels,
-        labels: one.labels + other.labels,
-        manifests: one.manifests + other.manifests,
-        tracking_events: one.tracking_events + other.tracking_events,
-        idempotency_keys: one.idempotency_keys + other.idempotency_keys,
-        webhook_deliveries: one.webhook_deliveries + other.webhook_deliveries,
-    }
+    Deleted::default()
+        .with_parcels(one.parcels + other.parcels)
+        .with_labels(one.labels + other.labels)
+        .with_manifests(one.manifests + other.manifests)
+        .with_tracking_events(one.tracking_events + other.tracking_events)
+        .with_idempotency_keys(one.idempotency_keys + other.idempotency_keys)
+        .with_webhook_deliveries(one.webhook_deliveries + other.webhook_deliveries)
 }

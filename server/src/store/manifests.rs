@@ -1,6 +1,9 @@
 //! Manifests in the database, and the parcels that are to go into one.
 
-use parcelo::{Awb, Deleted, Manifest, ParcelDetails, TrackingNumber};
+use parcelo::{
+    Awb, ParcelDetails, TrackingNumber,
+    model::{Deleted, Manifest},
+};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
@@ -122,7 +125,7 @@ fn free_awb(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<()> {
     )?;
     let manifests = delete.execute(params![tenant, manifest.awb.as_str()])? as u64;
     if manifests > 0 {
-        resets::count(db, tenant, Deleted { manifests, ..Deleted::default() })?;
+        resets::count(db, tenant, Deleted::default().with_manifests(manifests))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use parcelo::{Deleted, Environment};
+use parcelo::{Environment, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, Row};
 use tokio::sync::watch;
 
@@ -256,14 +256,13 @@ fn boundary(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Boundary>> 
             manifest: row.get(1)?,
             idempotency: row.get(2)?,
             outbox: row.get(3)?,
-            deleted: Deleted {
-                parcels: deleted(4)?,
-                labels: deleted(4)?,
-                manifests: deleted(5)?,
-                tracking_events: deleted(6)?,
-                idempotency_keys: deleted(7)?,
-                webhook_deliveries: deleted(8)?,
-            },
+            deleted: Deleted::default()
+                .with_parcels(deleted(4)?)
+                .with_labels(deleted(4)?)
+                .with_manifests(deleted(5)?)
+                .with_tracking_events(deleted(6)?)
+                .with_idempotency_keys(deleted(7)?)
+                .with_webhook_deliveries(deleted(8)?),
         })
     };
     find.query_row([tenant], read).optional()
@@ -285,22 +284,20 @@ pub(super) fn total(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Del
          WHERE p.tenant = ?1 AND p.id <= ?2",
         boundary.parcel,
     )?;
-    let left = Deleted {
-        parcels,
-        labels: parcels,
-        manifests: left(
-            "SELECT count(*) FROM manifests WHERE tenant = ?1 AND id <= ?2",
-            boundary.manifest,
-        )?,
-        tracking_events: events + 2 * parcels,
-        idempotency_keys: left(
-            "SELECT count(*) FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2",
-            boundary.idempotency,
-        )?,
-        webhook_deliveries: left(
-            "SELECT count(*) FROM outbox WHERE tenant = ?1 AND id <= ?2",
-            boundary.outbox,
-        )?,
-    };
+    let manifests =
+        left("SELECT count(*) FROM manifests WHERE tenant = ?1 AND id <= ?2", boundary.manifest)?;
+    let keys = left(
+        "SELECT count(*) FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2",
+        boundary.idempotency,
+    )?;
+    let deliveries =
+        left("SELECT count(*) FROM outbox WHERE tenant = ?1 AND id <= ?2", boundary.outbox)?;
+    let left = Deleted::default()
+        .with_parcels(parcels)
+        .with_labels(parcels)
+        .with_manifests(manifests)
+        .with_tracking_events(events + 2 * parcels)
+        .with_idempotency_keys(keys)
+        .with_webhook_deliveries(deliveries);
     Ok(Some(erase::sum(boundary.deleted, left)))
 }

@@ -22,7 +22,8 @@ use axum::{
 };
 use parcelo::{
     Environment,
-    webhook::{EventData, ID, Webhook},
+    model::EventData,
+    webhook::{ID, Webhook},
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -376,8 +377,9 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
     let tenant = caller.key.tenant;
     house.endpoints().test(tenant, START).await.unwrap();
     house.deliver_all().await;
-    let event: parcelo::WebhookEvent = serde_json::from_slice(&receiver.seen()[0].2).unwrap();
-    assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production));
+    let event: parcelo::model::WebhookEvent =
+        serde_json::from_slice(&receiver.seen()[0].2).unwrap();
+    assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production.into()));
     house.endpoints().disable(tenant).await.unwrap();
     assert!(house.endpoints().test(tenant, START).await.is_err());
     house.create(&caller, "PARCEL-00001").await;

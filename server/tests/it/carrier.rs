@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parcelo::{CarrierKey, Environment, Operation};
+use parcelo::{Environment, Operation, admin::CarrierKey};
 use parcelo_server::{
     core::{AccountKey, State, Tenant},
     mock::MockServer,

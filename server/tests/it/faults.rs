@@ -2,7 +2,7 @@
 
 use std::{io::ErrorKind, time::Duration};
 
-use parcelo::{ErrorCode, Operation, header};
+use parcelo::{ErrorCode, Operation, model::header};
 use parcelo_server::mock::{Fault, MockServer};
 use serde_json::Value;
 use tokio::{

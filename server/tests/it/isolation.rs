@@ -260,7 +260,9 @@ async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
         // A key is no key at the other environment's address.
         let key = key_of(&world.house, environment, &account);
         let misled = Api::with_key(world.running.url(other), &key);
-        for operation in Operation::ALL.iter().filter(|one| one.auth() == parcelo::Auth::ApiKey) {
+        for operation in
+            Operation::ALL.iter().filter(|one| one.auth() == parcelo::model::Auth::ApiKey)
+        {
             let request =
                 misled.request(operation.method().as_str(), &operation.path_of("SB-OWNED-0001"));
             let refused = send(request).await;

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ErrorCode, FieldFault, Idempotency, Operation, Rejected,
-    rules::{self, Destinations, OrderContext},
+    ErrorCode, Operation,
+    model::{FieldFault, Idempotency},
+    rules,
+    rules::{Destinations, OrderContext, Rejected},
 };
 use parcelo_server::core::{legacy, sample};
 use serde_json::{Map, Value, json};
@@ -127,15 +129,12 @@ fn faults<T>(checked: Result<T, Rejected>) -> Vec<FieldFault> {
 
 fn check_order(body: &Value) -> Vec<FieldFault> {
     let destinations = &Destinations::All;
-    faults(rules::check_order(
-        body,
-        &OrderContext { environment: None, destinations, header_key: None },
-    ))
+    faults(rules::check_order(body, &OrderContext::new(destinations)))
 }
 
 fn check_carrier_events(body: &Value) -> Vec<FieldFault> {
     let now: DateTime<Utc> = "2026-02-01T00:00:00Z".parse().unwrap();
-    faults(rules::check_carrier_events(body, now))
+    faults(parcelo::admin::check_carrier_events(body, now))
 }
 
 /// Every request with rules: its type, one that keeps them, and who judges.
@@ -151,10 +150,12 @@ fn requests() -> Vec<(&'static str, Value, Check)> {
         ("ReprintRequest", reprint, |body| faults(rules::check_reprint(body, None))),
         ("BatchTrackingRequest", numbers, |body| faults(rules::check_batch(body))),
         ("CarrierEvents", sample::carrier_events(), check_carrier_events),
-        ("KeyRequest", key, |body| faults(rules::check_key(body, &Destinations::All))),
-        ("CarrierKeyRequest", named.clone(), |body| faults(rules::check_carrier_key(body))),
-        ("AccountRequest", named, |body| faults(rules::check_account(body))),
-        ("ReplayRequest", json!({}), |body| faults(rules::check_replay(body))),
+        ("KeyRequest", key, |body| faults(parcelo::admin::check_key(body, &Destinations::All))),
+        ("CarrierKeyRequest", named.clone(), |body| {
+            faults(parcelo::admin::check_carrier_key(body))
+        }),
+        ("AccountRequest", named, |body| faults(parcelo::admin::check_account(body))),
+        ("ReplayRequest", json!({}), |body| faults(parcelo::admin::check_replay(body))),
     ]
 }
 

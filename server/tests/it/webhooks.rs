@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parcelo::{
     Environment, Operation, ParcelStatus,
-    webhook::{EventData, EventKind},
+    model::{EventData, EventKind},
 };
 use parcelo_server::mock::{Inbox, MockServer, Received, Reply};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ async fn a_journey_is_told_step_by_step_as_it_happens() {
     assert_eq!(last.timestamp.to_rfc3339(), "2026-01-05T08:20:00+00:00");
     let body: Value = serde_json::from_slice(&inbox.deliveries()[4].body).unwrap();
     let id = last.id.unwrap();
-    assert!(id.starts_with("evt_") && inbox.deliveries()[4].id == id);
+    assert!(id.as_str().starts_with("evt_") && inbox.deliveries()[4].id == id.as_str());
     let expected = json!({ "id": id, "event": "parcel.status_changed", "environment": "sandbox",
         "timestamp": "2026-01-05T08:20:00.000Z", "data": { "trackingNumber": "SB-SUCCESS-0001",
         "previousStatus": "OUT_FOR_DELIVERY", "newStatus": "DELIVERED", "location": "Quito, EC",
@@ -200,7 +200,7 @@ async fn other_kinds_are_told_when_asked_for() {
         match event.data {
             EventData::ParcelCreated(created) => {
                 assert_eq!(created.status, ParcelStatus::Ordered);
-                assert!(created.id.starts_with("par_"));
+                assert!(created.id.as_str().starts_with("par_"));
             }
             EventData::ParcelVoided(voided) => {
                 assert_eq!(voided.previous_status, ParcelStatus::LabelGenerated);
@@ -225,7 +225,7 @@ async fn accounts_hear_of_their_own_parcels_only() {
     assert_eq!(numbers, [number]);
 }
 
-fn number_of(event: parcelo::webhook::WebhookEvent) -> String {
+fn number_of(event: parcelo::model::WebhookEvent) -> String {
     match event.data {
         EventData::StatusChanged(change) => change.tracking_number.to_string(),
         other => panic!("{other:?}"),

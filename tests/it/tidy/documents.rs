@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use parcelo::{ErrorCode, EventKind, FaultCode, Language, Operation, ParcelStatus, WarningCode};
+use parcelo::{
+    ErrorCode, Language, Operation, ParcelStatus,
+    model::{EventKind, FaultCode, WarningCode},
+};
 use parcelo_server::core::state::TRANSITIONS;
 
 use super::{

@@ -172,14 +172,15 @@ fn the_destination_is_known_whatever_else_is_wrong() {
 
 #[test]
 fn a_built_order_is_checked_like_any_other() {
-    let from =
-        SenderAddress::new("1 Main St", "Miami", CountryCode::US).state("FL").zip_code("33101");
+    let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US)
+        .with_state("FL")
+        .with_zip_code("33101");
     let to = ReceiverAddress::new("Av. Vallarta 1020", "Guadalajara", CountryCode::MX)
-        .province("Jalisco")
-        .zip_code("44100")
-        .delivery_instructions("Ring twice");
-    let sender = Sender::new("Ana Ruiz", "+13055550100", from).email("ana@example.com");
-    let receiver = Receiver::new("Iñaki Peña", "+523312345678", to).rfc("GODE561231GR8");
+        .with_province("Jalisco")
+        .with_zip_code("44100")
+        .with_delivery_instructions("Ring twice");
+    let sender = Sender::new("Ana Ruiz", "+13055550100", from).with_email("ana@example.com");
+    let receiver = Receiver::new("Iñaki Peña", "+523312345678", to).with_rfc("GODE561231GR8");
     let builder = OrderRequest::builder()
         .idempotency_key(IdempotencyKey::derive("shop", "1001"))
         .sender(sender)
@@ -187,8 +188,8 @@ fn a_built_order_is_checked_like_any_other() {
         .weight_lbs(Decimal::new(3, 0))
         .size_cm(Decimal::TEN, Decimal::TEN, Decimal::TEN)
         .declared_value(Decimal::new(3998, 2))
-        .customs_info(CustomsInfo::new("Clothes").hs_code("610910"))
-        .products([Product::new("Shirt", 2, Decimal::new(1999, 2)).sku("S-1")]);
+        .customs_info(CustomsInfo::new("Clothes").with_hs_code("610910"))
+        .products([Product::new("Shirt", 2, Decimal::new(1999, 2)).with_sku("S-1")]);
     assert!(!format!("{builder:?}").contains("Ana"), "{builder:?}");
     let checked = builder.clone().check().unwrap();
     assert_eq!(checked.warnings, []);

@@ -316,6 +316,7 @@ pub(crate) fn parcel_status() -> Wrong {
     )
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn moment() -> Wrong {
     Wrong::invalid(
         "Write date, time and offset from UTC, such as 2026-01-10T10:05:00-05:00.",
@@ -323,6 +324,7 @@ pub(crate) fn moment() -> Wrong {
     )
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn too_far_ahead() -> Wrong {
     Wrong::new(
         FaultCode::OutOfRange,
@@ -331,6 +333,7 @@ pub(crate) fn too_far_ahead() -> Wrong {
     )
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn too_long_ago() -> Wrong {
     Wrong::new(
         FaultCode::OutOfRange,
@@ -341,10 +344,12 @@ pub(crate) fn too_long_ago() -> Wrong {
 
 // The admin API.
 
+#[cfg(feature = "server")]
 pub(crate) fn environment() -> Wrong {
     Wrong::unknown("Use production or sandbox.", "Use production o sandbox.")
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn all_or_some_countries() -> Wrong {
     Wrong::mismatch(
         "Use * alone for every country, or name countries without it.",
@@ -352,6 +357,7 @@ pub(crate) fn all_or_some_countries() -> Wrong {
     )
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn network() -> Wrong {
     Wrong::invalid(
         "Write an address or a network, such as 203.0.113.7 or 10.0.0.0/8.",
@@ -359,6 +365,7 @@ pub(crate) fn network() -> Wrong {
     )
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn event_kind() -> Wrong {
     Wrong::unknown(
         "Use parcel.status_changed, parcel.created, parcel.voided or manifest.submitted.",
@@ -366,10 +373,12 @@ pub(crate) fn event_kind() -> Wrong {
     )
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn event_or_since() -> Wrong {
     Wrong::mismatch("Give eventId or since, not both.", "Indique eventId o since, no ambos.")
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn event_or_empty() -> Wrong {
     Wrong::new(
         FaultCode::Required,
@@ -378,6 +387,7 @@ pub(crate) fn event_or_empty() -> Wrong {
     )
 }
 
+#[cfg(feature = "server")]
 pub(crate) fn event_id() -> Wrong {
     Wrong::invalid(
         "An event's id is evt_ and 26 letters and digits.",

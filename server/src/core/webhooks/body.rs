@@ -1,7 +1,10 @@
 //! The words of an event: the same bytes at every attempt, since what it tells of never changes.
 
 use parcelo::{
-    Environment, EventData, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,
+    Environment,
+    model::{
+        EventData, EventId, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,
+    },
 };
 use ulid::Ulid;
 
@@ -9,7 +12,7 @@ use super::Kind;
 use crate::{
     clock::Millis,
     core::{Event, ParcelRow, State, to_body},
-    ids::named,
+    ids::{named, parcel_id},
 };
 
 /// An event with all that its body says.
@@ -57,8 +60,8 @@ pub fn body(payload: EventPayload) -> Vec<u8> {
         About::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
         About::Nothing => EventData::Test,
     };
-    let id = Some(named("evt", event));
-    to_body(&WebhookEvent { id, environment, timestamp: at.to_utc(), data })
+    let id = EventId::unchecked(named("evt", event));
+    to_body(&WebhookEvent::new(environment, at.to_utc(), data).with_id(id))
 }
 
 fn of_parcel(
@@ -69,29 +72,26 @@ fn of_parcel(
 ) -> EventData {
     let tracking_number = parcel.tracking_number;
     match kind {
-        Kind::ParcelCreated => EventData::ParcelCreated(ParcelCreated {
-            id: named("par", parcel.id),
-            tracking_number,
-            status: event.state.into(),
-            country: parcel.country,
-            external_order_id,
-        }),
-        Kind::ParcelVoided => EventData::ParcelVoided(ParcelVoided {
-            tracking_number,
-            previous_status: previous.into(),
-            reason: event.description,
-            external_order_id,
-        }),
+        Kind::ParcelCreated => {
+            let id = parcel_id(parcel.id);
+            let mut created = ParcelCreated::new(id, tracking_number, parcel.country)
+                .with_status(event.state.into());
+            created.external_order_id = external_order_id;
+            EventData::ParcelCreated(created)
+        }
+        Kind::ParcelVoided => {
+            let mut voided = ParcelVoided::new(tracking_number, previous.into());
+            voided.reason = event.description;
+            voided.external_order_id = external_order_id;
+            EventData::ParcelVoided(voided)
+        }
         Kind::StatusChanged | Kind::ManifestSubmitted | Kind::Test => {
-            EventData::StatusChanged(StatusChange {
-                tracking_number,
-                previous_status: previous.into(),
-                new_status: event.state.into(),
-                location: event.location,
-                sequence: Some(event.sequence),
-                description: event.description,
-                external_order_id,
-            })
+            let (from, to) = (previous.into(), event.state.into());
+            let mut change = StatusChange::new(tracking_number, from, to, event.location)
+                .with_sequence(event.sequence);
+            change.description = event.description;
+            change.external_order_id = external_order_id;
+            EventData::StatusChanged(change)
         }
     }
 }

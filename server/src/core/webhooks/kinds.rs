@@ -1,6 +1,6 @@
 //! The kinds of events, and which of them an endpoint has asked for.
 
-use parcelo::EventKind;
+use parcelo::model::EventKind;
 
 /// A kind of event that this service sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

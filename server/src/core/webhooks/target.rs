@@ -3,7 +3,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use parcelo::{Environment, FaultCode, FieldFault, Language, rules::is_invisible};
+use parcelo::{
+    Environment, Language,
+    model::{FaultCode, FieldFault},
+    rules::is_invisible,
+};
 use url::{Host, Url};
 
 /// The most characters of an endpoint's address.
@@ -82,13 +86,11 @@ impl InvalidUrl {
 
     /// The fault of a request's `url`.
     pub fn to_fault(self) -> FieldFault {
-        FieldFault {
-            field: "url".to_owned(),
-            code: if self == Self::TooLong { FaultCode::TooLong } else { FaultCode::InvalidFormat },
-            message: self.text(Language::En).to_owned(),
-            message_es: self.text(Language::Es).to_owned(),
-            suggestion: None,
-        }
+        FieldFault::new(
+            "url",
+            if self == Self::TooLong { FaultCode::TooLong } else { FaultCode::InvalidFormat },
+            (self.text(Language::En), self.text(Language::Es)),
+        )
     }
 }
 

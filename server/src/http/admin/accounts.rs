@@ -6,7 +6,6 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
-use parcelo::rules;
 
 use super::invalid;
 use crate::{
@@ -21,7 +20,7 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
-    let asked = rules::check_account(&body).map_err(invalid)?;
+    let asked = parcelo::admin::check_account(&body).map_err(invalid)?;
     let (account, is_new) = api.service.issuer().account(asked.name, api.service.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(answer::data_as(status, AccountView::from(&account), id))

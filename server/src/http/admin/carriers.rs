@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
-use parcelo::{Environment, ErrorCode, rules};
+use parcelo::{Environment, ErrorCode};
 
 use super::{account_named, environment, invalid, tenant};
 use crate::{
@@ -23,7 +23,7 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
-    let asked = rules::check_carrier_key(&body).map_err(invalid)?;
+    let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
     let (issuer, now) = (api.service.issuer(), api.service.now());
     let (key, record) = issuer.issue_for_carrier(asked.environment, asked.name, now).await?;
     Ok(answer::data_as(StatusCode::CREATED, NewCarrierKeyView::of(&key, &record), id))

@@ -1,14 +1,15 @@
 //! The OpenAPI document of the admin API: what each call does, takes and answers.
 
 use parcelo::{
-    AccountRequest, CarrierKeyRequest, Environment,
+    Environment, ErrorCode,
     ErrorCode::{
-        self, AccountNotFound, AdminAuthFailed, EventNotFound, InternalError, KeyNotFound,
-        KeyRevoked, MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, RequestTimeout,
+        AccountNotFound, AdminAuthFailed, EventNotFound, InternalError, KeyNotFound, KeyRevoked,
+        MethodNotAllowed, NotFound, PayloadTooLarge, RateLimitExceeded, RequestTimeout,
         ServiceUnavailable, UnsupportedMediaType, ValidationFailed, WebhookDisabled,
         WebhookNotFound, WebhookUnreadable,
     },
-    ErrorEnvelope, KeyRequest, Meta, ReplayRequest, WebhookRequest, rules,
+    admin::{AccountRequest, CarrierKeyRequest, KeyRequest, ReplayRequest, WebhookRequest},
+    model::{ErrorEnvelope, Meta},
 };
 use serde_json::{Value, json};
 use utoipa::{
@@ -333,7 +334,7 @@ fn schemas() -> Vec<(String, RefOr<Schema>)> {
     add::<AccountView>(&mut schemas);
     add::<WebhookRequest>(&mut schemas);
     if let Some((_, schema)) = schemas.last_mut() {
-        rules::limit_length(schema, "url", MAX_URL);
+        parcelo::admin::limit_length(schema, "url", MAX_URL);
     }
     add::<WebhookView>(&mut schemas);
     add::<NewSecret>(&mut schemas);

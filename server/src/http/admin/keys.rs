@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
-use parcelo::{ErrorCode, KeyRequest, rules};
+use parcelo::{ErrorCode, admin::KeyRequest};
 
 use super::invalid;
 use crate::{
@@ -25,7 +25,8 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
-    let asked = rules::check_key(&body, &api.service.settings().destinations).map_err(invalid)?;
+    let asked =
+        parcelo::admin::check_key(&body, &api.service.settings().destinations).map_err(invalid)?;
     let (key, record) = api.service.issuer().issue(wanted(asked)?, api.service.now()).await?;
     Ok(answer::data_as(StatusCode::CREATED, NewApiKey::of(&key, &record), id))
 }

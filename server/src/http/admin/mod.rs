@@ -18,7 +18,12 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{delete, get, post},
 };
-use parcelo::{DEFAULT_ACCOUNT, Environment, ErrorCode, FaultCode, FieldFault, Rejected, rules};
+use parcelo::{
+    Environment, ErrorCode,
+    admin::DEFAULT_ACCOUNT,
+    model::{FaultCode, FieldFault},
+    rules::Rejected,
+};
 
 use super::{Api, DOCUMENT, Refused, body, openapi};
 use crate::{
@@ -64,7 +69,7 @@ async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> 
 /// The name of the account that is meant: `?account=`, else the default one.
 fn account_named(query: Option<&str>) -> Result<String, Refusal> {
     let Some(name) = body::query(query, "account") else { return Ok(DEFAULT_ACCOUNT.to_owned()) };
-    rules::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
+    parcelo::admin::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 /// The tenant of an account that must be there.
@@ -106,12 +111,10 @@ pub(super) fn number<N: FromStr + PartialOrd + Display>(
     let Some(text) = body::query(query, name) else { return Ok(None) };
     let number = text.parse().ok().filter(|number| range.contains(number));
     let (least, most) = range.into_inner();
-    let fault = || FieldFault {
-        field: name.to_owned(),
-        code: FaultCode::OutOfRange,
-        message: format!("{name} is a whole number from {least} to {most}."),
-        message_es: format!("{name} es un número entero de {least} a {most}."),
-        suggestion: None,
+    let texts = || {
+        let en = format!("{name} is a whole number from {least} to {most}.");
+        (en, format!("{name} es un número entero de {least} a {most}."))
     };
+    let fault = || FieldFault::new(name, FaultCode::OutOfRange, texts());
     number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
 }

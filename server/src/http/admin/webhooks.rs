@@ -6,7 +6,7 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::Response,
 };
-use parcelo::{Environment, EventKind, ReplayRequest, rules};
+use parcelo::{Environment, admin::ReplayRequest, model::EventKind};
 use ulid::Ulid;
 
 use super::{account_named, environment, invalid, tenant};
@@ -67,7 +67,8 @@ pub(super) async fn set(
     which: Which,
     request: Request,
 ) -> Result<Response, Refused> {
-    let asked = rules::check_webhook(&body::json_object(request).await?).map_err(invalid)?;
+    let asked =
+        parcelo::admin::check_webhook(&body::json_object(request).await?).map_err(invalid)?;
     let (service, now) = (&api.service, api.service.now());
     let (account, _) = service.issuer().account(which.account.clone(), now).await?;
     let tenant = Tenant { account: account.key, environment: which.environment };
@@ -135,7 +136,8 @@ pub(super) async fn replay(
     request: Request,
 ) -> Result<Response, Refused> {
     let tenant = which.tenant(&api)?;
-    let asked = rules::check_replay(&body::json_object(request).await?).map_err(invalid)?;
+    let asked =
+        parcelo::admin::check_replay(&body::json_object(request).await?).map_err(invalid)?;
     let replayed =
         api.service.endpoints().replay(tenant, wanted(&asked), api.service.now()).await?;
     Ok(answer::data(ReplayedView { replayed }, which.id))

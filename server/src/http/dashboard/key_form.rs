@@ -1,10 +1,7 @@
 //! The form from which a key is made: all that is wrong with it at once.
 
 use ipnet::IpNet;
-use parcelo::{
-    CountryCode, Environment, FaultCode, Language,
-    rules::{self, Destinations},
-};
+use parcelo::{CountryCode, Environment, Language, model::FaultCode, rules::Destinations};
 
 use super::auth::Fields;
 use crate::core::{Countries, access};
@@ -56,7 +53,7 @@ impl KeyForm {
         language: Language,
     ) -> Result<Wanted, Vec<&'static str>> {
         let mut faults = Vec::new();
-        if let Err(fault) = rules::check_name(&self.name) {
+        if let Err(fault) = parcelo::admin::check_name(&self.name) {
             faults.push(nameless(&fault.code, language));
         }
         let environment = self.environment();

@@ -6,7 +6,7 @@ use axum::{
     http::header,
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, ParcelSummary};
+use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, model::ParcelSummary};
 
 use super::{
     auth::{Fields, SignedIn, SubmittedForm},
@@ -44,7 +44,7 @@ struct Row {
     number: String,
     status: String,
     tone: &'static str,
-    country: &'static str,
+    country: String,
     created: Moment,
 }
 
@@ -149,7 +149,7 @@ impl Row {
             number: parcel.tracking_number.to_string(),
             status: parcel.status_name.clone(),
             tone: tone(&parcel.status),
-            country: parcel.destination_country.name(member.language()),
+            country: parcel.destination_country.name(member.language()).to_owned(),
             created: Moment::at(parcel.created_at),
         }
     }
@@ -166,7 +166,7 @@ pub(super) async fn show(
     let found = api.service.parcel_of(tenant, &number, member.language()).await?;
     let facts = facts(&found, &member);
     let OwnParcel { row, record, tracking_url, .. } = found;
-    let events = record.history.into_iter().flatten().rev().map(|entry| Event {
+    let events = record.history.into_iter().flatten().flatten().rev().map(|entry| Event {
         status: entry.status_name,
         location: entry.location,
         description: entry.description,

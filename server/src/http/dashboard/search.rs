@@ -74,15 +74,12 @@ impl Search {
     /// The same as the list of the API takes it.
     pub(super) fn query(&self) -> ListQuery {
         let begin = |date: NaiveDate| date.and_time(chrono::NaiveTime::MIN).and_utc();
-        ListQuery {
-            page: self.page,
-            limit: LIMIT,
-            status: self.status.clone(),
-            country: None,
-            external_order_id: None,
-            created_from: self.from.map(begin),
-            created_to: self.to.and_then(|to| begin(to).checked_add_signed(TimeDelta::days(1))),
-        }
+        let mut query = ListQuery::default();
+        (query.page, query.limit) = (self.page, LIMIT);
+        query.status.clone_from(&self.status);
+        query.created_from = self.from.map(begin);
+        query.created_to = self.to.and_then(|to| begin(to).checked_add_signed(TimeDelta::days(1)));
+        query
     }
 }
 

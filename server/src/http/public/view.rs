@@ -6,7 +6,10 @@ use askama::Template;
 use axum::http::HeaderValue;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use chrono::{DateTime, FixedOffset, NaiveDate};
-use parcelo::{Environment, HistoryEntry, Language, ParcelStatus, TrackingNumber, TrackingRecord};
+use parcelo::{
+    Environment, Language, ParcelStatus, TrackingNumber,
+    model::{HistoryEntry, Row, TrackingRecord},
+};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -227,7 +230,7 @@ impl Arrival {
         let promised = record.estimated_delivery;
         match record.status {
             ParcelStatus::Delivered => {
-                let mut history = record.history.iter().flatten();
+                let mut history = record.history.iter().flatten().flatten();
                 let last = history.rfind(|entry| entry.status == ParcelStatus::Delivered)?;
                 let date = local(last, *promised.offset()).date_naive();
                 let date = Day::new(date, language);
@@ -252,9 +255,9 @@ impl Day {
 }
 
 /// The timeline, newest first.
-fn entries(history: &[HistoryEntry], offset: FixedOffset, language: Language) -> Vec<Entry> {
+fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Language) -> Vec<Entry> {
     let mut day = None;
-    let lines = history.iter().rev().map(|entry| {
+    let lines = history.iter().flatten().rev().map(|entry| {
         let at = local(entry, offset);
         let today = Some(at.date_naive());
         let is_first = day != today;
@@ -279,25 +282,19 @@ mod tests {
     use super::*;
 
     fn record(status: &ParcelStatus, language: Language) -> TrackingRecord {
-        let entry = |status: &ParcelStatus, at: &str| HistoryEntry {
-            status: status.clone(),
-            status_name: status.name(language).to_owned(),
-            timestamp: at.parse().unwrap(),
-            location: "Quito <b>, EC".to_owned(),
-            description: None,
-            sequence: None,
+        let entry = |status: &ParcelStatus, at: &str| {
+            HistoryEntry::new(status.clone(), at.parse().unwrap(), "Quito <b>, EC")
+                .with_status_name(status.name(language))
         };
         let history = vec![
-            entry(&ParcelStatus::Ordered, "2026-01-10T03:00:00Z"),
-            entry(status, "2026-01-12T15:20:00Z"),
+            Ok(entry(&ParcelStatus::Ordered, "2026-01-10T03:00:00Z")),
+            Ok(entry(status, "2026-01-12T15:20:00Z")),
         ];
-        TrackingRecord {
-            tracking_number: TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap(),
-            status: status.clone(),
-            status_name: status.name(language).to_owned(),
-            estimated_delivery: "2026-01-20T23:59:59-05:00".parse().unwrap(),
-            history: Some(history),
-        }
+        let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
+        let estimated = "2026-01-20T23:59:59-05:00".parse().unwrap();
+        TrackingRecord::new(number, status.clone(), estimated)
+            .with_status_name(status.name(language))
+            .with_history(history)
     }
 
     #[test]

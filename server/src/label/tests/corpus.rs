@@ -162,8 +162,7 @@ fn domestic() -> OrderRequest {
     order.customer_reference = Some("Pedido n.º 7".to_owned());
     order.receiver.address.delivery_instructions = None;
     order.products.clear();
-    let description = Some("Libros usados".to_owned());
-    order.customs_info = Some(CustomsInfo { description, ..CustomsInfo::default() });
+    order.customs_info = Some(CustomsInfo::new("Libros usados"));
     order
 }
 

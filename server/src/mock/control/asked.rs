@@ -6,8 +6,10 @@ use std::time::Duration;
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ApiKey, Environment, FaultCode, FieldFault, KeyRequest, Operation, ParcelStatus,
-    rules::{self, Destinations},
+    ApiKey, Environment, Operation, ParcelStatus,
+    admin::KeyRequest,
+    model::{FaultCode, FieldFault},
+    rules::Destinations,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -156,13 +158,11 @@ pub(super) fn wrong(message: &str) -> Refusal {
 }
 
 fn wrong_at(field: &str, message: &str) -> Refusal {
-    Refusal::invalid(&[FieldFault {
-        field: field.to_owned(),
-        code: FaultCode::InvalidFormat,
-        message: message.to_owned(),
-        message_es: format!("El control no se entiende ({message})."),
-        suggestion: None,
-    }])
+    Refusal::invalid(&[FieldFault::new(
+        field,
+        FaultCode::InvalidFormat,
+        (message, format!("El control no se entiende ({message}).")),
+    )])
 }
 
 impl ClockMove {
@@ -218,7 +218,8 @@ impl WantedKey {
             "allowedCountries": self.allowed_countries.as_ref().unwrap_or(&every),
             "account": self.account,
         });
-        rules::check_key(&body, destinations).map_err(|rejected| Refusal::invalid(&rejected.faults))
+        parcelo::admin::check_key(&body, destinations)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 }
 

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use parcelo::{ApiKey, ErrorCode, FaultCode, FieldFault};
+use parcelo::{
+    ApiKey, ErrorCode,
+    model::{FaultCode, FieldFault},
+};
 
 use super::asked::{FaultKind, PlannedFault, operation};
 use crate::{
@@ -128,11 +131,5 @@ fn no_seconds(message: &str) -> Refusal {
 }
 
 fn misfit(field: &str, message: &str, message_es: &str) -> Refusal {
-    Refusal::invalid(&[FieldFault {
-        field: field.to_owned(),
-        code: FaultCode::InvalidFormat,
-        message: message.to_owned(),
-        message_es: message_es.to_owned(),
-        suggestion: None,
-    }])
+    Refusal::invalid(&[FieldFault::new(field, FaultCode::InvalidFormat, (message, message_es))])
 }

@@ -1,6 +1,9 @@
 //! What the controls answer.
 
-use parcelo::{Deleted, Operation, ParcelStatus, TrackingNumber, model::time};
+use parcelo::{
+    Operation, ParcelStatus, TrackingNumber,
+    model::{Deleted, time},
+};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,7 +1,8 @@
 //! A parcel whose row cannot be read: it fails alone, wherever it is asked for beside others.
 
 use parcelo::{
-    BatchTracking, Envelope, LabelFormat, PageMeta, ParcelStatus, ParcelSummary, VoidedOrders,
+    LabelFormat, ParcelStatus,
+    model::{BatchResult, BatchTracking, Envelope, PageMeta, ParcelSummary, VoidedOrders},
 };
 
 use super::*;
@@ -49,10 +50,10 @@ async fn in_a_batch_it_is_one_item_that_failed() {
     let (house, numbers) = house().await;
     let body = json!({ "trackingNumbers": numbers, "includeHistory": true });
     let tracked = house.service.track_batch(&house.caller, &body, Language::En).await;
-    let BatchTracking { summary, results } = tracked.unwrap();
+    let BatchTracking { summary, results, .. } = tracked.unwrap();
     assert_eq!((summary.requested, summary.found, summary.not_found), (3, 2, 1));
-    let error = results[0].error.as_ref().unwrap();
-    assert_eq!((&*error.code, results[0].found), ("INTERNAL_ERROR", false));
+    let BatchResult::NotFound { error, .. } = &results[0] else { panic!("{results:?}") };
+    assert_eq!(error.code, "INTERNAL_ERROR");
     assert!(!error.message.is_empty() && !error.message_es.is_empty());
     assert_eq!(house.counted().await, 1);
 }
@@ -66,7 +67,10 @@ async fn a_void_names_it_and_voids_the_others() {
     let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = answer;
     let body: Envelope<VoidedOrders> = serde_json::from_slice(&body).unwrap();
     assert_eq!((body.data.summary.voided, body.data.summary.failed), (2, 1));
-    assert_eq!(body.data.results[0].error.as_ref().unwrap().code, "INTERNAL_ERROR");
+    assert_eq!(
+        body.data.results[0].as_ref().unwrap().error.as_ref().unwrap().code,
+        "INTERNAL_ERROR"
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Lists and manifests have their indexes; what is deleted is gone whole, and its ids with it.
 
-use parcelo::{Awb, Deleted, rules::check_list};
+use parcelo::{Awb, model::Deleted, rules::check_list};
 use ulid::Ulid;
 
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
@@ -85,14 +85,12 @@ async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production() {
     let ops = vec![manifest(sandbox(2), vec![parcel], 1), moved(parcel)];
     commit(&store, Changes { ops, ..nothing() }).await;
     assert_eq!(store.purge(NOW.plus(-1)).await.unwrap(), Deleted::default());
-    let expected = Deleted {
-        parcels: 2_100,
-        labels: 2_100,
-        manifests: 1,
-        tracking_events: 4_201,
-        idempotency_keys: 2_100,
-        webhook_deliveries: 0,
-    };
+    let expected = Deleted::default()
+        .with_parcels(2_100)
+        .with_labels(2_100)
+        .with_manifests(1)
+        .with_tracking_events(4_201)
+        .with_idempotency_keys(2_100);
     assert_eq!(store.purge(NOW).await.unwrap(), expected);
     let left = [production, sandbox(1), sandbox(2)].map(|tenant| total(&store, tenant));
     assert_eq!(left, [1, 0, 0]);

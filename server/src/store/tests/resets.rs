@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use futures_util::future::join_all;
-use parcelo::{Awb, Deleted, Environment, rules::check_list};
+use parcelo::{Awb, Environment, model::Deleted, rules::check_list};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use ulid::Ulid;
@@ -228,14 +228,13 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
 
     let (deleted, is_more) = page(&store, u64::MAX).await;
     assert!(!is_more);
-    let expected = Deleted {
-        parcels: 1,
-        labels: 1,
-        manifests: 1,
-        tracking_events: 3,
-        idempotency_keys: 1,
-        webhook_deliveries: before.unsigned_abs(),
-    };
+    let expected = Deleted::default()
+        .with_parcels(1)
+        .with_labels(1)
+        .with_manifests(1)
+        .with_tracking_events(3)
+        .with_idempotency_keys(1)
+        .with_webhook_deliveries(before.unsigned_abs());
     assert_eq!((deleted, total), (expected, Some(expected)), "as it was when the reset began");
     let deliveries = store.deliveries(sandbox(1), 99).unwrap().len();
     assert!(deliveries > 0, "what came meanwhile is told");

@@ -1,7 +1,7 @@
 //! A shop's first day in a real browser, with the real server: sign in, make a key, use it, see the
 //! parcel and its label, set a webhook up, test it, change its secret, revoke the key.
 
-use parcelo::{ApiKey, Client, ErrorKind, EventData, OrderRequest};
+use parcelo::{ApiKey, Client, ErrorKind, OrderRequest, model::EventData};
 
 use crate::{
     api::order,

@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use parcelo::{CarrierKey, Environment};
+use parcelo::{Environment, admin::CarrierKey};
 use parcelo_server::{
     clock::Millis,
     core::{

@@ -1,0 +1,52 @@
+//! Times in files of settings: seconds, whole or not. Used as `#[serde(with = "seconds")]`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Duration, D::Error> {
+    const WRONG: &str = "a time is a number of seconds, 0 or more";
+    let seconds = f64::deserialize(deserializer)?;
+    if seconds.is_nan() || seconds < 0.0 {
+        return Err(Error::custom(WRONG));
+    }
+    // Beyond what there is: as long as can be.
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{Retry, Timeouts};
+
+    #[test]
+    fn settings_are_read_as_they_are_written() {
+        let odd = Duration::from_nanos(1_234_567_890);
+        for time in [Duration::ZERO, odd, Duration::from_millis(100), Duration::MAX] {
+            let timeouts = Timeouts::default().total(time).connect(time);
+            let text = serde_json::to_string(&timeouts).unwrap();
+            assert_eq!(serde_json::from_str::<Timeouts>(&text).unwrap(), timeouts, "{text}");
+            let retry = Retry::none().backoff(time, time).longest_hint(time).unbudgeted();
+            let text = serde_json::to_string(&retry).unwrap();
+            assert_eq!(serde_json::from_str::<Retry>(&text).unwrap(), retry, "{text}");
+        }
+        assert_eq!(
+            serde_json::to_string(&Timeouts::default()).unwrap(),
+            r#"{"total":60.0,"attempt":15.0,"connect":5.0,"idle":10.0}"#
+        );
+    }
+
+    #[test]
+    fn no_attempt_counts_as_one_and_nonsense_is_refused() {
+        assert_eq!(serde_json::from_str::<Retry>(r#"{"attempts": 0}"#).unwrap(), Retry::none());
+        for wrong in [r#"{"total": -1}"#, r#"{"total": "1s"}"#, r#"{"totals": 1}"#] {
+            assert!(serde_json::from_str::<Timeouts>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The ids that the service gives to what it makes: a type for each kind, so that none is taken for another.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::{InvalidValue, lenient, macros::text_traits};
+
+/// The most characters after an id's prefix.
+const LONGEST: usize = 64;
+
+/// True for the prefix and, after it, letters and digits.
+fn has_form(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|rest| {
+        (1..=LONGEST).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
+}
+
+macro_rules! ids {
+    ($($(#[$meta:meta])* $name:ident = $prefix:literal, $example:literal;)+) => {$(
+        $(#[$meta])*
+        ///
+        /// One that was read from an answer is as the service gave it, whatever its form.
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            #[doc = concat!("Reads an id that somebody typed: `", $prefix, "` and 1-64 letters and digits.")]
+            ///
+            #[doc = concat!("Errors: [`InvalidValue::", stringify!($name), "`].")]
+            pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+                if has_form(text, $prefix) {
+                    Ok(Self(text.into()))
+                } else {
+                    Err(InvalidValue::$name)
+                }
+            }
+
+            /// The id as the service gave it, whatever its form: for those that were kept elsewhere.
+            pub fn unchecked(text: impl Into<Box<str>>) -> Self {
+                Self(text.into())
+            }
+
+            /// The id.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, other: &str) -> bool {
+                self.as_str() == other
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, other: &&str) -> bool {
+                self.as_str() == *other
+            }
+        }
+
+        text_traits!($name, concat!("^", $prefix, "[0-9A-Za-z]{1,64}$"), $example);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Value::deserialize(deserializer).map(|value| Self(lenient::text(value).into()))
+            }
+        }
+    )+};
+}
+
+ids! {
+    /// The id of a parcel: `par_…`.
+    ///
+    /// ```
+    /// # use parcelo::model::ParcelId;
+    /// let id = ParcelId::parse("par_01KEBQ5R8T7J3N6V9X2Z4B8D0F")?;
+    /// assert_eq!(id, "par_01KEBQ5R8T7J3N6V9X2Z4B8D0F");
+    /// assert!(ParcelId::parse("man_01KEBQ5R8T7J3N6V9X2Z4B8D0F").is_err());
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    ParcelId = "par_", "par_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    /// The id of a manifest: `man_…`.
+    ///
+    /// ```
+    /// # use parcelo::model::ManifestId;
+    /// assert!(ManifestId::parse("man_01KEBQ5R8T7J3N6V9X2Z4B8D0F").is_ok());
+    /// assert!(ManifestId::parse("176-12345675").is_err()); // an air waybill
+    /// ```
+    ManifestId = "man_", "man_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    /// The id of an event: `evt_…`.
+    ///
+    /// ```
+    /// # use parcelo::model::EventId;
+    /// let seen = std::collections::BTreeSet::from([EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F")?]);
+    /// assert!(!seen.contains(&EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0G")?));
+    /// # Ok::<(), parcelo::InvalidValue>(())
+    /// ```
+    EventId = "evt_", "evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+    /// The id of a request, to quote to support: `req_…`.
+    ///
+    /// ```
+    /// # use parcelo::model::RequestId;
+    /// let id = RequestId::unchecked("7d2f-of-a-proxy");
+    /// assert_eq!(id.to_string(), "7d2f-of-a-proxy");
+    /// assert!(RequestId::parse(id.as_str()).is_err());
+    /// ```
+    RequestId = "req_", "req_01KEBQ5R8T7J3N6V9X2Z4B8D0F";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_has_the_form_and_what_the_service_gives_need_not() {
+        for good in ["par_1", "par_01KEBQ5R8T", &format!("par_{}", "a".repeat(64))] {
+            assert_eq!(ParcelId::parse(good).unwrap(), *good);
+        }
+        for bad in
+            ["", "par_", "PAR_1", "man_1", "par_1/2", "par_ñ", &format!("par_{}", "a".repeat(65))]
+        {
+            assert_eq!(ParcelId::parse(bad), Err(InvalidValue::ParcelId), "{bad}");
+            let read: ParcelId = serde_json::from_value(bad.into()).unwrap();
+            assert_eq!(serde_json::to_value(&read).unwrap(), bad);
+        }
+        assert_eq!(serde_json::from_str::<ParcelId>("7").unwrap(), "7");
+    }
+}

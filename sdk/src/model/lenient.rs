@@ -1,0 +1,179 @@
+//! Reading what a newer service may say otherwise: what cannot be read is kept as it came, or left out where
+//! the rest matters more. Answers only; requests are read strictly, by the rules.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use serde_json::Value;
+
+/// JSON of the service's that this version of the crate cannot read, as it came.
+///
+/// `Display` and `Debug` do not show it: it may hold personal data, or the link to a label.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(transparent)]
+#[error(
+    "the answer holds something that this version of parcelo cannot read; is there a newer one?"
+)]
+pub struct Unreadable {
+    json: Value,
+}
+
+/// A row of an answer: one that cannot be read stands in its place, as it came, and the others are delivered.
+///
+/// ```
+/// # use parcelo::model::{Row, TrackingRecord, Unreadable};
+/// let record: TrackingRecord = serde_json::from_str(r#"{"trackingNumber": "SB-SUCCESS-0001",
+///     "status": "ORDERED", "statusName": "Order created", "estimatedDelivery": "2026-01-20T23:59:59-05:00",
+///     "history": [{"status": "ORDERED", "timestamp": "yesterday"}]}"#)?;
+/// for event in record.history.iter().flatten() {
+///     match event {
+///         Ok(event) => println!("{}", event.status_name),
+///         Err(row) => println!("{}", row.json()["timestamp"]), // "yesterday"
+///     }
+/// }
+/// # assert!(matches!(&record.history.unwrap()[..], [Row::Err(Unreadable { .. })]));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub type Row<T> = Result<T, Unreadable>;
+
+impl Unreadable {
+    pub(crate) fn new(json: Value) -> Self {
+        Self { json }
+    }
+
+    /// The JSON, as it came; the members of objects are sorted.
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
+
+    pub(super) fn into_json(self) -> Value {
+        self.json
+    }
+
+    /// A member of it that can be read by itself.
+    pub(crate) fn member<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        T::deserialize(self.json.get(name)?).ok()
+    }
+}
+
+impl std::fmt::Debug for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unreadable").finish_non_exhaustive()
+    }
+}
+
+/// A text as it came; what is not even a text, as JSON.
+pub(super) fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// One row.
+pub(super) fn row<T: DeserializeOwned>(value: Value) -> Row<T> {
+    T::deserialize(&value).map_err(|_| Unreadable::new(value))
+}
+
+/// The rows of a list; what is no list is one row.
+fn rows_of(list: Value) -> Vec<Value> {
+    match list {
+        Value::Array(rows) => rows,
+        other => vec![other],
+    }
+}
+
+/// A list of words, numbers or results that take whatever came.
+pub(super) fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let rows = rows_of(Value::deserialize(deserializer)?).into_iter();
+    rows.map(|row| T::deserialize(row).map_err(serde::de::Error::custom)).collect()
+}
+
+/// A list of words that this version takes as texts.
+pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(rows_of(Value::deserialize(deserializer)?).into_iter().map(text).collect())
+}
+
+/// A list of texts for people: one that cannot be read is shown as it came.
+pub(super) fn texts<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    T: DeserializeOwned + From<Unreadable>,
+    D: Deserializer<'de>,
+{
+    let rows = rows_of(Value::deserialize(deserializer)?).into_iter();
+    Ok(rows.map(|value| row(value).unwrap_or_else(T::from)).collect())
+}
+
+/// Something secondary; none when it cannot be read.
+pub(super) fn option<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
+}
+
+/// A word of an open list, or an id: whatever came.
+pub(super) fn word<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: for<'w> From<&'w str>,
+    D: Deserializer<'de>,
+{
+    Value::deserialize(deserializer).map(|value| T::from(&text(value)))
+}
+
+/// A list whose rows may be unreadable. Used as `#[serde(with = "rows")]`.
+pub(crate) mod rows {
+    use super::{Deserialize, DeserializeOwned, Deserializer, Row, Serialize, Serializer, Value};
+
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(
+        rows: &[Row<T>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(rows.iter().map(Either))
+    }
+
+    pub(crate) fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Row<T>>, D::Error> {
+        let rows = super::rows_of(Value::deserialize(deserializer)?).into_iter();
+        Ok(rows.map(super::row).collect())
+    }
+
+    /// Either side of a row, without a word about which.
+    struct Either<'a, T>(&'a Row<T>);
+
+    impl<T: Serialize> Serialize for Either<'_, T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                Ok(row) => row.serialize(serializer),
+                Err(unreadable) => unreadable.serialize(serializer),
+            }
+        }
+    }
+
+    /// The same for a list that may be absent.
+    pub(crate) mod option {
+        use super::{
+            Deserialize, DeserializeOwned, Deserializer, Row, Serialize, Serializer, Value,
+        };
+
+        #[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+        pub(crate) fn serialize<T: Serialize, S: Serializer>(
+            rows: &Option<Vec<Row<T>>>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match rows {
+                Some(rows) => super::serialize(rows, serializer),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Vec<Row<T>>>, D::Error> {
+            let list = Option::<Value>::deserialize(deserializer)?;
+            Ok(list.map(|list| {
+                super::super::rows_of(list).into_iter().map(super::super::row).collect()
+            }))
+        }
+    }
+}

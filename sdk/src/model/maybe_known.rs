@@ -1,0 +1,134 @@
+//! A word or a number of the service's in an answer: of the kind that this version knows, or as it came.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, IntoDeserializer, value::Error as NotKnown},
+};
+use serde_json::Value;
+
+use super::{CountryCode, Language, lenient};
+
+/// A value in an answer that this version knows, or one that it does not, as it came.
+///
+/// So an answer with the country, currency, environment or label format of a later version can be read.
+/// Requests take the value itself, which exists only when this version knows it.
+///
+/// ```
+/// use parcelo::CurrencyCode;
+/// use parcelo::model::MaybeKnown;
+///
+/// let [old, new]: [MaybeKnown<CurrencyCode>; 2] = serde_json::from_str(r#"["USD", "XYZ"]"#)?;
+/// assert_eq!(old, CurrencyCode::USD);
+/// assert_eq!((new.known(), new.as_str()), (None, "XYZ"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum MaybeKnown<T> {
+    /// One that this version knows.
+    Known(T),
+    /// One that it does not, as it came; what is not even a text, as JSON.
+    Unknown(String),
+}
+
+impl<T> MaybeKnown<T> {
+    /// The value, when this version knows it.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl<T: AsRef<str>> MaybeKnown<T> {
+    /// How the service spells it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(value) => value.as_ref(),
+            Self::Unknown(text) => text,
+        }
+    }
+}
+
+impl MaybeKnown<CountryCode> {
+    /// The country's name; an unknown one is its own code.
+    pub fn name(&self, language: Language) -> &str {
+        match self {
+            Self::Known(country) => country.name(language),
+            Self::Unknown(code) => code,
+        }
+    }
+}
+
+impl<T> From<T> for MaybeKnown<T> {
+    fn from(value: T) -> Self {
+        Self::Known(value)
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for MaybeKnown<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.known() == Some(other)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for MaybeKnown<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(value) => value.fmt(f),
+            Self::Unknown(text) => f.write_str(text),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for MaybeKnown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(value) => value.serialize(serializer),
+            Self::Unknown(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for MaybeKnown<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = lenient::text(Value::deserialize(deserializer)?);
+        let known: Result<T, NotKnown> = T::deserialize(text.as_str().into_deserializer());
+        Ok(known.map_or(Self::Unknown(text), Self::Known))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Awb, CurrencyCode, Environment, LabelFormat, TrackingNumber};
+
+    fn reads<T: DeserializeOwned + Serialize>(known: &str, unknown: &str) {
+        let read = |text| serde_json::from_value::<MaybeKnown<T>>(Value::from(text)).unwrap();
+        assert!(matches!(read(known), MaybeKnown::Known(_)), "{known}");
+        assert!(matches!(read(unknown), MaybeKnown::Unknown(_)), "{unknown}");
+        for text in [known, unknown] {
+            assert_eq!(serde_json::to_value(read(text)).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_word_that_this_version_does_not_know_is_kept_and_written_as_it_came() {
+        reads::<CountryCode>("EC", "XK");
+        reads::<CurrencyCode>("USD", "XYZ");
+        reads::<Environment>("sandbox", "staging");
+        reads::<LabelFormat>("PDF", "SVG");
+        reads::<TrackingNumber>("SB-SUCCESS-0001", "EC/1");
+        reads::<Awb>("176-12345675", "176-1");
+    }
+
+    #[test]
+    fn what_is_not_even_a_text_is_kept_as_json() {
+        for odd in [Value::Null, 7.into(), serde_json::json!({"code": "EC"})] {
+            let read: MaybeKnown<CountryCode> = serde_json::from_value(odd.clone()).unwrap();
+            assert_eq!(read, MaybeKnown::Unknown(odd.to_string()));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Orders written in Rust, piece by piece: `new` with what a piece must have, and a setter for each
+//! field. Nothing is checked here: that is done by the rules and by the server.
+
+use rust_decimal::Decimal;
+
+use super::{
+    CountryCode, CurrencyCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, ParcelDetails,
+    Product, Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber, macros::setters,
+};
+
+impl OrderRequest {
+    /// An order with what every order has. It is checked by the server;
+    /// [`OrderRequest::builder`] makes one that is checked here.
+    ///
+    /// ```
+    /// use parcelo::ParcelDetails;
+    /// use parcelo::{CountryCode, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender, SenderAddress};
+    ///
+    /// let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US);
+    /// let to = ReceiverAddress::new("Calle 93 11-27", "Bogotá", CountryCode::CO);
+    /// let order = OrderRequest::new(
+    ///     IdempotencyKey::derive("my-shop", "order 1001"),
+    ///     Sender::new("Ana Ruiz", "+13055550100", from),
+    ///     Receiver::new("Luis Paredes", "+573001234567", to),
+    ///     ParcelDetails::new("45.50".parse()?).with_weight_kg("1.25".parse()?),
+    /// );
+    /// let next = order.with_idempotency_key(IdempotencyKey::derive("my-shop", "order 1002"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(
+        idempotency_key: IdempotencyKey,
+        sender: Sender,
+        receiver: Receiver,
+        parcel_details: ParcelDetails,
+    ) -> Self {
+        Self {
+            idempotency_key,
+            tracking_number: None,
+            external_order_id: None,
+            customer_reference: None,
+            sender,
+            receiver,
+            parcel_details,
+            customs_info: None,
+            products: Vec::new(),
+        }
+    }
+}
+
+setters! { OrderRequest {
+    /// The same under another key: another order.
+    with_idempotency_key(idempotency_key: IdempotencyKey);
+    /// The same with a tracking number of the caller's own.
+    with_tracking_number(tracking_number: some TrackingNumber);
+    /// The same with the order's id in the caller's system, at most 100 characters.
+    with_external_order_id(external_order_id: text);
+    /// The same with the customer's reference, at most 100 characters.
+    with_customer_reference(customer_reference: text);
+    /// The same from another sender.
+    with_sender(sender: Sender);
+    /// The same to another receiver.
+    with_receiver(receiver: Receiver);
+    /// The same with other weight, size and value.
+    with_parcel_details(parcel_details: ParcelDetails);
+    /// The same with what customs is told.
+    with_customs_info(customs_info: some CustomsInfo);
+    /// The same with these line items, at most 500.
+    with_products(products: Vec<Product>);
+} }
+
+impl ParcelDetails {
+    /// What is declared to customs, in US dollars; a weight must be added.
+    pub fn new(declared_value: Decimal) -> Self {
+        Self {
+            weight_lbs: None,
+            weight_kg: None,
+            length_cm: None,
+            width_cm: None,
+            height_cm: None,
+            declared_value,
+            currency: CurrencyCode::USD,
+        }
+    }
+}
+
+setters! { ParcelDetails {
+    /// The same with a weight in pounds.
+    with_weight_lbs(weight_lbs: some Decimal);
+    /// The same with a weight in kilograms.
+    with_weight_kg(weight_kg: some Decimal);
+    /// The same with a length in centimetres.
+    with_length_cm(length_cm: some Decimal);
+    /// The same with a width in centimetres.
+    with_width_cm(width_cm: some Decimal);
+    /// The same with a height in centimetres.
+    with_height_cm(height_cm: some Decimal);
+    /// The same with another declared value.
+    with_declared_value(declared_value: Decimal);
+    /// The same in another currency.
+    with_currency(currency: CurrencyCode);
+} }
+
+impl Sender {
+    /// A sender by name and telephone.
+    pub fn new(
+        full_name: impl Into<String>,
+        phone: impl Into<String>,
+        address: SenderAddress,
+    ) -> Self {
+        let (full_name, phone) = (full_name.into(), phone.into());
+        Self { full_name, company_name: None, phone, email: None, address }
+    }
+}
+
+setters! { Sender {
+    /// The same with another name, at most 255 characters.
+    with_full_name(full_name: string);
+    /// The same with a company, at most 255 characters.
+    with_company_name(company_name: text);
+    /// The same with another telephone.
+    with_phone(phone: string);
+    /// The same with an e-mail address for notifications.
+    with_email(email: text);
+    /// The same at another address.
+    with_address(address: SenderAddress);
+} }
+
+impl SenderAddress {
+    /// An address by street and city.
+    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
+        let (line1, city) = (line1.into(), city.into());
+        Self { line1, line2: None, city, state: None, zip_code: None, country }
+    }
+}
+
+setters! { SenderAddress {
+    /// The same with another street and number.
+    with_line1(line1: string);
+    /// The same with a second line, such as a suite.
+    with_line2(line2: text);
+    /// The same in another city.
+    with_city(city: string);
+    /// The same with a state, for US and CA.
+    with_state(state: text);
+    /// The same with a postal code.
+    with_zip_code(zip_code: text);
+    /// The same in another country.
+    with_country(country: CountryCode);
+} }
+
+impl Receiver {
+    /// A receiver by name and telephone.
+    pub fn new(
+        full_name: impl Into<String>,
+        phone: impl Into<String>,
+        address: ReceiverAddress,
+    ) -> Self {
+        let (full_name, phone) = (full_name.into(), phone.into());
+        Self { full_name, phone, email: None, national_id: None, id_type: None, address }
+    }
+
+    /// The same with a national id; Ecuador and Colombia need one.
+    #[must_use]
+    pub fn with_national_id(self, kind: IdType, number: impl Into<String>) -> Self {
+        Self { id_type: Some(kind), national_id: Some(number.into()), ..self }
+    }
+
+    /// The same with a Mexican RFC, which has no kind.
+    #[must_use]
+    pub fn with_rfc(self, number: impl Into<String>) -> Self {
+        Self { id_type: None, national_id: Some(number.into()), ..self }
+    }
+}
+
+setters! { Receiver {
+    /// The same with another name, at most 255 characters.
+    with_full_name(full_name: string);
+    /// The same with another telephone.
+    with_phone(phone: string);
+    /// The same with an e-mail address for tracking notifications.
+    with_email(email: text);
+    /// The same at another address.
+    with_address(address: ReceiverAddress);
+} }
+
+impl ReceiverAddress {
+    /// An address by street and city.
+    pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
+        let (line1, city) = (line1.into(), city.into());
+        Self { line1, city, province: None, zip_code: None, country, delivery_instructions: None }
+    }
+}
+
+setters! { ReceiverAddress {
+    /// The same with another street and number.
+    with_line1(line1: string);
+    /// The same in another city.
+    with_city(city: string);
+    /// The same with a province, state or department.
+    with_province(province: text);
+    /// The same with a postal code.
+    with_zip_code(zip_code: text);
+    /// The same in another country.
+    with_country(country: CountryCode);
+    /// The same with a word to the driver, at most 500 characters.
+    with_delivery_instructions(delivery_instructions: text);
+} }
+
+impl CustomsInfo {
+    /// What the goods are.
+    pub fn new(description: impl Into<String>) -> Self {
+        Self { description: Some(description.into()), hs_code: None }
+    }
+}
+
+setters! { CustomsInfo {
+    /// The same with another description of the goods.
+    with_description(description: text);
+    /// The same with a Harmonized System code.
+    with_hs_code(hs_code: text);
+} }
+
+impl Product {
+    /// So many of a thing, at the free-on-board value of one.
+    pub fn new(description: impl Into<String>, quantity: u32, unit_fob_value: Decimal) -> Self {
+        let description = Some(description.into());
+        Self { description, quantity, unit_fob_value, hs_code: None, sku: None }
+    }
+}
+
+setters! { Product {
+    /// The same with another description.
+    with_description(description: text);
+    /// So many of the same.
+    with_quantity(quantity: u32);
+    /// The same at another free-on-board value of one.
+    with_unit_fob_value(unit_fob_value: Decimal);
+    /// The same with a Harmonized System code.
+    with_hs_code(hs_code: text);
+    /// The same with a stock-keeping unit.
+    with_sku(sku: text);
+} }
