@@ -15,6 +15,8 @@ pub mod webhook;
 #[cfg(feature = "client")]
 pub use client::*;
 pub use model::*;
+#[cfg(feature = "client")]
+pub use reqwest;
 pub use rules::{OrderBuilder, Rejected};
 pub use rust_decimal::Decimal;
 #[cfg(feature = "client")]

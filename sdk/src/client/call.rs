@@ -1,14 +1,14 @@
 //! One call of an operation: what goes into its HTTP request, the same for every attempt.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
 
-use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline};
+use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline, headers::Headers};
 use crate::{Idempotency, IdempotencyKey, Method, Operation, header};
 
 /// The most bytes of JSON that an honest answer has.
@@ -126,6 +126,7 @@ impl<'a> Call<'a> {
             template: self.template(),
             address,
             linked: self.is_linked(),
+            foreign: matches!(self.target, Target::Link(link) if link.origin() != client.base_url().origin()),
             file: self.operation == Some(Operation::DownloadLabel),
             repeatable: self.is_repeatable(),
             body: self.body.clone(),
@@ -174,6 +175,8 @@ pub(super) struct Draft {
     address: Uri,
     /// It goes to a link: without the key, and outside its rate limit.
     linked: bool,
+    /// It goes to another origin than the service's.
+    foreign: bool,
     /// The answer is a file.
     file: bool,
     /// Sending it twice is as good as once.
@@ -187,10 +190,7 @@ impl Draft {
         let mut request = http::Request::new(self.body.clone().unwrap_or_default());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.address.clone();
-        *request.headers_mut() = client.headers().clone();
-        if self.linked {
-            request.headers_mut().remove(header::API_KEY);
-        }
+        *request.headers_mut() = self.headers(client.headers());
         if self.body.is_some() {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(CONTENT_TYPE, json);
@@ -198,12 +198,23 @@ impl Draft {
         request
     }
 
+    fn headers(&self, headers: &Headers) -> HeaderMap {
+        if self.foreign {
+            return headers.away();
+        }
+        let mut headers = headers.home();
+        if self.linked {
+            headers.remove(header::API_KEY);
+        }
+        headers
+    }
+
     /// What tells the request from every other one: with another key, to another place, of other bytes.
     pub(super) fn digest(&self, client: &Client) -> String {
-        let secret = client.headers().get(header::API_KEY).map(HeaderValue::as_bytes);
+        let secret = client.headers().secret();
         let (address, body) = (self.address.to_string(), self.body.as_deref());
         let mut hash = Sha256::new();
-        for part in [secret.unwrap_or_default(), address.as_bytes(), body.unwrap_or_default()] {
+        for part in [secret, address.as_bytes(), body.unwrap_or_default()] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -217,9 +228,9 @@ impl Draft {
         !self.linked
     }
 
-    /// The most bytes that an honest answer has.
-    pub(super) fn longest_answer(&self) -> u64 {
-        if self.file { LONGEST_FILE } else { LONGEST_JSON }
+    /// How many bytes an honest answer has; a file has some.
+    pub(super) fn answer_size(&self) -> RangeInclusive<u64> {
+        if self.file { 1..=LONGEST_FILE } else { 0..=LONGEST_JSON }
     }
 
     /// How long the answer's body may take: a file as long as it keeps coming, JSON until `end`.

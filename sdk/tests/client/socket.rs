@@ -198,7 +198,7 @@ async fn a_label_cut_short_on_the_wire_leaves_no_file() {
 }
 
 /// A server that treats every connection the same way, until its handle is dropped.
-async fn peer<F>(
+pub(crate) async fn peer<F>(
     treat: impl Fn(TcpStream) -> F + Send + Sync + 'static,
 ) -> (String, tokio::task::JoinSet<()>)
 where
@@ -216,7 +216,7 @@ where
     (address, tasks)
 }
 
-async fn read_request(socket: &mut TcpStream) {
+pub(crate) async fn read_request(socket: &mut TcpStream) {
     let mut buffer = [0; 4096];
     let _ = socket.read(&mut buffer).await.unwrap();
 }
