@@ -26,8 +26,8 @@ impl ClientBuilder {
     /// it can add to a request, look at it, or refuse it. Of several layers the first that is added sees a
     /// request first and its answer last, as in tower's `ServiceBuilder`.
     ///
-    /// A layer meets each attempt, with the bytes and headers that are sent; HTTP itself adds `host`,
-    /// `content-length` and `accept`. The API key is marked as sensitive, so `Debug` does not show it. The
+    /// A layer meets each attempt, those to label hosts too, with the bytes and headers that are sent; HTTP
+    /// itself adds `host`, `content-length`, `accept` and, for gzip, `accept-encoding`. The API key is marked as sensitive, so `Debug` does not show it. The
     /// time that a layer takes is the attempt's. To refuse a request, answer with
     /// [`Phase::Refused`](crate::Phase::Refused), which ends the call, or with
     /// [`Phase::NotSent`](crate::Phase::NotSent), after which it is tried again; both say that nothing was
