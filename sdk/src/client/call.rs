@@ -125,8 +125,7 @@ impl<'a> Call<'a> {
             method: self.method(),
             template: self.template(),
             address,
-            linked: self.is_linked(),
-            foreign: matches!(self.target, Target::Link(link) if link.origin() != client.base_url().origin()),
+            to: self.recipient(client.base_url()),
             file: self.operation == Some(Operation::DownloadLabel),
             repeatable: self.is_repeatable(),
             body: self.body.clone(),
@@ -139,6 +138,14 @@ impl<'a> Call<'a> {
             "{labelUrl}"
         } else {
             self.operation.map_or("{path}", Operation::path)
+        }
+    }
+
+    fn recipient(&self, base: &Url) -> Recipient {
+        match self.target {
+            Target::Path(_) | Target::Raw(..) => Recipient::Service,
+            Target::Link(link) if link.origin() == base.origin() => Recipient::Public,
+            Target::Link(_) => Recipient::Stranger,
         }
     }
 
@@ -167,16 +174,24 @@ fn under(base: &str, path: &str) -> String {
     address
 }
 
+/// Who reads a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recipient {
+    /// The service.
+    Service,
+    /// What the service shows to everybody who has a link: without the key, and outside its rate limit.
+    Public,
+    /// Another origin, by a link too.
+    Stranger,
+}
+
 /// What every attempt of a call sends: the same bytes to the same place.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) method: HttpMethod,
     pub(super) template: &'static str,
     address: Uri,
-    /// It goes to a link: without the key, and outside its rate limit.
-    linked: bool,
-    /// It goes to another origin than the service's.
-    foreign: bool,
+    to: Recipient,
     /// The answer is a file.
     file: bool,
     /// Sending it twice is as good as once.
@@ -199,14 +214,15 @@ impl Draft {
     }
 
     fn headers(&self, headers: &Headers) -> HeaderMap {
-        if self.foreign {
-            return headers.away();
+        match self.to {
+            Recipient::Service => headers.home(),
+            Recipient::Public => {
+                let mut headers = headers.home();
+                headers.remove(header::API_KEY);
+                headers
+            }
+            Recipient::Stranger => headers.away(),
         }
-        let mut headers = headers.home();
-        if self.linked {
-            headers.remove(header::API_KEY);
-        }
-        headers
     }
 
     /// What tells the request from every other one: with another key, to another place, of other bytes.
@@ -225,7 +241,7 @@ impl Draft {
 
     /// Whether the key's rate limit counts it.
     pub(super) fn takes_turns(&self) -> bool {
-        !self.linked
+        self.to == Recipient::Service
     }
 
     /// How many bytes an honest answer has; a file has some.

@@ -48,7 +48,10 @@ async fn retries_stay_the_client_s() {
         .reqwest(|http| {
             let again = reqwest::retry::for_host("127.0.0.1").no_budget();
             let again = again.max_retries_per_request(3);
-            http.retry(again.classify_fn(|attempt| attempt.retryable()))
+            http.retry(again.classify_fn(|attempt| match attempt.status() {
+                Some(_) => attempt.retryable(),
+                None => attempt.success(),
+            }))
         })
         .build()
         .unwrap();

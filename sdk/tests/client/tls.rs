@@ -14,13 +14,18 @@ use tokio_rustls::{
 
 use crate::script::{RECORD, key, number};
 
+/// A connection: what was agreed on (ALPN), and how its first request begins.
+struct Met {
+    agreed: Option<String>,
+    head: String,
+}
+
 /// A server with a certificate that no authority of the machine's gave, which offers HTTP/2 and answers in
 /// HTTP/1.1.
 struct Private {
     address: String,
     authority: rcgen::Certificate,
-    /// What was agreed on for each connection (ALPN), and the head of its first request.
-    heard: Arc<Mutex<Vec<(Option<String>, String)>>>,
+    met: Arc<Mutex<Vec<Met>>>,
     _task: tokio::task::JoinSet<()>,
 }
 
@@ -44,8 +49,8 @@ impl Private {
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("https://{}", listener.local_addr().unwrap());
-        let (heard, mut task) = (Arc::default(), tokio::task::JoinSet::new());
-        let hear: Arc<Mutex<Vec<_>>> = Arc::clone(&heard);
+        let (met, mut task) = (Arc::default(), tokio::task::JoinSet::new());
+        let seen: Arc<Mutex<Vec<Met>>> = Arc::clone(&met);
         task.spawn(async move {
             loop {
                 let socket = listener.accept().await.unwrap().0;
@@ -55,7 +60,7 @@ impl Private {
                 let mut head = [0; 4096];
                 let length = socket.read(&mut head).await.unwrap_or_default();
                 let head = String::from_utf8_lossy(&head[..length]).into_owned();
-                hear.lock().unwrap().push((agreed, head));
+                seen.lock().unwrap().push(Met { agreed, head });
                 let length = RECORD.len();
                 let answer = format!(
                     "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{RECORD}"
@@ -64,7 +69,7 @@ impl Private {
                 let _ = socket.shutdown().await;
             }
         });
-        Self { address, authority: certificate, heard, _task: task }
+        Self { address, authority: certificate, met, _task: task }
     }
 
     fn builder(&self) -> ClientBuilder {
@@ -112,8 +117,8 @@ async fn http_2_and_compression_are_not_offered_unless_asked_for() {
     let server = Private::start().await;
     let client = server.builder().root_certificate(server.authority.pem()).unwrap();
     client.build().unwrap().tracking().get(&number()).await.unwrap();
-    let heard = server.heard.lock().unwrap();
-    let (agreed, head) = &heard[0];
+    let met = server.met.lock().unwrap();
+    let Met { agreed, head } = &met[0];
     assert_eq!(agreed.as_deref(), Some("http/1.1"));
     assert!(head.starts_with("GET ") && !head.contains("accept-encoding"), "{head}");
 }
@@ -125,8 +130,8 @@ async fn http_2_is_agreed_on_with_a_service_that_offers_it() {
     let client = server.builder().root_certificate(server.authority.pem()).unwrap();
     // It answers in HTTP/1.1 all the same, which is no HTTP/2.
     let error = client.http2().build().unwrap().tracking().get(&number()).await.unwrap_err();
-    let heard = server.heard.lock().unwrap();
-    let (agreed, head) = &heard[0];
+    let met = server.met.lock().unwrap();
+    let Met { agreed, head } = &met[0];
     assert_eq!(agreed.as_deref(), Some("h2"));
     assert!(head.starts_with("PRI * HTTP/2.0"), "{head}");
     assert!(error.kind() == ErrorKind::Decode, "{error:?}");
