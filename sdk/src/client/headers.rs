@@ -105,7 +105,8 @@ impl ClientBuilder {
     ///
     /// let builder = Client::builder(key).header("x-gateway-token", "let-me-in")?;
     /// let error = builder.header("Content-Type", "text/plain").unwrap_err();
-    /// assert_eq!(error.to_string(), "The header content-type is the client's own: it cannot be set.");
+    /// let text = "The header content-type is the client's own: it cannot be set.";
+    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), parcelo::Error>(())
     /// ```
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
@@ -162,7 +163,8 @@ impl ClientBuilder {
     /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
     /// use parcelo::Client;
     ///
-    /// let builder = Client::builder(key).user_agent_suffix("my-shop/2.1")?; // parcelo-rust/… my-shop/2.1
+    /// // User-Agent: parcelo-rust/… my-shop/2.1
+    /// let builder = Client::builder(key).user_agent_suffix("my-shop/2.1")?;
     /// assert!(builder.user_agent_suffix("my-shop\r\nX: y").is_err());
     /// # Ok::<(), parcelo::Error>(())
     /// ```

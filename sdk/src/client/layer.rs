@@ -51,7 +51,8 @@ impl ClientBuilder {
     ///         if request.method() == http::Method::GET {
     ///             return self.0.send(request);
     ///         }
-    ///         async { Err(TransportError::new(Phase::Refused, "this program only reads")) }.boxed()
+    ///         let refused = TransportError::new(Phase::Refused, "this program only reads");
+    ///         async { Err(refused) }.boxed()
     ///     }
     /// }
     ///
