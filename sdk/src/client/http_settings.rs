@@ -96,7 +96,8 @@ impl ClientBuilder {
     }
 
     /// A certificate authority, or several, that the service may be certified by besides those that the
-    /// machine trusts: PEM with any number of certificates, or DER of one.
+    /// machine trusts: PEM with any number of certificates, or DER of one. On a machine that trusts none, as a
+    /// bare container, nobody else is believed.
     ///
     /// Errors (`Config`) when there is no certificate in it; [`build`](Self::build) when one cannot be read.
     ///
