@@ -16,7 +16,7 @@ lint:
 
 # The API documentation of the crates.
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking,parcelo/gzip,parcelo/http2
 
 # Durable orders a second over HTTP, the mock server, a call of the SDK, each beside its peers.
 bench:

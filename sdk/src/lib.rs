@@ -47,6 +47,8 @@ pub use bytes;
 pub use chrono;
 #[cfg(any(feature = "client", feature = "webhooks"))]
 pub use http;
+#[cfg(feature = "client")]
+pub use reqwest;
 pub use rust_decimal::Decimal;
 #[cfg(feature = "client")]
 pub use url;

@@ -1,6 +1,6 @@
 //! Reading an answer's body: never too much, never too late, and whole or not at all.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -24,22 +24,27 @@ pub(super) enum Pace {
 pub(super) struct Reader {
     body: BodyStream,
     pace: Pace,
-    most: u64,
+    size: RangeInclusive<u64>,
     promised: Option<u64>,
     seen: u64,
 }
 
 impl Reader {
-    /// A reader of at most `most` bytes.
-    pub(super) fn new(headers: &HeaderMap, body: BodyStream, most: u64, pace: Pace) -> Self {
+    /// A reader of a body of such a size.
+    pub(super) fn new(
+        headers: &HeaderMap,
+        body: BodyStream,
+        size: RangeInclusive<u64>,
+        pace: Pace,
+    ) -> Self {
         let promised =
             headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        Self { body, pace, most, promised, seen: 0 }
+        Self { body, pace, size, promised, seen: 0 }
     }
 
     /// Of an answer to HEAD: its length is that of a body which does not come.
     pub(super) fn without_body(self) -> Self {
-        Self { promised: None, ..self }
+        Self { size: 0..=0, promised: None, ..self }
     }
 
     /// The length that the answer's head promised.
@@ -49,7 +54,7 @@ impl Reader {
 
     /// The next piece; none at the end of a body of the promised length.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        if self.promised.is_some_and(|length| length > self.most) {
+        if self.promised.is_some_and(|length| length > *self.size.end()) {
             return Err(Failure::TooLarge);
         }
         let next = self.body.next();
@@ -64,13 +69,15 @@ impl Reader {
             Ok(Some(Err(fault))) => Err(TransportError::new(Phase::MaybeSent, fault).into()),
             Ok(Some(Ok(piece))) => self.counted(piece).map(Some),
             Ok(None) if self.promised.is_some_and(|length| length != self.seen) => Err(truncated()),
+            // Unpacked, nothing at all looks like a file that is whole.
+            Ok(None) if self.seen < *self.size.start() => Err(truncated()),
             Ok(None) => Ok(None),
         }
     }
 
     fn counted(&mut self, piece: Bytes) -> Result<Bytes, Failure> {
         self.seen = self.seen.saturating_add(piece.len() as u64);
-        if self.seen > self.most {
+        if self.seen > *self.size.end() {
             Err(Failure::TooLarge)
         } else if self.promised.is_some_and(|length| self.seen > length) {
             Err(truncated())
@@ -109,7 +116,7 @@ mod tests {
         }
         let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::from(*piece))).collect();
         let pace = Pace::Each(Duration::from_secs(1));
-        Reader::new(&headers, stream::iter(pieces).boxed(), 10, pace).whole().await
+        Reader::new(&headers, stream::iter(pieces).boxed(), 0..=10, pace).whole().await
     }
 
     #[tokio::test(start_paused = true)]
@@ -138,7 +145,7 @@ mod tests {
             (Pace::Each(Duration::from_secs(3)), 3),
             (Pace::By(Deadline::at(start + Duration::from_secs(5))), 5),
         ] {
-            let reader = Reader::new(&HeaderMap::new(), stream::pending().boxed(), 10, pace);
+            let reader = Reader::new(&HeaderMap::new(), stream::pending().boxed(), 0..=10, pace);
             let Err(Failure::Transport(fault)) = reader.whole().await else { panic!() };
             assert_eq!(fault.phase(), Phase::Timeout);
             assert_eq!(start.elapsed().as_secs(), secs);

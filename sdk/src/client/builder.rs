@@ -3,10 +3,6 @@
 use std::{env, sync::Arc};
 
 use chrono::{DateTime, Utc};
-use http::{
-    HeaderMap, HeaderValue,
-    header::{ACCEPT_LANGUAGE, USER_AGENT},
-};
 use url::{Host, Url};
 
 use super::{
@@ -14,12 +10,15 @@ use super::{
     attempt::Observer,
     clock::{Clocks, WallClock},
     error::Texts,
+    headers::{BAD_KEY, HeaderSettings, Headers},
+    http_settings::HttpSettings,
     labels::is_loopback,
+    layer::{Layer, layered},
     proxy::ProxyRule,
     socket::Http,
     turn::Line,
 };
-use crate::model::{ApiKey, Environment, Language, header};
+use crate::model::{ApiKey, Environment, Language};
 
 /// Makes a [`Client`].
 ///
@@ -43,12 +42,14 @@ pub struct ClientBuilder {
     key: ApiKey,
     base_url: Option<Url>,
     language: Language,
-    settings: Settings,
+    pub(super) settings: Settings,
     labels_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
     observer: Option<Observer>,
     wall_clock: WallClock,
-    proxy: ProxyRule,
+    pub(super) headers: HeaderSettings,
+    pub(super) http: HttpSettings,
+    pub(super) layers: Vec<Layer>,
 }
 
 const KEY: &str = "PARCELO_API_KEY";
@@ -65,7 +66,9 @@ impl ClientBuilder {
             transport: None,
             observer: None,
             wall_clock: WallClock::default(),
-            proxy: ProxyRule::default(),
+            headers: HeaderSettings::default(),
+            http: HttpSettings::default(),
+            layers: Vec::new(),
         }
     }
 
@@ -154,37 +157,11 @@ impl ClientBuilder {
         Self { labels_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// What carries requests, instead of HTTP; see [`Transport`]. A base URL is then optional.
+    /// What carries requests, instead of HTTP; see [`Transport`]. A base URL is then optional, and settings of
+    /// HTTP, such as proxies and certificates, have no meaning. To stand around HTTP instead, see
+    /// [`layer`](Self::layer).
     pub fn transport(self, transport: impl Transport) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
-    }
-
-    /// The proxy that every request goes through, with its name and password if it wants them. What is
-    /// encrypted stays so on its way.
-    ///
-    /// Unless this is set, https requests to other machines take the proxy in `HTTPS_PROXY` or
-    /// `ALL_PROXY`, except to what `NO_PROXY` names. Plain http, and requests to this machine, take none
-    /// from the environment: it would read the API key.
-    ///
-    /// Errors (`Config`) when it is not an http or https address. A live key is not sent through a proxy on
-    /// another machine to a plain http address: see [`ClientBuilder::build`].
-    ///
-    /// ```
-    /// # use parcelo::{ApiKey, Environment};
-    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
-    /// let client = parcelo::Client::builder(key)
-    ///     .base_url("https://api.parcelo.example")?
-    ///     .proxy("http://user:password@proxy.example:3128")?
-    ///     .build()?;
-    /// # Ok::<(), parcelo::Error>(())
-    /// ```
-    pub fn proxy(self, address: &str) -> Result<Self, Error> {
-        Ok(Self { proxy: ProxyRule::through(address)?, ..self })
-    }
-
-    /// No proxy at all, whatever the environment says.
-    pub fn no_proxy(self) -> Self {
-        Self { proxy: ProxyRule::Direct, ..self }
     }
 
     /// Where the wall clock is read, instead of the machine's: for tests of what happens when it is set.
@@ -216,7 +193,9 @@ impl ClientBuilder {
             (None, Some(_)) => checked_address("http://localhost")?,
             (None, None) => return Err(Error::config(NO_BASE_URL)),
         };
-        if self.key.environment() == Environment::Production && is_exposed(&base_url, &self.proxy) {
+        if self.key.environment() == Environment::Production
+            && is_exposed(&base_url, &self.http.proxy)
+        {
             return Err(Error::config(EXPOSED));
         }
         if environment_of(&base_url).is_some_and(|there| there != self.key.environment()) {
@@ -227,16 +206,16 @@ impl ClientBuilder {
         }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(Http::new(base_url.clone(), self.settings.timeouts, &self.proxy)?),
+            None => Arc::new(Http::new(base_url.clone(), self.settings.timeouts, &self.http)?),
         };
         let environment = self.key.environment();
         let shared = Shared {
             base_url,
             environment,
             language: self.language,
-            headers: headers(&self.key, self.language)?,
+            headers: Headers::new(&self.key, self.language, self.headers)?,
             labels_hosts: self.labels_hosts,
-            transport,
+            transport: layered(transport, &self.layers),
             observer: self.observer,
             decider: std::sync::Mutex::default(),
             line: Line::new(environment.requests_per_second()),
@@ -247,10 +226,6 @@ impl ClientBuilder {
 }
 
 const NO_KEY: Texts = ("PARCELO_API_KEY is not set.", "Falta la variable PARCELO_API_KEY.");
-const BAD_KEY: Texts = (
-    "PARCELO_API_KEY holds no API key; check it for typos.",
-    "PARCELO_API_KEY no contiene una clave de API; revise si hay errores de escritura.",
-);
 const NO_BASE_URL: Texts = (
     "The service's address is not set: give a base URL, or set PARCELO_BASE_URL.",
     "Falta la dirección del servicio: indique una URL base o la variable PARCELO_BASE_URL.",
@@ -314,20 +289,6 @@ fn checked_address(address: &str) -> Result<Url, Error> {
 /// True when requests would cross a network unencrypted.
 fn is_exposed(url: &Url, proxy: &ProxyRule) -> bool {
     url.scheme() == "http" && (!is_loopback(url) || proxy.leads_away())
-}
-
-/// The headers of every request.
-fn headers(key: &ApiKey, language: Language) -> Result<HeaderMap, Error> {
-    let mut secret = HeaderValue::from_str(key.secret())
-        .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
-    secret.set_sensitive(true);
-    let agent = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
-    // With room for those that each request and HTTP itself add.
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(header::API_KEY, secret);
-    headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
-    headers.insert(USER_AGENT, HeaderValue::from_static(agent));
-    Ok(headers)
 }
 
 #[cfg(test)]
@@ -479,7 +440,7 @@ mod tests {
         let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
         let shown = format!("{builder:?}");
         let client = builder.build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.headers());
+        let shown = format!("{shown} {client:?} {:?}", client.headers().home());
         assert!(!shown.contains(key.secret()), "{shown}");
         assert_eq!(
             format!("{client:?}"),

@@ -1,14 +1,14 @@
 //! One call of an operation: what goes into its HTTP request, the same for every attempt.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method as HttpMethod, Uri, header::CONTENT_TYPE};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
 
-use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline};
+use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline, headers::Headers};
 use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header};
 
 /// The most bytes of JSON that an honest answer has.
@@ -125,7 +125,7 @@ impl<'a> Call<'a> {
             method: self.method(),
             template: self.template(),
             address,
-            linked: self.is_linked(),
+            to: self.recipient(client.base_url()),
             file: self.operation == Some(Operation::DownloadLabel),
             repeatable: self.is_repeatable(),
             body: self.body.clone(),
@@ -138,6 +138,14 @@ impl<'a> Call<'a> {
             "{labelUrl}"
         } else {
             self.operation.map_or("{path}", Operation::path)
+        }
+    }
+
+    fn recipient(&self, base: &Url) -> Recipient {
+        match self.target {
+            Target::Path(_) | Target::Raw(..) => Recipient::Service,
+            Target::Link(link) if link.origin() == base.origin() => Recipient::Public,
+            Target::Link(_) => Recipient::Stranger,
         }
     }
 
@@ -166,14 +174,24 @@ fn under(base: &str, path: &str) -> String {
     address
 }
 
+/// Who reads a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recipient {
+    /// The service.
+    Service,
+    /// What the service shows to everybody who has a link: without the key, and outside its rate limit.
+    Public,
+    /// Another origin, by a link too.
+    Stranger,
+}
+
 /// What every attempt of a call sends: the same bytes to the same place.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) method: HttpMethod,
     pub(super) template: &'static str,
     address: Uri,
-    /// It goes to a link: without the key, and outside its rate limit.
-    linked: bool,
+    to: Recipient,
     /// The answer is a file.
     file: bool,
     /// Sending it twice is as good as once.
@@ -187,10 +205,7 @@ impl Draft {
         let mut request = http::Request::new(self.body.clone().unwrap_or_default());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.address.clone();
-        *request.headers_mut() = client.headers().clone();
-        if self.linked {
-            request.headers_mut().remove(header::API_KEY);
-        }
+        *request.headers_mut() = self.headers(client.headers());
         if self.body.is_some() {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(CONTENT_TYPE, json);
@@ -198,12 +213,24 @@ impl Draft {
         request
     }
 
+    fn headers(&self, headers: &Headers) -> HeaderMap {
+        match self.to {
+            Recipient::Service => headers.home(),
+            Recipient::Public => {
+                let mut headers = headers.home();
+                headers.remove(header::API_KEY);
+                headers
+            }
+            Recipient::Stranger => headers.away(),
+        }
+    }
+
     /// What tells the request from every other one: with another key, to another place, of other bytes.
     pub(super) fn digest(&self, client: &Client) -> String {
-        let secret = client.headers().get(header::API_KEY).map(HeaderValue::as_bytes);
+        let secret = client.headers().secret();
         let (address, body) = (self.address.to_string(), self.body.as_deref());
         let mut hash = Sha256::new();
-        for part in [secret.unwrap_or_default(), address.as_bytes(), body.unwrap_or_default()] {
+        for part in [secret, address.as_bytes(), body.unwrap_or_default()] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -214,12 +241,12 @@ impl Draft {
 
     /// Whether the key's rate limit counts it.
     pub(super) fn takes_turns(&self) -> bool {
-        !self.linked
+        self.to == Recipient::Service
     }
 
-    /// The most bytes that an honest answer has.
-    pub(super) fn longest_answer(&self) -> u64 {
-        if self.file { LONGEST_FILE } else { LONGEST_JSON }
+    /// How many bytes an honest answer has; a file has some.
+    pub(super) fn answer_size(&self) -> RangeInclusive<u64> {
+        if self.file { 1..=LONGEST_FILE } else { 0..=LONGEST_JSON }
     }
 
     /// How long the answer's body may take: a file as long as it keeps coming, JSON until `end`.

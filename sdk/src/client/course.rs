@@ -128,14 +128,14 @@ impl Course {
         if head.status.is_success() {
             self.hear(date, rate_limit, None);
             let pace = self.draft.pace(end, timeouts.idle);
-            let reader = Reader::new(&head.headers, body, self.draft.longest_answer(), pace);
+            let reader = Reader::new(&head.headers, body, self.draft.answer_size(), pace);
             let is_head = self.draft.method == Method::HEAD;
             let body = read(if is_head { reader.without_body() } else { reader }).await?;
             let (status, headers) = (head.status, head.headers);
             return Ok(Answer { status, headers, rate_limit, date, body });
         }
         // The status alone is enough to decide by, should the rest not arrive.
-        let reader = Reader::new(&head.headers, body, LONGEST_JSON, Pace::By(end));
+        let reader = Reader::new(&head.headers, body, 0..=LONGEST_JSON, Pace::By(end));
         let body = reader.whole().await.unwrap_or_default();
         let refusal = Refusal::read(head.status, &head.headers, &body);
         self.hear(date, rate_limit, Some(&refusal));

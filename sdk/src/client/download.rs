@@ -8,7 +8,10 @@ use std::{
 
 use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, stream, stream::BoxStream};
-use http::header::CONTENT_TYPE;
+use http::{
+    HeaderMap,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
 use sha2::{Digest, Sha256};
 use url::Url;
 
@@ -304,7 +307,9 @@ fn label_in<T>(answer: Answer<T>, trace: &Trace) -> Result<T, Error> {
     );
     let given = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if !NO_LABELS.iter().any(|other| kind.eq_ignore_ascii_case(other)) {
+    if !NO_LABELS.iter().any(|other| kind.eq_ignore_ascii_case(other))
+        && !is_packed(&answer.headers)
+    {
         return Ok(answer.body);
     }
     Err(Error::new(ErrorKind::Decode, NO_LABEL).with(|inner| {
@@ -313,6 +318,11 @@ fn label_in<T>(answer: Answer<T>, trace: &Trace) -> Result<T, Error> {
         inner.attempts = trace.attempts;
         inner.stop_reason = Some(StopReason::Permanent);
     }))
+}
+
+/// True when the body is the file in another form, which nobody asked for.
+fn is_packed(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
 }
 
 const BAD_NAME: Texts = ("The path names no file.", "La ruta no nombra un archivo.");

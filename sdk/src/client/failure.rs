@@ -209,7 +209,7 @@ impl Failure {
         match self {
             Self::TooLarge => Left::Doubt,
             Self::Transport(fault) => match fault.phase() {
-                Phase::NotSent | Phase::Untrusted => Left::Nothing,
+                Phase::NotSent | Phase::Refused | Phase::Untrusted => Left::Nothing,
                 Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => Left::Doubt,
             },
             Self::Refused(refusal) => refusal.trace_left(),
@@ -241,10 +241,13 @@ fn unanswered(fault: TransportError) -> Error {
     let kind = match phase {
         Phase::Timeout => ErrorKind::Timeout,
         Phase::NotHttp => ErrorKind::Decode,
+        Phase::Refused => ErrorKind::Config,
         Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
     };
     let error = Error::new(kind, phase.texts()).because(fault);
-    error.with(|inner| inner.nothing_sent = matches!(phase, Phase::NotSent | Phase::Untrusted))
+    error.with(|inner| {
+        inner.nothing_sent = matches!(phase, Phase::NotSent | Phase::Refused | Phase::Untrusted);
+    })
 }
 
 fn refused(refusal: Refusal) -> Error {
@@ -315,6 +318,7 @@ mod tests {
         }
         for (phase, left) in [
             (Phase::NotSent, Left::Nothing),
+            (Phase::Refused, Left::Nothing),
             (Phase::Untrusted, Left::Nothing),
             (Phase::Stale, Left::Doubt),
             (Phase::MaybeSent, Left::Doubt),

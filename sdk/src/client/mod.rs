@@ -16,8 +16,11 @@ mod download;
 mod error;
 mod failure;
 mod file;
+mod headers;
 mod hint;
+mod http_settings;
 mod labels;
+mod layer;
 mod limiter;
 mod manifests;
 mod many;
@@ -41,7 +44,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use http::HeaderMap;
 use url::Url;
 
 pub use attempt::Attempt;
@@ -67,6 +69,7 @@ use attempt::Observer;
 use call::Call;
 use clock::Clocks;
 use failure::Failure;
+use headers::Headers;
 use retry::Decider;
 use turn::Line;
 
@@ -112,7 +115,7 @@ struct Shared {
     base_url: Url,
     environment: Environment,
     language: Language,
-    headers: HeaderMap,
+    headers: Headers,
     labels_hosts: Vec<String>,
     transport: Arc<dyn Transport>,
     observer: Option<Observer>,
@@ -260,7 +263,7 @@ impl Client {
         Self { shared: Arc::clone(&self.shared), settings }
     }
 
-    fn headers(&self) -> &HeaderMap {
+    fn headers(&self) -> &Headers {
         &self.shared.headers
     }
 

@@ -164,7 +164,7 @@ impl FailureClass {
     pub(super) fn of_phase(phase: Phase) -> Self {
         match phase {
             Phase::NotSent => Self::NotSent,
-            Phase::Untrusted | Phase::NotHttp => Self::Permanent,
+            Phase::Refused | Phase::Untrusted | Phase::NotHttp => Self::Permanent,
             Phase::Stale => Self::Stale,
             Phase::MaybeSent | Phase::Timeout => Self::MaybeSent,
         }

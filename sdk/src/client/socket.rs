@@ -9,7 +9,9 @@ use http::{Uri, uri::Authority};
 use http_body_util::BodyDataStream;
 use url::Url;
 
-use super::{BodyStream, Error, Phase, Timeouts, Transport, TransportError, proxy::ProxyRule};
+use super::{
+    BodyStream, Error, Phase, Timeouts, Transport, TransportError, http_settings::HttpSettings,
+};
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -18,17 +20,18 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(base: Url, timeouts: Timeouts, proxy: &ProxyRule) -> Result<Self, Error> {
-        let builder = || {
-            proxy
-                .apply(reqwest::Client::builder())
-                .redirect(reqwest::redirect::Policy::none())
-                .retry(reqwest::retry::never())
-                .connect_timeout(timeouts.connect)
-        };
+    pub(super) fn new(
+        base: Url,
+        timeouts: Timeouts,
+        settings: &HttpSettings,
+    ) -> Result<Self, Error> {
+        let builder = || settings.builder(timeouts.connect);
         // A machine without root certificates, as a bare container is, cannot make a client that asks it for
-        // them, not even one that is only going to speak http.
-        let client = builder().build().or_else(|_| with_bundled_roots(builder()));
+        // them, not even one that is only going to speak http. A fault of the settings is not mended by that.
+        let client = match builder().build() {
+            Err(_) if reqwest::Client::builder().build().is_err() => with_bundled_roots(builder()),
+            client => client,
+        };
         client
             .map(|client| Self { client, base })
             .map_err(|fault| Error::config(NO_CLIENT).because(fault))
@@ -104,8 +107,34 @@ fn phase(fault: &reqwest::Error) -> Phase {
     } else if causes(fault).any(is_no_http) {
         Phase::NotHttp
     } else {
-        Phase::MaybeSent
+        causes(fault).find_map(phase_of_http2).unwrap_or(Phase::MaybeSent)
     }
+}
+
+/// What HTTP/2 says besides. A request that the other side says it has not looked at, because it refused the
+/// stream or is going away, is sent again as one on a connection that died in the pool is; it stays in
+/// doubt, for whoever stands between may say so too.
+#[cfg(feature = "http2")]
+fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
+    use h2::Reason;
+
+    let fault: &h2::Error = cause.downcast_ref()?;
+    match fault.reason() {
+        Some(Reason::REFUSED_STREAM) if fault.is_remote() => Some(Phase::Stale),
+        Some(_) if fault.is_go_away() && fault.is_remote() => Some(Phase::Stale),
+        // What comes back are no frames.
+        Some(Reason::PROTOCOL_ERROR | Reason::FRAME_SIZE_ERROR)
+            if fault.is_go_away() && fault.is_library() =>
+        {
+            Some(Phase::NotHttp)
+        }
+        Some(_) | None => None,
+    }
+}
+
+#[cfg(not(feature = "http2"))]
+fn phase_of_http2(_: &(dyn StdError + 'static)) -> Option<Phase> {
+    None
 }
 
 fn causes<'a>(fault: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
@@ -122,11 +151,13 @@ fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
 }
 
 /// hyper does not tell whether the connection had been used before. A new one that closes without an
-/// answer is taken for a stale one, too: it is retried under the same conditions.
+/// answer is taken for a stale one, too: it is retried under the same conditions. Over HTTP/2 it shows as a
+/// pipe that broke.
 fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
-    cause
-        .downcast_ref::<hyper::Error>()
-        .is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
+    let http: Option<&hyper::Error> = cause.downcast_ref();
+    let io: Option<&io::Error> = cause.downcast_ref();
+    http.is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
+        || io.is_some_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// An answer that cannot be read from its first line on. One with too many headers is HTTP; hyper tells

@@ -1,5 +1,7 @@
 //! What carries a request: the [`Transport`] trait, and in which phase it failed.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 
@@ -9,7 +11,8 @@ pub type BodyStream = BoxStream<'static, Result<Bytes, TransportError>>;
 /// Carries one request to the service and brings back one answer, once: no retries, no redirects.
 ///
 /// The client sends over HTTP unless [`ClientBuilder::transport`](crate::client::ClientBuilder::transport)
-/// gives it another one, such as a service embedded in the same process.
+/// gives it another one, such as a service embedded in the same process. One that stands around the client's
+/// own is made by [`ClientBuilder::layer`](crate::client::ClientBuilder::layer).
 ///
 /// ```
 /// use bytes::Bytes;
@@ -37,15 +40,29 @@ pub trait Transport: Send + Sync + std::fmt::Debug + 'static {
     ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>>;
 }
 
+/// A transport that is shared, or whose kind is known only when the program runs, is one too.
+impl<T: Transport + ?Sized> Transport for Arc<T> {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        (**self).send(request)
+    }
+}
+
 /// How far a request had come when it failed; it decides whether sending it again is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
     /// No byte of it was sent: no address, no connection.
     NotSent,
+    /// No byte of it was sent, because a layer of your own refused it
+    /// ([`ClientBuilder::layer`](crate::client::ClientBuilder::layer)); it is not tried again.
+    Refused,
     /// Nothing was sent because the other side could not prove its identity; trying again is useless.
     Untrusted,
-    /// A connection that had been used before was closed without a byte of an answer.
+    /// A connection that had been used before was closed without a byte of an answer, or the other side says
+    /// that it has not looked at the request (HTTP/2).
     Stale,
     /// It was sent, in part at least, and the answer did not arrive whole.
     MaybeSent,
@@ -62,6 +79,10 @@ impl Phase {
             Self::NotSent => {
                 ("The service could not be reached.", "No se pudo contactar con el servicio.")
             }
+            Self::Refused => (
+                "The request was refused by a layer of this program's own.",
+                "La solicitud fue rechazada por una capa del propio programa.",
+            ),
             Self::Untrusted => (
                 "The service could not prove its identity (TLS).",
                 "El servicio no pudo probar su identidad (TLS).",

@@ -9,8 +9,15 @@
 
 mod ages;
 mod doubt;
+#[cfg(feature = "gzip")]
+mod gzip;
+mod headers;
+mod hook;
+#[cfg(feature = "http2")]
+mod http2;
 mod keys;
 mod labels;
+mod layers;
 mod loops;
 mod operations;
 mod outage;
@@ -20,4 +27,5 @@ mod script;
 mod shapes;
 mod socket;
 mod spans;
+mod tls;
 mod words;

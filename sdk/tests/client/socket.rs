@@ -21,6 +21,14 @@ fn builder(address: &str) -> ClientBuilder {
     Client::builder(key()).base_url(address).unwrap()
 }
 
+/// A builder of a client that takes compressed answers, if the build can.
+fn packed(builder: ClientBuilder, gzip: bool) -> ClientBuilder {
+    #[cfg(feature = "gzip")]
+    let builder = if gzip { builder.gzip() } else { builder };
+    let _ = gzip;
+    builder
+}
+
 #[tokio::test]
 async fn a_creation_has_its_path_headers_and_body() {
     let server = MockServer::start().await;
@@ -100,11 +108,12 @@ async fn each_broken_peer_has_its_phase_and_no_error_shows_the_address() {
         (&breaking, Phase::MaybeSent),
         (&babbling, Phase::NotHttp),
     ];
-    for (address, phase) in table {
-        let client = builder(address).retry(Retry::none()).build().unwrap();
+    let with_and_without_gzip = table.iter().flat_map(|row| [(row, false), (row, true)]);
+    for ((address, phase), gzip) in with_and_without_gzip {
+        let client = packed(builder(address), gzip).retry(Retry::none()).build().unwrap();
         let error = client.tracking().get(&number()).await.unwrap_err();
         let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
-        assert_eq!(cause.map(TransportError::phase), Some(phase), "{address}: {error:?}");
+        assert_eq!(cause.map(TransportError::phase), Some(*phase), "{address}: {error:?}");
         let causes = std::iter::successors(Some(&error as &dyn Error), |cause| (*cause).source());
         let causes: Vec<_> = causes.collect();
         let shown: Vec<_> = causes.iter().map(|cause| format!("{cause} {cause:?}")).collect();
@@ -188,18 +197,20 @@ async fn a_label_cut_short_on_the_wire_leaves_no_file() {
     })
     .await;
     let directory = tempfile::tempdir().unwrap();
-    let client = builder(&address).retry(Retry::standard().attempts(2)).build().unwrap();
-    let number = number();
-    let download = client.labels().download(&number, LabelFormat::Pdf);
-    let error = download.save_to(directory.path().join("label.pdf")).await.unwrap_err();
-    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 2));
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    let shown = format!("{error:?}");
-    assert!(!shown.contains("SB-SUCCESS-0001"), "{shown}");
+    for gzip in [false, true] {
+        let client = packed(builder(&address), gzip).retry(Retry::standard().attempts(2));
+        let (client, number) = (client.build().unwrap(), number());
+        let download = client.labels().download(&number, LabelFormat::Pdf);
+        let error = download.save_to(directory.path().join("label.pdf")).await.unwrap_err();
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 2));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        let shown = format!("{error:?}");
+        assert!(!shown.contains("SB-SUCCESS-0001"), "{shown}");
+    }
 }
 
 /// A server that treats every connection the same way, until its handle is dropped.
-async fn peer<F>(
+pub(crate) async fn peer<F>(
     treat: impl Fn(TcpStream) -> F + Send + Sync + 'static,
 ) -> (String, tokio::task::JoinSet<()>)
 where
@@ -217,7 +228,7 @@ where
     (address, tasks)
 }
 
-async fn read_request(socket: &mut TcpStream) {
+pub(crate) async fn read_request(socket: &mut TcpStream) {
     let mut buffer = [0; 4096];
     let _ = socket.read(&mut buffer).await.unwrap();
 }

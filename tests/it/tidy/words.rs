@@ -8,8 +8,9 @@ use super::{
 /// Where binaries print. Everything else returns values or writes to a tracing span.
 const OUTPUT: &[&str] = &["cli/output", "cli/output.rs", "server/src/process/print.rs", "examples"];
 
-/// Somebody else's server, which receives webhooks.
+/// Somebody else's servers, which receive webhooks.
 const RECEIVER: &str = "examples/webhook_receiver.rs";
+const EXTRACTOR: &str = "examples/webhook_extractor.rs";
 
 /// Where sockets are opened: the HTTP shell and what starts it, the sender of webhooks, and the
 /// command's receiver of them.
@@ -20,6 +21,7 @@ const SOCKETS: &[&str] = &[
     "server/src/process/serve.rs",
     "server/src/webhook",
     RECEIVER,
+    EXTRACTOR,
 ];
 
 /// Where HTTP status numbers stand: the error table, and what reads foreign answers, the client and
@@ -29,6 +31,7 @@ const STATUSES: &[&str] = &[
     "sdk/src/client",
     "server/src/core/webhooks/retry.rs",
     RECEIVER,
+    EXTRACTOR,
 ];
 
 /// Statuses that tell no error of the table; the last one stands in for a number that is none.

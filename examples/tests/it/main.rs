@@ -2,6 +2,9 @@
 //! against the real service. The clock is moved, the "crash" is a kill.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+mod extractor;
+mod transport;
+
 use std::{
     collections::BTreeSet,
     env, fs,

@@ -1,0 +1,78 @@
+//! The examples that stand around the client's transport.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    thread,
+};
+
+use super::{Shop, bare, complaint};
+
+/// A server that refuses once and then agrees, and the heads of what it was sent.
+fn refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
+    const HEALTH: &str = r#"{"success":true,"status":"ok","authenticated":true,
+        "keyName":"Test","allowedCountries":["*"]}"#;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let heads = thread::spawn(move || {
+        let answer = |(status, body): (&str, &str)| {
+            let mut socket = listener.accept().unwrap().0;
+            let lines = BufReader::new(&socket).lines().map(Result::unwrap);
+            let head: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+            let length = body.len();
+            write!(
+                socket,
+                "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            )
+            .unwrap();
+            head.join("\n")
+        };
+        [("503 No", ""), ("200 OK", HEALTH)].map(answer).into()
+    });
+    (address, heads)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trace_context_gives_each_attempt_a_traceparent_of_one_trace() {
+    let shop = Shop::open().await;
+    let (address, heads) = refusing_once();
+    let mut program = shop.example("trace_context", &[]);
+    let output = program.env("PARCELO_BASE_URL", address).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (trace, rest) = said.split_once(": ").unwrap();
+    assert_eq!(rest, "2 attempts, Test\n");
+    let parents: Vec<_> = heads.join().unwrap().iter().map(|head| parent(head, trace)).collect();
+    assert_ne!(parents[0], parents[1], "each attempt is a span of its own");
+}
+
+/// The parent in a head's one `traceparent`, which has the form of W3C Trace Context.
+fn parent(head: &str, trace: &str) -> u64 {
+    let mut lines = head.lines().filter_map(|line| line.strip_prefix("traceparent: "));
+    let (value, second) = (lines.next().unwrap(), lines.next());
+    assert_eq!((value.len(), second), (55, None), "{head}");
+    let parent = value.strip_prefix(&format!("00-{trace}-")).unwrap();
+    let parent = parent.strip_suffix("-01").unwrap();
+    assert!(!parent.chars().any(char::is_uppercase) && trace.len() == 32);
+    let parent = u64::from_str_radix(parent, 16).unwrap();
+    assert_ne!(parent, 0);
+    parent
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transport_layer_tells_what_is_sent_and_refuses_on_a_quiet_day() {
+    let shop = Shop::open().await;
+    let number = shop.order("SB-NORMAL-0001").await;
+    let quiet =
+        shop.example("transport_layer", &[number.as_str(), "--read-only"]).output().unwrap();
+    let seen = format!("GET: 200 OK\n{number} is LABEL_GENERATED\n");
+    assert_eq!(
+        complaint(&quiet),
+        "The request was refused by a layer of this program's own; nothing was sent. [1 attempt]\n"
+    );
+    assert_eq!(String::from_utf8(quiet.stdout).unwrap(), seen);
+    let said = shop.run("transport_layer", &[number.as_str()]);
+    assert_eq!(said, format!("{seen}POST: 200 OK\n{number} is voided\n"));
+    let none = bare("transport_layer").output().unwrap();
+    assert_eq!(complaint(&none), "say which parcel: transport_layer NUMBER\n");
+}

@@ -1,0 +1,60 @@
+//! A layer around the client's transport: it adds a header to each attempt, tells its status, and on a quiet
+//! day refuses whatever would change something.
+//!
+//! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example transport_layer -- NUMBER [--read-only]`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
+
+use std::{env, error::Error, process::ExitCode};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, future::BoxFuture};
+use http::{HeaderValue, Method, Request, Response};
+use parcelo::{
+    ClientBuilder, IdempotencyKey,
+    transport::{BodyStream, Phase, Transport, TransportError},
+};
+use parcelo::{TrackingNumber, VoidRequest};
+
+#[derive(Debug)]
+struct Guard<T> {
+    inner: T,
+    read_only: bool,
+}
+
+impl<T: Transport> Transport for Guard<T> {
+    fn send(
+        &self,
+        mut request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+        async move {
+            if self.read_only && request.method() != Method::GET {
+                return Err(TransportError::new(Phase::Refused, "this is a quiet day"));
+            }
+            request.headers_mut().insert("x-warehouse", HeaderValue::from_static("quito-2"));
+            let method = request.method().clone();
+            let answer = self.inner.send(request).await;
+            answer.inspect(|answer| println!("{method}: {}", answer.status()))
+        }
+        .boxed()
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Err(error) = run().await else { return ExitCode::SUCCESS };
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let number = env::args().nth(1).ok_or("say which parcel: transport_layer NUMBER")?;
+    let number = TrackingNumber::parse(&number)?;
+    let read_only = env::args().any(|argument| argument == "--read-only");
+    let client = ClientBuilder::from_env()?.layer(move |inner| Guard { inner, read_only });
+    let client = client.build()?;
+    println!("{number} is {}", client.tracking().get(&number).await?.status);
+    let key = IdempotencyKey::derive("my-shop void", number.as_str());
+    client.orders().void(&VoidRequest::new(key, [&number])).await?;
+    println!("{number} is voided");
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! The headers of a request: the client's own, and those that the integrator adds. Added ones never replace
+//! the client's, and go to the service's own origin only.
+
+use std::{fmt, sync::Arc};
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{ACCEPT_LANGUAGE, USER_AGENT},
+};
+
+use super::{ClientBuilder, Error, error::Texts};
+use crate::model::{ApiKey, Language, header};
+
+const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
+
+/// What a builder was told about headers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HeaderSettings {
+    fixed: HeaderMap,
+    computed: Vec<Computed>,
+    agent_suffix: Option<String>,
+}
+
+/// A header whose value is asked for before each attempt.
+#[derive(Clone)]
+struct Computed {
+    name: HeaderName,
+    value: Arc<dyn Fn() -> Option<HeaderValue> + Send + Sync>,
+}
+
+impl fmt::Debug for Computed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Computed").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The headers of a client's requests.
+#[derive(Debug)]
+pub(super) struct Headers {
+    /// To the service's own origin.
+    home: HeaderMap,
+    /// To any other, which learns nothing about the integrator.
+    away: HeaderMap,
+    computed: Vec<Computed>,
+}
+
+impl Headers {
+    pub(super) fn new(
+        key: &ApiKey,
+        language: Language,
+        settings: HeaderSettings,
+    ) -> Result<Self, Error> {
+        let mut secret = HeaderValue::from_str(key.secret())
+            .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
+        secret.set_sensitive(true);
+        // With room for those that each request and HTTP itself add.
+        let mut home = HeaderMap::with_capacity(8 + settings.fixed.len());
+        home.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
+        home.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let away = home.clone();
+        if let Some(suffix) = settings.agent_suffix {
+            home.insert(USER_AGENT, header_value(&format!("{AGENT} {suffix}"), BAD_AGENT)?);
+        }
+        home.insert(header::API_KEY, secret);
+        home.extend(settings.fixed);
+        Ok(Self { home, away, computed: settings.computed })
+    }
+
+    /// For an attempt to the service's own origin.
+    pub(super) fn home(&self) -> HeaderMap {
+        let mut headers = self.home.clone();
+        for Computed { name, value } in &self.computed {
+            if let Some(value) = value() {
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
+
+    /// For an attempt to another origin.
+    pub(super) fn away(&self) -> HeaderMap {
+        self.away.clone()
+    }
+
+    /// What the service knows the client by.
+    pub(super) fn secret(&self) -> &[u8] {
+        self.home.get(header::API_KEY).map(HeaderValue::as_bytes).unwrap_or_default()
+    }
+}
+
+impl ClientBuilder {
+    /// A header for every request to the service, such as what a gateway before it wants. Set again, it
+    /// has the later value.
+    ///
+    /// It is not sent to another origin, such as [`labels_hosts`](Self::labels_hosts), and its value is
+    /// marked as sensitive: `Debug` does not show it.
+    ///
+    /// Errors (`Config`) when the name is one of the client's or of HTTP's own, when it is no header's name,
+    /// and when the value has a line break or another character that a header cannot have.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// use parcelo::Client;
+    ///
+    /// let builder = Client::builder(key).header("x-gateway-token", "let-me-in")?;
+    /// let error = builder.header("Content-Type", "text/plain").unwrap_err();
+    /// let text = "The header content-type is the client's own: it cannot be set.";
+    /// assert_eq!(error.to_string(), text);
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
+        let name = header_name(name)?;
+        let mut value = header_value(value, BAD_VALUE)
+            .map_err(|error| error.because(format!("the value of {name}")))?;
+        value.set_sensitive(true);
+        self.headers.computed.retain(|computed| computed.name != name);
+        self.headers.fixed.insert(name, value);
+        Ok(self)
+    }
+
+    /// A header whose value is asked for before each attempt, such as `traceparent`; an attempt for which
+    /// there is none goes without it. What holds for [`header`](Self::header) holds for it too, but its
+    /// value is sensitive only if it is marked so.
+    ///
+    /// `value` is called inside the attempt's [`tracing`] span, so that each attempt can be a span of
+    /// its own in a trace; it should be quick. The example `trace_context` shows it.
+    ///
+    /// Errors (`Config`): those of a name that [`header`](Self::header) refuses.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// let count = AtomicU64::new(0);
+    /// let number = move || Some(count.fetch_add(1, Ordering::Relaxed).into());
+    /// let client = parcelo::Client::builder(key)
+    ///     .base_url("https://sandbox.parcelo.example")?
+    ///     .header_with("x-attempt", number)?
+    ///     .build()?;
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn header_with(
+        mut self,
+        name: &str,
+        value: impl Fn() -> Option<HeaderValue> + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let name = header_name(name)?;
+        self.headers.fixed.remove(&name);
+        self.headers.computed.retain(|computed| computed.name != name);
+        self.headers.computed.push(Computed { name, value: Arc::new(value) });
+        Ok(self)
+    }
+
+    /// What stands behind the client's own name in `User-Agent`: your program and its version. Label hosts
+    /// are not told.
+    ///
+    /// Errors (`Config`) when it is empty or holds anything but visible ASCII and single spaces.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// use parcelo::Client;
+    ///
+    /// // User-Agent: parcelo-rust/… my-shop/2.1
+    /// let builder = Client::builder(key).user_agent_suffix("my-shop/2.1")?;
+    /// assert!(builder.user_agent_suffix("my-shop\r\nX: y").is_err());
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn user_agent_suffix(mut self, suffix: &str) -> Result<Self, Error> {
+        let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
+        if !suffix.split(' ').all(is_word) {
+            return Err(Error::config(BAD_AGENT));
+        }
+        self.headers.agent_suffix = Some(suffix.to_owned());
+        Ok(self)
+    }
+}
+
+fn header_name(name: &str) -> Result<HeaderName, Error> {
+    let name = HeaderName::try_from(name)
+        .map_err(|fault| Error::config(BAD_NAME).because(format!("{fault}: {name:?}")))?;
+    match RESERVED.iter().find(|(reserved, _)| name == *reserved) {
+        Some((_, texts)) => Err(Error::config(*texts)),
+        None => Ok(name),
+    }
+}
+
+fn header_value(value: &str, texts: Texts) -> Result<HeaderValue, Error> {
+    HeaderValue::from_str(value).map_err(|fault| Error::config(texts).because(fault))
+}
+
+macro_rules! reserved {
+    ($($name:literal)*) => {
+        &[$((
+            $name,
+            (
+                concat!("The header ", $name, " is the client's own: it cannot be set."),
+                concat!("La cabecera ", $name, " es propia del cliente: no se puede definir."),
+            ),
+        )),*]
+    };
+}
+
+/// What cannot be set: what the client says itself, what would contradict the request's body, what would
+/// make the answer a part of one or none at all, and what belongs to the connection.
+const RESERVED: &[(&str, Texts)] = reserved!(
+    "x-api-key" "x-carrier-key" "x-idempotency-key" "idempotency-key" "accept-language" "user-agent"
+    "content-type" "content-length" "content-encoding"
+    "accept-encoding" "range" "if-match" "if-none-match" "if-modified-since" "if-unmodified-since"
+    "if-range" "expect"
+    "host" "connection" "keep-alive" "proxy-connection" "proxy-authorization" "te" "trailer"
+    "transfer-encoding" "upgrade" "http2-settings"
+);
+
+pub(super) const BAD_KEY: Texts = (
+    "PARCELO_API_KEY holds no API key; check it for typos.",
+    "PARCELO_API_KEY no contiene una clave de API; revise si hay errores de escritura.",
+);
+const BAD_NAME: Texts =
+    ("The name of a header is malformed.", "El nombre de una cabecera no es válido.");
+const BAD_VALUE: Texts = (
+    "The value of a header has a character that a header cannot have, such as a line break.",
+    "El valor de una cabecera contiene un carácter no permitido, como un salto de línea.",
+);
+const BAD_AGENT: Texts = (
+    "The suffix of the user agent must be words of visible ASCII with single spaces between them.",
+    "El sufijo del agente de usuario debe ser palabras de ASCII visible separadas por un espacio.",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{client::ErrorKind, model::Environment};
+
+    fn builder() -> ClientBuilder {
+        ClientBuilder::new(ApiKey::from_random(Environment::Sandbox, &[7; 32]))
+    }
+
+    #[test]
+    fn a_header_of_the_client_s_is_refused_by_name() {
+        for (name, texts) in RESERVED {
+            let spelled = [(*name).to_owned(), name.to_uppercase()];
+            for name in spelled {
+                let fixed = builder().header(&name, "x").unwrap_err();
+                let computed = builder().header_with(&name, || None).unwrap_err();
+                for error in [fixed, computed] {
+                    assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Config, texts.0));
+                    assert!(error.to_string().contains(&name.to_lowercase()), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_break_out_of_a_header_is_refused_and_not_shown() {
+        for name in ["", "a b", "a:b", "x\r\nx-api-key", "ñ", "x\n"] {
+            let error = builder().header(name, "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config, "{name:?}");
+        }
+        for value in ["CANARY\r\nx: y", "CANARY\n", "\rCANARY", "CANARY\0", "CANARY\u{7f}"] {
+            let error = builder().header("x-token", value).unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert!(shown.contains("x-token") && !shown.contains("CANARY"), "{shown}");
+        }
+        for suffix in ["", " ", "a  b", " a", "a ", "a\r\nb", "a\tb", "ñ", "a\0"] {
+            let error = builder().user_agent_suffix(suffix).unwrap_err();
+            assert_eq!(error.to_string(), BAD_AGENT.0, "{suffix:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_not_shown() {
+        let given = builder().header("x-token", "CANARY").unwrap();
+        let shown = format!("{given:?}");
+        let client = given.base_url("http://h").unwrap().build().unwrap();
+        let shown = format!("{shown} {client:?} {:?}", client.headers().home());
+        assert!(!shown.contains("CANARY") && shown.contains("x-token"), "{shown}");
+    }
+
+    #[test]
+    fn the_later_of_two_values_counts_whichever_way_it_was_given() {
+        let both = builder().header("x-a", "1").unwrap().header("X-A", "2").unwrap();
+        let three = || Some(HeaderValue::from_static("3"));
+        let computed = both.clone().header_with("x-a", three).unwrap();
+        let fixed = computed.clone().header("x-a", "4").unwrap();
+        for (builder, value) in [(both, "2"), (computed, "3"), (fixed, "4")] {
+            let client = builder.base_url("http://h").unwrap().build().unwrap();
+            let headers = client.headers().home();
+            assert_eq!(headers.get_all("x-a").iter().collect::<Vec<_>>(), [value]);
+        }
+    }
+}

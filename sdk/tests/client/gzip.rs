@@ -1,0 +1,99 @@
+//! Compressed answers: only for who asks for them, and whole or not at all.
+
+use miniz_oxide::deflate::compress_to_vec;
+use parcelo::{Client, ClientBuilder, ErrorKind, LabelFormat, Retry};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
+
+use crate::script::{CREATED, key, number, order};
+
+/// A file of gzip: RFC 1952.
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    let length = u32::try_from(content.len()).unwrap().to_le_bytes();
+    let check = crc32fast::hash(content).to_le_bytes();
+    [&head, &compress_to_vec(content, 6)[..], &check, &length].concat()
+}
+
+async fn answering(status: u16, encoding: &str, body: Vec<u8>) -> MockServer {
+    let server = MockServer::start().await;
+    let response = ResponseTemplate::new(status).insert_header("content-encoding", encoding);
+    Mock::given(any()).respond_with(response.set_body_bytes(body)).mount(&server).await;
+    server
+}
+
+fn builder(server: &MockServer) -> ClientBuilder {
+    Client::builder(key()).base_url(&server.uri()).unwrap().retry(Retry::none())
+}
+
+#[tokio::test]
+async fn who_asks_for_it_gets_it_unpacked() {
+    let server = answering(201, "gzip", gzip(CREATED.as_bytes())).await;
+    let client = builder(&server).gzip().build().unwrap();
+    assert!(client.orders().create(&order()).await.is_ok());
+    let sent = server.received_requests().await.unwrap();
+    assert_eq!(sent[0].headers["accept-encoding"], "gzip");
+
+    let label = b"%PDF-1.7 ".repeat(1000);
+    let server = answering(200, "gzip", gzip(&label)).await;
+    let client = builder(&server).gzip().build().unwrap();
+    let (folder, number) = (tempfile::tempdir().unwrap(), number());
+    let download = client.labels().download(&number, LabelFormat::Pdf);
+    assert_eq!(download.clone().bytes().await.unwrap(), label);
+    assert_eq!(download.clone().stream().await.unwrap().length(), None);
+    let file = folder.path().join("label.pdf");
+    assert_eq!(download.save_to(&file).await.unwrap(), 9000);
+    assert_eq!(std::fs::read(file).unwrap(), label);
+}
+
+#[tokio::test]
+async fn who_does_not_is_neither_asked_nor_given_a_packed_label() {
+    let server = answering(200, "gzip", gzip(b"%PDF-")).await;
+    let client = builder(&server).build().unwrap();
+    let (folder, number) = (tempfile::tempdir().unwrap(), number());
+    let download = client.labels().download(&number, LabelFormat::Pdf);
+    let error = download.save_to(folder.path().join("label.pdf")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Decode, true));
+    let sent = server.received_requests().await.unwrap();
+    assert!(sent.iter().all(|request| !request.headers.contains_key("accept-encoding")));
+}
+
+#[tokio::test]
+async fn a_label_cut_short_anywhere_is_an_error() {
+    let whole = gzip(&b"%PDF-1.7 ".repeat(40));
+    let server = MockServer::start().await;
+    let client = builder(&server).gzip().build().unwrap();
+    let number = number();
+    for length in 0..whole.len() {
+        server.reset().await;
+        // Its length is the one that was promised: a file that was cut before it was sent.
+        let response = ResponseTemplate::new(200).insert_header("content-encoding", "gzip");
+        let response = response.set_body_bytes(&whole[..length]);
+        Mock::given(any()).respond_with(response).mount(&server).await;
+        let label = client.labels().download(&number, LabelFormat::Pdf).bytes().await;
+        assert!(label.is_err(), "cut after {length} of {}: {label:?}", whole.len());
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_unpack_is_an_error_that_leaves_doubt() {
+    let mut spoilt = gzip(CREATED.as_bytes());
+    let last = spoilt.len() - 8;
+    spoilt[last] ^= 1;
+    for body in [b"no gzip".to_vec(), spoilt] {
+        let server = answering(201, "gzip", body).await;
+        let client = builder(&server).gzip().build().unwrap();
+        let error = client.orders().create(&order()).await.unwrap_err();
+        assert!(error.may_have_executed(), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_unpacks_to_more_than_any_label_is_an_error() {
+    let server = answering(200, "gzip", gzip(&vec![b' '; 17 << 20])).await;
+    let client = builder(&server).gzip().build().unwrap();
+    let label = client.labels().download(&number(), LabelFormat::Pdf).bytes().await;
+    assert_eq!(label.unwrap_err().to_string(), "The answer is larger than allowed. [1 attempt]");
+}

@@ -1,0 +1,71 @@
+//! Headers of the integrator's own: on every request to the service, and on no other.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use http::HeaderValue;
+use parcelo::{Client, ClientBuilder, transport::Phase};
+
+use crate::script::{CREATED, Script, Step, answer, key, order};
+
+const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
+
+/// A client that adds headers, and what it sends; and how often it asks for the computed one.
+fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Script, Arc<AtomicU32>) {
+    let (script, asked) = (Script::client(steps).1, Arc::<AtomicU32>::default());
+    let count = Arc::clone(&asked);
+    let number = move || Some(HeaderValue::from(count.fetch_add(1, Ordering::SeqCst) + 1));
+    let add = |builder: ClientBuilder| {
+        builder
+            .header("x-gateway-token", "CANARY")?
+            .header_with("x-attempt", number)?
+            .header_with("x-none", || None)?
+            .user_agent_suffix("my-shop/2.1 (staging)")
+    };
+    let builder = Client::builder(key()).base_url("https://api.parcelo.example").unwrap();
+    let builder = add(builder.labels_hosts(["labels.parcelo.example"])).unwrap();
+    (builder.transport(script.clone()).build().unwrap(), script, asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_go_with_every_attempt_beside_the_client_s_own() {
+    let (client, script, asked) =
+        client([Step::Fail(Phase::NotSent), answer(503, ""), answer(201, CREATED)]);
+    client.orders().create(&order()).await.unwrap();
+    assert_eq!(script.sent().len(), 3);
+    for (sent, attempt) in script.sent().iter().zip(["1", "2", "3"]) {
+        let of = |name| sent.headers().get_all(name).iter().collect::<Vec<_>>();
+        assert_eq!(of("x-gateway-token"), ["CANARY"]);
+        assert_eq!(of("x-attempt"), [attempt], "one value for each attempt");
+        assert_eq!(of("x-none"), [""; 0]);
+        assert_eq!(of("user-agent"), [format!("{AGENT} my-shop/2.1 (staging)").as_str()]);
+        assert_eq!(of("x-api-key"), [key().secret()]);
+        assert_eq!(of("content-type"), ["application/json"]);
+        let shown = format!("{:?}", sent.headers());
+        assert!(!shown.contains("CANARY") && !shown.contains(key().secret()), "{shown}");
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_host_is_told_nothing_of_them() {
+    let (client, script, asked) = client([answer(200, "%PDF-")]);
+    for host in ["labels.parcelo.example", "api.parcelo.example:8443", "api.parcelo.example"] {
+        let link = format!("https://{host}/files/a.pdf?sig=x");
+        let Ok(label) = client.labels().download_link(&link) else { continue };
+        label.bytes().await.unwrap();
+    }
+    let sent = script.sent();
+    let (away, home) = (&sent[0], &sent[1]);
+    assert_eq!(away.uri().host(), Some("labels.parcelo.example"));
+    let names: Vec<_> = away.headers().keys().map(http::HeaderName::as_str).collect();
+    assert_eq!(names, ["accept-language", "user-agent"]);
+    assert_eq!(away.headers()["user-agent"], AGENT);
+    // The service's own origin wants what its gateway wants, and still no key.
+    assert_eq!(home.uri().host(), Some("api.parcelo.example"));
+    assert_eq!(home.headers()["x-gateway-token"], "CANARY");
+    assert!(!home.headers().contains_key("x-api-key"));
+    assert_eq!((sent.len(), asked.load(Ordering::SeqCst)), (2, 1));
+}

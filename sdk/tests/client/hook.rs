@@ -1,0 +1,130 @@
+//! Settings of the HTTP client that are the integrator's, and those that stay the client's.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use parcelo::{
+    Client, ClientBuilder, ErrorKind, Retry, reqwest,
+    transport::{Phase, TransportError},
+};
+use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
+
+use crate::script::{RECORD, key, number};
+
+fn builder(address: &str) -> ClientBuilder {
+    Client::builder(key()).base_url(address).unwrap().retry(Retry::none())
+}
+
+async fn answering(response: ResponseTemplate) -> MockServer {
+    let server = MockServer::start().await;
+    Mock::given(any()).respond_with(response).mount(&server).await;
+    server
+}
+
+async fn received(server: &MockServer) -> usize {
+    server.received_requests().await.unwrap().len()
+}
+
+#[tokio::test]
+async fn redirects_stay_off() {
+    let elsewhere = answering(ResponseTemplate::new(200).set_body_string(RECORD)).await;
+    let redirect = ResponseTemplate::new(307).insert_header("location", elsewhere.uri());
+    let server = answering(redirect).await;
+    let client = builder(&server.uri())
+        .reqwest(|http| http.redirect(reqwest::redirect::Policy::limited(5)))
+        .build()
+        .unwrap();
+    let error = client.tracking().get(&number()).await.unwrap_err();
+    assert_eq!((error.kind(), error.status()), (ErrorKind::Unexpected, Some(307)));
+    assert_eq!((received(&server).await, received(&elsewhere).await), (1, 0));
+}
+
+#[tokio::test]
+async fn retries_stay_the_client_s() {
+    let server = answering(ResponseTemplate::new(503)).await;
+    let client = builder(&server.uri())
+        .reqwest(|http| {
+            let again = reqwest::retry::for_host("127.0.0.1").no_budget();
+            let again = again.max_retries_per_request(3);
+            http.retry(again.classify_fn(|attempt| match attempt.status() {
+                Some(_) => attempt.retryable(),
+                None => attempt.success(),
+            }))
+        })
+        .build()
+        .unwrap();
+    assert_eq!(client.health().await.unwrap_err().attempts(), 1);
+    assert_eq!(received(&server).await, 1);
+}
+
+#[tokio::test]
+async fn a_proxy_goes_by_the_client_s_rule() {
+    let proxy = answering(ResponseTemplate::new(502)).await;
+    let server = answering(ResponseTemplate::new(200).set_body_string(RECORD)).await;
+    let address = proxy.uri();
+    let client = builder(&server.uri())
+        .reqwest(move |http| http.proxy(reqwest::Proxy::all(&address).unwrap()))
+        .build()
+        .unwrap();
+    client.tracking().get(&number()).await.unwrap();
+    assert_eq!((received(&server).await, received(&proxy).await), (1, 0));
+    // And one that is given in the way that it goes by is not taken away.
+    let client = builder(&server.uri()).proxy(&proxy.uri()).unwrap();
+    let client = client.reqwest(reqwest::ClientBuilder::no_proxy).build().unwrap();
+    assert_eq!(client.health().await.unwrap_err().status(), Some(502));
+}
+
+#[tokio::test]
+async fn headers_of_the_hook_replace_none_of_the_client_s() {
+    let server = answering(ResponseTemplate::new(200).set_body_string(RECORD)).await;
+    let client = builder(&server.uri())
+        .reqwest(|http| {
+            let names = ["x-api-key", "accept-language", "user-agent", "x-own"];
+            let headers = names.map(|name| {
+                (http::HeaderName::from_static(name), http::HeaderValue::from_static("theirs"))
+            });
+            http.default_headers(headers.into_iter().collect())
+        })
+        .build()
+        .unwrap();
+    client.tracking().get(&number()).await.unwrap();
+    let sent = &server.received_requests().await.unwrap()[0].headers;
+    let of = |name| sent.get_all(name).iter().collect::<Vec<_>>();
+    assert_eq!(of("x-api-key"), [key().secret()]);
+    assert_eq!(of("x-own"), ["theirs"]);
+    assert_eq!(of("accept-language"), ["en"]);
+    assert_eq!(of("user-agent"), [concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"))]);
+}
+
+/// Names that are never found.
+struct Lost(Arc<AtomicU32>);
+
+impl reqwest::dns::Resolve for Lost {
+    fn resolve(&self, _: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_hook_is_heard_and_the_time_to_connect_stays_the_client_s() {
+    let asked = Arc::<AtomicU32>::default();
+    let lost = Arc::new(Lost(Arc::clone(&asked)));
+    let hour = Duration::from_secs(3600);
+    let client = builder("http://parcelo.example")
+        .connect_timeout(Duration::from_secs(2))
+        .reqwest(move |http| http.dns_resolver(Arc::clone(&lost)).connect_timeout(hour))
+        .build()
+        .unwrap();
+    let begin = tokio::time::Instant::now();
+    let error = client.health().await.unwrap_err();
+    assert_eq!((begin.elapsed().as_secs(), asked.load(Ordering::SeqCst)), (2, 1));
+    let source = std::error::Error::source(&error).unwrap();
+    let fault: &TransportError = source.downcast_ref().unwrap();
+    assert_eq!((fault.phase(), error.may_have_executed()), (Phase::NotSent, false));
+}

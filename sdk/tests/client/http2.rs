@@ -1,0 +1,249 @@
+//! Over HTTP/2: the same phases, the same doubts, and the same care for a label's length.
+
+use std::{
+    error::Error,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use h2::{Reason, server::SendResponse};
+use parcelo::{
+    Client, ClientBuilder, LabelFormat, Retry, Timeouts,
+    calls::FailureClass,
+    transport::{Phase, TransportError},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+use crate::{
+    script::{CREATED, RECORD, key, number, order},
+    socket::peer,
+};
+
+/// What becomes of each request.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// The connection is closed before anything is read.
+    Closed,
+    /// The request is read, and the connection closed.
+    Unanswered,
+    /// The server goes away and says that it has not looked at the request.
+    Away,
+    /// The request is taken, then the server goes away.
+    AwayAfter,
+    /// The stream is reset.
+    Reset(Reason),
+    /// Nothing follows.
+    Silence,
+    /// What follows are no frames.
+    Babble(&'static [u8]),
+    /// A head that promises so many bytes, a body, and an end or a reset.
+    Body(Option<usize>, &'static str, Option<Reason>),
+}
+
+fn builder(address: &str) -> ClientBuilder {
+    Client::builder(key())
+        .base_url(address)
+        .unwrap()
+        .http2()
+        // Without TLS there is nothing to agree on.
+        .reqwest(parcelo::reqwest::ClientBuilder::http2_prior_knowledge)
+}
+
+async fn serve(end: End) -> (String, JoinSet<()>) {
+    peer(move |socket| meet(socket, end)).await
+}
+
+/// A frame: length, type, no flags, the stream 0.
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, 0, 0, 0, 0, 0], payload].concat()
+}
+
+/// True once a head or a body that ends its stream is there, behind the 24 bytes that every client begins with.
+fn has_ended(bytes: &[u8]) -> bool {
+    let mut rest = bytes.get(24..).unwrap_or_default();
+    while let [a, b, c, kind, flags, ..] = *rest {
+        let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+        let Some(next) = rest.get(9 + length..) else { return false };
+        if kind < 2 && flags & 1 == 1 {
+            return true;
+        }
+        rest = next;
+    }
+    false
+}
+
+async fn meet(mut socket: TcpStream, end: End) {
+    match end {
+        End::Closed => {}
+        End::Babble(bytes) => {
+            let mut head = [0; 4096];
+            let _ = socket.read(&mut head).await;
+            let _ = socket.write_all(bytes).await;
+            let _ = socket.shutdown().await;
+            while socket.read(&mut head).await.is_ok_and(|length| length > 0) {}
+        }
+        End::Away => {
+            let _ = socket.write_all(&frame(4, &[])).await;
+            let mut request = Vec::new();
+            while !has_ended(&request) {
+                if socket.read_buf(&mut request).await.unwrap_or_default() == 0 {
+                    return;
+                }
+            }
+            let _ = socket.write_all(&frame(7, &[0; 8])).await;
+            let mut rest = [0; 4096];
+            while socket.read(&mut rest).await.is_ok_and(|length| length > 0) {}
+        }
+        _ => answer(socket, end).await,
+    }
+}
+
+async fn answer(socket: TcpStream, end: End) {
+    let Ok(mut connection) = h2::server::handshake(socket).await else { return };
+    while let Some(Ok((request, respond))) = connection.accept().await {
+        let body = request.into_body();
+        match end {
+            End::Unanswered => return,
+            End::AwayAfter => connection.abrupt_shutdown(Reason::NO_ERROR),
+            _ => drop(tokio::spawn(respond_with(respond, body, end))),
+        }
+    }
+}
+
+async fn respond_with(mut respond: SendResponse<Bytes>, mut body: h2::RecvStream, end: End) {
+    while let Some(Ok(piece)) = body.data().await {
+        let _ = body.flow_control().release_capacity(piece.len());
+    }
+    match end {
+        End::Reset(reason) => respond.send_reset(reason),
+        End::Body(promised, text, reset) => {
+            let mut head = http::Response::builder().status(200);
+            if let Some(promised) = promised {
+                head = head.header("content-length", promised);
+            }
+            let mut stream = respond.send_response(head.body(()).unwrap(), false).unwrap();
+            stream.send_data(Bytes::from_static(text.as_bytes()), reset.is_none()).unwrap();
+            if let Some(reason) = reset {
+                // The frames before it are to arrive.
+                while stream.capacity() > 0 && text.len() > stream.capacity() {
+                    tokio::task::yield_now().await;
+                }
+                stream.send_reset(reason);
+            }
+        }
+        _ => std::future::pending().await,
+    }
+}
+
+fn phase(error: &parcelo::Error) -> Option<Phase> {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
+    cause.map(TransportError::phase)
+}
+
+#[tokio::test]
+async fn an_answer_is_read_and_the_connection_used_again() {
+    let length = Some(RECORD.len());
+    let (address, _server) = serve(End::Body(length, RECORD, None)).await;
+    let client = builder(&address).retry(Retry::none()).build().unwrap();
+    let number = number();
+    let calls = (0..8).map(|_| async { client.tracking().get(&number).await });
+    for record in futures_util::future::join_all(calls).await {
+        assert_eq!(record.unwrap().meta().attempts, 1);
+    }
+    let (address, _server) = serve(End::Body(None, CREATED, None)).await;
+    let client = builder(&address).build().unwrap();
+    client.orders().create(&order()).await.unwrap();
+}
+
+#[tokio::test]
+async fn each_broken_peer_has_the_phase_that_it_has_without() {
+    let cut = r#"{"trackingNumber":"#;
+    let table = [
+        (End::Closed, Phase::Stale),
+        (End::Unanswered, Phase::Stale),
+        (End::Away, Phase::Stale),
+        (End::AwayAfter, Phase::Stale),
+        (End::Reset(Reason::REFUSED_STREAM), Phase::Stale),
+        (End::Reset(Reason::INTERNAL_ERROR), Phase::MaybeSent),
+        (End::Reset(Reason::CANCEL), Phase::MaybeSent),
+        (End::Reset(Reason::HTTP_1_1_REQUIRED), Phase::MaybeSent),
+        (End::Silence, Phase::Timeout),
+        (End::Babble(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Phase::NotHttp),
+        (End::Babble(b"220 smtp.example ESMTP\r\n"), Phase::NotHttp),
+        (End::Body(Some(999), cut, None), Phase::MaybeSent),
+        (End::Body(None, cut, Some(Reason::INTERNAL_ERROR)), Phase::MaybeSent),
+    ];
+    for (end, expected) in table {
+        let (address, _server) = serve(end).await;
+        let timeouts = match end {
+            End::Silence => Timeouts::default().attempt(Duration::from_millis(20)),
+            _ => Timeouts::default(),
+        };
+        let client = builder(&address).retry(Retry::none()).timeouts(timeouts).build().unwrap();
+        let error = client.tracking().get(&number()).await.unwrap_err();
+        assert_eq!(phase(&error), Some(expected), "{end:?}: {error:?}");
+        let order = order();
+        let error = client.orders().create(&order).await.unwrap_err();
+        assert_eq!(phase(&error), Some(expected), "{end:?}: {error:?}");
+        assert!(error.may_have_executed() && order.idempotency_key.may_have_executed(), "{end:?}");
+        let causes = std::iter::successors(Some(&error as &dyn Error), |cause| (*cause).source());
+        let shown: Vec<_> = causes.map(|cause| format!("{cause} {cause:?}")).collect();
+        assert!(!format!("{shown:?}").contains("SB-SUCCESS"), "{shown:?}");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let client = builder(&address).retry(Retry::none()).build().unwrap();
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert_eq!((phase(&error), error.may_have_executed()), (Some(Phase::NotSent), false));
+}
+
+#[tokio::test]
+async fn what_the_other_side_has_not_looked_at_is_sent_again_at_once() {
+    for end in [End::Reset(Reason::REFUSED_STREAM), End::Away] {
+        let (address, _server) = serve(end).await;
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let client = builder(&address)
+            .retry(Retry::standard().attempts(2))
+            .on_attempt(move |attempt| tell.lock().unwrap().push((attempt.failure, attempt.wait)))
+            .build()
+            .unwrap();
+        client.orders().create(&order()).await.unwrap_err();
+        let stale = Some(FailureClass::Stale);
+        assert_eq!(
+            *told.lock().unwrap(),
+            [(stale, Some(Duration::ZERO)), (stale, None)],
+            "{end:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_label_cut_short_leaves_no_file() {
+    let ends = [
+        End::Body(Some(99), "%PDF-", None),
+        End::Body(Some(2), "%PDF-", None),
+        End::Body(Some(99), "%PDF-", Some(Reason::CANCEL)),
+        End::Body(Some(99), "%PDF-", Some(Reason::NO_ERROR)),
+        End::Body(None, "%PDF-", Some(Reason::NO_ERROR)),
+    ];
+    for end in ends {
+        let (address, _server) = serve(end).await;
+        let client = builder(&address).retry(Retry::none()).build().unwrap();
+        let (folder, number) = (tempfile::tempdir().unwrap(), number());
+        let label = client.labels().download(&number, LabelFormat::Pdf);
+        assert!(label.clone().bytes().await.is_err(), "{end:?}");
+        assert!(label.save_to(folder.path().join("label.pdf")).await.is_err(), "{end:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{end:?}");
+    }
+    let (address, _server) = serve(End::Body(Some(5), "%PDF-", None)).await;
+    let client = builder(&address).build().unwrap();
+    let label = client.labels().download(&number(), LabelFormat::Pdf).bytes().await;
+    assert_eq!(&label.unwrap()[..], b"%PDF-");
+}

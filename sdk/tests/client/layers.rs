@@ -1,0 +1,160 @@
+//! Layers around the transport: they see what is sent, can add to it, and can refuse it.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, future::BoxFuture};
+use http::{HeaderValue, Request, Response};
+use parcelo::{
+    Client, ErrorKind, Language,
+    calls::{FailureClass, StopReason},
+    transport::{BodyStream, Phase, Transport, TransportError},
+};
+use wiremock::{
+    Mock, MockServer, ResponseTemplate,
+    matchers::{any, header},
+};
+
+use crate::script::{CREATED, Script, Step, answer, key, number, order};
+
+/// What passes a layer, in its order.
+type Seen = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
+
+#[derive(Debug)]
+struct Seeing<T> {
+    inner: T,
+    name: &'static str,
+    seen: Seen,
+}
+
+impl<T: Transport> Transport for Seeing<T> {
+    fn send(
+        &self,
+        mut request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+        self.seen.lock().unwrap().push((self.name, request.clone()));
+        request.headers_mut().append("x-layers", HeaderValue::from_static(self.name));
+        self.inner.send(request)
+    }
+}
+
+#[derive(Debug)]
+struct Refusing(Phase);
+
+impl Transport for Refusing {
+    fn send(
+        &self,
+        _: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+        async { Err(TransportError::new(self.0, "not on a Sunday")) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_see_each_attempt_as_it_is_sent_the_first_one_first() {
+    let script = Script::client([answer(503, ""), answer(201, CREATED)]).1;
+    let seen = Seen::default();
+    let layer = |name| {
+        let seen = Arc::clone(&seen);
+        move |inner| Seeing { inner, name, seen: Arc::clone(&seen) }
+    };
+    let builder = Client::builder(key()).header("x-token", "CANARY").unwrap();
+    let client = builder.layer(layer("outer")).layer(layer("inner")).transport(script.clone());
+    client.build().unwrap().orders().create(&order()).await.unwrap();
+
+    let seen = seen.lock().unwrap();
+    let names: Vec<_> = seen.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["outer", "inner", "outer", "inner"]);
+    for sent in script.sent() {
+        let layers: Vec<_> = sent.headers().get_all("x-layers").iter().collect();
+        assert_eq!(layers, ["outer", "inner"]);
+        let (_, first) = &seen[0];
+        assert_eq!(first.body(), sent.body(), "the bytes that are sent");
+        assert_eq!(first.uri(), sent.uri());
+        for (name, value) in first.headers() {
+            assert_eq!(&sent.headers()[name], value);
+        }
+        assert!(sent.headers()["x-api-key"].is_sensitive());
+        let shown = format!("{first:?}");
+        assert!(
+            !shown.contains(key().secret()) && !format!("{:?}", first.headers()).contains("CANARY")
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_layer_refuses_was_not_sent() {
+    for (phase, attempts, class) in
+        [(Phase::Refused, 1, FailureClass::Permanent), (Phase::NotSent, 4, FailureClass::NotSent)]
+    {
+        let script = Script::client([answer(201, CREATED)]).1;
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let client = Client::builder(key())
+            .transport(script.clone())
+            .on_attempt(move |attempt| tell.lock().unwrap().push(attempt.failure))
+            .layer(move |_| Refusing(phase))
+            .build()
+            .unwrap();
+        let order = order();
+        let error = client.orders().create(&order).await.unwrap_err();
+        assert_eq!((error.may_have_executed(), error.attempts()), (false, attempts));
+        assert_eq!(order.idempotency_key.first_sent(), None, "its 24 hours have not begun");
+        assert!(!order.idempotency_key.may_have_executed() && script.sent().is_empty());
+        assert!(error.message(Language::En).ends_with("; nothing was sent."), "{error}");
+        assert!(error.message(Language::Es).ends_with("; no se envió nada."), "{error}");
+        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "not on a Sunday");
+        assert!(told.lock().unwrap().iter().all(|failure| *failure == Some(class)));
+        let ends = [
+            (ErrorKind::Config, StopReason::Permanent),
+            (ErrorKind::Network, StopReason::Attempts),
+        ];
+        assert_eq!(
+            (error.kind(), error.stop_reason().unwrap()),
+            ends[usize::from(phase == Phase::NotSent)]
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_settles_nothing_that_was_in_doubt_before() {
+    #[derive(Debug)]
+    struct Once<T>(T, Mutex<bool>);
+
+    impl<T: Transport> Transport for Once<T> {
+        fn send(
+            &self,
+            request: Request<Bytes>,
+        ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+            if std::mem::replace(&mut *self.1.lock().unwrap(), true) {
+                return async { Err(TransportError::new(Phase::Refused, "once")) }.boxed();
+            }
+            self.0.send(request)
+        }
+    }
+    let script = Script::client([Step::Fail(Phase::MaybeSent)]).1;
+    let client = Client::builder(key()).transport(script.clone());
+    let client = client.layer(|inner| Once(inner, Mutex::default())).build().unwrap();
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert!(error.may_have_executed() && script.sent().len() == 1, "{error:?}");
+    assert!(error.to_string().contains("may have been executed"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_layer_adds_goes_over_http() {
+    let server = MockServer::start().await;
+    Mock::given(any())
+        .and(header("x-layers", "outer"))
+        .and(header("x-api-key", key().secret()))
+        .respond_with(ResponseTemplate::new(200).set_body_string(crate::script::RECORD))
+        .expect(1)
+        .mount(&server)
+        .await;
+    let client = Client::builder(key())
+        .base_url(&server.uri())
+        .unwrap()
+        .layer(|inner| Seeing { inner, name: "outer", seen: Seen::default() })
+        .build()
+        .unwrap();
+    client.tracking().get(&number()).await.unwrap();
+}

@@ -1,0 +1,138 @@
+//! Over TLS: which authorities are believed, and which protocol is spoken.
+
+use std::sync::{Arc, Mutex};
+
+use parcelo::{Client, ClientBuilder, ErrorKind, Retry};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, pki_types::PrivatePkcs8KeyDer},
+};
+
+use crate::script::{RECORD, key, number};
+
+/// A connection: what was agreed on (ALPN), and how its first request begins.
+struct Met {
+    agreed: Option<String>,
+    head: String,
+}
+
+/// A server with a certificate that no authority of the machine's gave, which offers HTTP/2 and answers in
+/// HTTP/1.1.
+struct Private {
+    address: String,
+    authority: rcgen::Certificate,
+    met: Arc<Mutex<Vec<Met>>>,
+    _task: tokio::task::JoinSet<()>,
+}
+
+impl Private {
+    async fn start() -> Self {
+        let authority_key = rcgen::KeyPair::generate().unwrap();
+        let mut authority = rcgen::CertificateParams::default();
+        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let certificate = authority.self_signed(&authority_key).unwrap();
+        let issuer = rcgen::Issuer::new(authority, authority_key);
+        let own_key = rcgen::KeyPair::generate().unwrap();
+        let own = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        let own = own.signed_by(&own_key, &issuer).unwrap();
+        let secret = PrivatePkcs8KeyDer::from(own_key.serialize_der());
+        let mut config = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![own.der().clone()], secret.into())
+            .unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("https://{}", listener.local_addr().unwrap());
+        let (met, mut task) = (Arc::default(), tokio::task::JoinSet::new());
+        let seen: Arc<Mutex<Vec<Met>>> = Arc::clone(&met);
+        task.spawn(async move {
+            loop {
+                let socket = listener.accept().await.unwrap().0;
+                let Ok(mut socket) = acceptor.accept(socket).await else { continue };
+                let agreed = socket.get_ref().1.alpn_protocol();
+                let agreed = agreed.map(|name| String::from_utf8_lossy(name).into_owned());
+                let mut head = [0; 4096];
+                let length = socket.read(&mut head).await.unwrap_or_default();
+                let head = String::from_utf8_lossy(&head[..length]).into_owned();
+                seen.lock().unwrap().push(Met { agreed, head });
+                let length = RECORD.len();
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{RECORD}"
+                );
+                let _ = socket.write_all(answer.as_bytes()).await;
+                let _ = socket.shutdown().await;
+            }
+        });
+        Self { address, authority: certificate, met, _task: task }
+    }
+
+    fn builder(&self) -> ClientBuilder {
+        Client::builder(key()).base_url(&self.address).unwrap().retry(Retry::none())
+    }
+}
+
+#[tokio::test]
+async fn an_authority_of_one_s_own_is_believed_once_it_is_given() {
+    let server = Private::start().await;
+    let client = server.builder().build().unwrap();
+    let error = client.tracking().get(&number()).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Network && error.to_string().contains("TLS"), "{error:?}");
+    assert!(!error.may_have_executed());
+    let other = Private::start().await.authority.pem();
+    let (pem, der) = (server.authority.pem(), server.authority.der().to_vec());
+    let forms = [pem.clone().into_bytes(), format!("an authority\n{other}{pem}").into_bytes(), der];
+    for form in forms {
+        let client = server.builder().root_certificate(form).unwrap().build().unwrap();
+        client.tracking().get(&number()).await.unwrap();
+    }
+    let client = server.builder().root_certificate(other).unwrap().build().unwrap();
+    assert!(client.tracking().get(&number()).await.is_err(), "one for all of them");
+}
+
+#[tokio::test]
+async fn what_is_no_certificate_is_refused() {
+    let server = Private::start().await;
+    let pem = server.authority.pem();
+    let spoilt = pem.replace('A', "!");
+    for text in ["", "no certificate", &pem[..pem.len() / 2], &spoilt] {
+        let error = server.builder().root_certificate(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{text}");
+    }
+    let der = server.authority.der();
+    for bytes in [&der[..der.len() / 2], b"0"] {
+        let built = server.builder().root_certificate(bytes).and_then(ClientBuilder::build);
+        assert_eq!(built.unwrap_err().kind(), ErrorKind::Config);
+    }
+}
+
+/// Whatever the crates of a build have turned on for reqwest.
+#[tokio::test]
+async fn http_2_and_compression_are_not_offered_unless_asked_for() {
+    let server = Private::start().await;
+    let client = server.builder().root_certificate(server.authority.pem()).unwrap();
+    client.build().unwrap().tracking().get(&number()).await.unwrap();
+    let met = server.met.lock().unwrap();
+    let Met { agreed, head } = &met[0];
+    assert_eq!(agreed.as_deref(), Some("http/1.1"));
+    assert!(head.starts_with("GET ") && !head.contains("accept-encoding"), "{head}");
+}
+
+#[cfg(feature = "http2")]
+#[tokio::test]
+async fn http_2_is_agreed_on_with_a_service_that_offers_it() {
+    let server = Private::start().await;
+    let client = server.builder().root_certificate(server.authority.pem()).unwrap();
+    // It answers in HTTP/1.1 all the same, which is no HTTP/2.
+    let error = client.http2().build().unwrap().tracking().get(&number()).await.unwrap_err();
+    let met = server.met.lock().unwrap();
+    let Met { agreed, head } = &met[0];
+    assert_eq!(agreed.as_deref(), Some("h2"));
+    assert!(head.starts_with("PRI * HTTP/2.0"), "{head}");
+    assert!(error.kind() == ErrorKind::Decode, "{error:?}");
+}
