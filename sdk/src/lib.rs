@@ -9,6 +9,8 @@ pub mod blocking;
 pub mod client;
 pub mod model;
 pub mod rules;
+#[cfg(any(feature = "client", feature = "webhooks"))]
+mod wall_clock;
 #[cfg(feature = "webhooks")]
 pub mod webhook;
 

@@ -1,7 +1,7 @@
 //! Orders.
 
 use super::{Client, CreateMany};
-use crate::{CreatedOrder, Error, OrderRequest, Reply, VoidRequest, VoidedOrders};
+use crate::{CreatedOrder, Error, OrderRequest, ParcelSummary, Reply, VoidRequest, VoidedOrders};
 
 /// Orders: [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,22 @@ impl<'a> Orders<'a> {
         I: IntoIterator<Item = OrderRequest>,
     {
         CreateMany::new(self.client.client.orders().create_many(orders), &self.client.driver)
+    }
+
+    /// Every parcel of an order, by its id in your system: [`Orders::find`](crate::Orders::find).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// for parcel in client.orders().find("1001")? {
+    ///     println!("{} {}", parcel.tracking_number, parcel.status);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
+        self.client.driver.call(self.client.client.orders().find(external_order_id))
     }
 
     /// Voids 1-100 orders: [`Orders::void`](crate::Orders::void).

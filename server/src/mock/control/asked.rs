@@ -28,8 +28,8 @@ use crate::{
     http::any_json_object,
     mock::{
         clock::{later, read_time},
-        inbox::STATUSES,
         key::DEFAULT_NAME,
+        reply::STATUSES,
     },
 };
 
