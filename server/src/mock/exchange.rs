@@ -6,7 +6,6 @@
 //! written on its response, for the transport, which does what only a connection can: close, reset.
 
 use std::{
-    convert::Infallible,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -28,7 +27,7 @@ use super::{
     order_names::OrderNames,
     plan::{Asked, End, Hit, Moment, Plans, Spoilt},
     record::{Entry, Seen},
-    spoil::spoil,
+    spoil::{as_promised, spoil},
 };
 use crate::{
     clock::Clock,
@@ -96,9 +95,9 @@ async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -
     head.extensions.insert(hit);
     match spoilt {
         Some(spoilt) => spoil(head, &body, spoilt),
-        // A length that was chosen is believed only where the body tells none.
-        None if is_chosen && head.headers.contains_key(header::CONTENT_LENGTH) => {
-            Response::from_parts(head, Body::from_stream(stream::iter([Ok::<_, Infallible>(body)])))
+        None if is_chosen => {
+            let body = as_promised(&head, body);
+            Response::from_parts(head, body)
         }
         None => Response::from_parts(head, Body::from(body)),
     }

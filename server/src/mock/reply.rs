@@ -2,9 +2,8 @@
 
 use axum::{
     body::{Body, Bytes},
-    http::{HeaderName, HeaderValue, Response, StatusCode, header},
+    http::{HeaderName, HeaderValue, Response, StatusCode},
 };
-use futures_util::stream;
 
 /// The statuses of answers that end an exchange.
 pub(super) const STATUSES: (u16, u16) = (200, 999);
@@ -44,8 +43,8 @@ impl Reply {
         Self { status: None, headers: Vec::new(), body: Bytes::new() }
     }
 
-    /// With a header. One that is given twice is sent twice. A `content-length` is sent as it is given,
-    /// whatever the body's length: the connection then ends before the promised bytes, or bytes are cut off.
+    /// With a header. One that is given twice is sent twice. The `content-length` of a fault's reply is sent
+    /// as it is given: the connection then ends before the promised bytes, or the body is cut off there.
     ///
     /// # Panics
     ///
@@ -82,15 +81,7 @@ impl Reply {
     /// The answer; what hangs never comes to one.
     pub(super) async fn response(&self) -> Response<Body> {
         let Some(status) = self.status else { return std::future::pending().await };
-        let has_length = self.headers.iter().any(|(name, _)| name == header::CONTENT_LENGTH);
-        let body = self.body.clone();
-        // A stream says nothing about its length, so that the header's is believed.
-        let body = if has_length {
-            Body::from_stream(stream::iter([Ok::<_, std::convert::Infallible>(body)]))
-        } else {
-            Body::from(body)
-        };
-        let mut response = Response::new(body);
+        let mut response = Response::new(Body::from(self.body.clone()));
         // Every number that `status` takes is one.
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         response.headers_mut().extend(self.headers.iter().cloned());

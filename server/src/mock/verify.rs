@@ -26,8 +26,12 @@ impl MockServer {
     ///
     /// When something does not hold; the message names it.
     pub fn verify(&self) {
-        let offences: Vec<_> = CHECKS.iter().flat_map(|check| check(self)).collect();
-        fail_with(&offences);
+        fail_with(&self.offences());
+    }
+
+    /// What [`MockServer::verify`] fails with, in words.
+    pub(super) fn offences(&self) -> Vec<String> {
+        CHECKS.iter().flat_map(|check| check(self)).collect()
     }
 
     /// Fails the test when an order was shipped twice: when an idempotency key made two parcels, a parcel has

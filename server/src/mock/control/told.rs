@@ -1,6 +1,6 @@
 //! What the controls answer.
 
-use parcelo::{Deleted, Operation, ParcelStatus, TrackingNumber, model::time};
+use parcelo::{Deleted, Operation, OrderRequest, ParcelStatus, TrackingNumber, model::time};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -70,6 +70,18 @@ struct LoggedRequest {
     faults: Vec<String>,
 }
 
+/// What was done twice, and the planned faults that no request has met, in words.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Offences {
+    pub(super) offences: Vec<String>,
+}
+
+/// An order that may be sent as it is.
+#[derive(Serialize, ToSchema)]
+pub(super) struct SampleOrder {
+    pub(super) order: OrderRequest,
+}
+
 /// A new API key.
 #[derive(Serialize, ToSchema)]
 pub(super) struct IssuedKey {
@@ -103,6 +115,8 @@ pub(super) struct InboxShown {
     /// Whether there is an inbox.
     pub(super) listening: bool,
     pub(super) deliveries: Vec<InboxDelivery>,
+    /// Why an event that is waited for may never come, in words.
+    pub(super) hints: Vec<String>,
 }
 
 /// One delivery as it arrived, whatever it was answered.
