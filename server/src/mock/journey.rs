@@ -161,3 +161,97 @@ fn several(all: &[impl fmt::Display]) -> String {
     }
     named.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{mock::MockServer, service::Caller};
+
+    async fn with_parcels(numbers: &[&str]) -> MockServer {
+        let server = MockServer::start().await;
+        let caller = Caller { key: Arc::new(server.key().make().1) };
+        for number in numbers {
+            let order = serde_json::to_value(MockServer::order(number)).unwrap();
+            server.service.create_order(&caller, &order, None).await.unwrap();
+        }
+        server
+    }
+
+    fn number(text: &str) -> TrackingNumber {
+        TrackingNumber::parse(text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_journey_is_gone_to_its_end_and_says_when_it_is_over() {
+        use ParcelStatus::{Delivered, DeliveryFailed, InTransit, ReturnToSender};
+        for (text, end, minutes) in [
+            ("SB-SUCCESS-0001", Delivered, 20),
+            ("sb-fail-0001", DeliveryFailed, 15),
+            ("SB-CUSTOMS-0001", InTransit, 75),
+            ("SB-RTS-0001", ReturnToSender, 15),
+        ] {
+            let server = with_parcels(&[text]).await;
+            let (began, number) = (server.clock().now(), number(text));
+            let fired = server.clock().advance_until(&number, end.clone()).await.unwrap();
+            assert_eq!((server.clock().now() - began).num_minutes(), minutes, "{text}");
+            assert_eq!(fired.last().map(|one| one.status.clone()), Some(end.clone()));
+            assert_eq!(server.clock().advance_until(&number, end).await.unwrap(), []);
+            let never =
+                server.clock().advance_until(&number, ParcelStatus::Voided).await.unwrap_err();
+            assert!(never.to_string().contains(" is over; put_status moves it"), "{never}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_number_without_a_journey_is_named_wherever_one_waits_for_its_parcel() {
+        let server = with_parcels(&["SB-NORMAL-0001"]).await;
+        let status = ParcelStatus::Delivered;
+        let error = server
+            .clock()
+            .advance_until(&number("SB-NORMAL-0001"), status.clone())
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().starts_with("SB-NORMAL-0001 is LABEL_GENERATED and moves no further")
+        );
+        assert!(error.to_string().contains("SB-SUCCESS-"), "{error}");
+        let nobody =
+            server.clock().advance_until(&number("SB-NOBODY-0001"), status).await.unwrap_err();
+        assert_eq!(nobody, NotReached::NoParcel(number("SB-NOBODY-0001")));
+        let said = hints(&server.service).join("; ");
+        assert!(said.starts_with("SB-NORMAL-0001 will not move: its number chooses no"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_nobody_moves_is_named_and_what_has_arrived_is_not() {
+        let server = with_parcels(&["SB-SUCCESS-0001"]).await;
+        let ahead = "the clock shows 2026-01-05T08:00:00+00:00: advance it. Next step of \
+                     SB-SUCCESS-0001 at 2026-01-05T08:05:00+00:00";
+        assert_eq!(hints(&server.service), [ahead]);
+        let arrived = number("SB-SUCCESS-0001");
+        server.clock().advance_until(&arrived, ParcelStatus::Delivered).await.unwrap();
+        assert!(hints(&server.service).is_empty());
+    }
+
+    #[tokio::test]
+    async fn few_of_many_parcels_are_named() {
+        let server = MockServer::start().await;
+        server.seed_parcels(7).await;
+        let said = hints(&server.service).join("; ");
+        assert!(said.contains(", 2 more will not move"), "{said}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_inbox_that_waits_in_vain_says_why() {
+        let server = with_parcels(&["SB-NORMAL-0001"]).await;
+        let inbox = server.webhook_inbox().start().await;
+        let error = inbox
+            .wait_for(|change| change.new_status == ParcelStatus::Delivered)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("\n- SB-NORMAL-0001 will not move"), "{error}");
+        assert!(error.events.is_empty());
+    }
+}
