@@ -28,7 +28,7 @@ async fn every_parcel_of_an_order_is_found_newest_first_and_voided_ones_are_told
     let client = server.client(&server.key().issue());
     let first = make(&client, &order("A-17", "first-key")).await;
     make(&client, &order("A-1", "other-key")).await;
-    assert_eq!(found(&client, "A-17").await, [first.clone()]);
+    assert_eq!(found(&client, "A-17").await, [first.as_str()]);
     let number = [first.parse().unwrap()];
     client.orders().void(&VoidRequest::new(IdempotencyKey::random(), &number)).await.unwrap();
     server.clock().advance(Duration::from_secs(1)).await;
@@ -48,7 +48,7 @@ async fn an_id_is_found_as_it_was_sent_with_blanks_around_it() {
     let client = server.client(&server.key().issue());
     let number = make(&client, &order(" A 17 ", "first-key")).await;
     for spelling in [" A 17 ", "A 17", "\tA 17\n"] {
-        assert_eq!(found(&client, spelling).await, [number.clone()], "{spelling:?}");
+        assert_eq!(found(&client, spelling).await, [number.as_str()], "{spelling:?}");
     }
 }
 

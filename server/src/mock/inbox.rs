@@ -68,7 +68,7 @@ pub struct NotReceived {
 }
 
 fn listed(hints: &[String]) -> String {
-    hints.iter().map(|hint| format!("\n- {hint}")).collect()
+    hints.iter().flat_map(|hint| ["\n- ", hint.as_str()]).collect()
 }
 
 /// A receiver that is to be set up; [`InboxBuilder::start`] starts it.
