@@ -27,28 +27,14 @@ def call(method, path, body=None):
 
 
 def order(number):
-    return {
-        "idempotencyKey": "order-" + number,
-        "trackingNumber": number,
-        "sender": {
-            "fullName": "Ana Ruiz",
-            "phone": "+13055550100",
-            "address": {"line1": "8400 NW 25th St", "city": "Miami", "state": "FL", "zipCode": "33122", "country": "US"},
-        },
-        "receiver": {
-            "fullName": "Luis Paredes",
-            "phone": "+593991234567",
-            "nationalId": "1714307103",
-            "address": {"line1": "Av. Amazonas N34-451", "city": "Quito", "province": "Pichincha", "zipCode": "170515", "country": "EC"},
-        },
-        "parcelDetails": {"weightKg": 1.25, "declaredValue": 45.5},
-        "customsInfo": {"description": "Cotton shirts", "hsCode": "610910"},
-    }
+    """A valid order for a tracking number, whose beginning chooses the parcel's journey."""
+    return call("GET", "/__mock/orders/" + number)[1]["order"]
 
 
 @pytest.fixture(autouse=True)
 def no_faults_are_left_over():
     yield
+    assert call("GET", "/__mock/verify")[1]["offences"] == []  # nothing was shipped twice either
     assert call("DELETE", "/__mock/faults")[1]["unused"] == []
 
 
@@ -66,6 +52,18 @@ def test_an_answer_that_is_lost_makes_no_second_parcel():
         call("POST", "/api/v1/orders/create", order("SB-NORMAL-7002"))
     status, answer = call("POST", "/api/v1/orders/create", order("SB-NORMAL-7002"))
     assert (status, answer["parcel"]["trackingNumber"]) == (200, "SB-NORMAL-7002")
+
+
+def test_a_proxy_that_answers_for_the_service_is_seen_through():
+    number = "SB-NORMAL-7004"
+    headers = {"content-type": "text/html"}
+    body = "<h1>Bad Gateway</h1>"
+    fault = {"order": number, "nth": 1, "fault": "reply", "status": 502, "headers": headers, "body": body}
+    call("POST", "/__mock/faults", fault)
+    with pytest.raises(json.JSONDecodeError):
+        call("POST", "/api/v1/orders/create", order(number))
+    assert call("POST", "/api/v1/orders/create", order(number))[0] == 201
+    assert call("GET", "/__mock/requests?order=" + number)[1]["count"] == 2
 
 
 def test_a_refusal_names_the_field():

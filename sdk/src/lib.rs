@@ -12,6 +12,8 @@ pub mod blocking;
 mod client;
 pub mod model;
 pub mod rules;
+#[cfg(any(feature = "client", feature = "webhooks"))]
+mod wall_clock;
 #[cfg(feature = "webhooks")]
 pub mod webhook;
 

@@ -3,7 +3,9 @@
 use super::{Client, CreateMany};
 use crate::{
     client::{Error, Reply},
-    model::{CreatedOrder, OrderRequest, VoidManyRequest, VoidRequest, VoidedOrders},
+    model::{
+        CreatedOrder, OrderRequest, ParcelSummary, VoidManyRequest, VoidRequest, VoidedOrders,
+    },
 };
 
 /// Orders: [`Client::orders`].
@@ -58,6 +60,22 @@ impl<'a> Orders<'a> {
         I: IntoIterator<Item = OrderRequest>,
     {
         CreateMany::new(self.client.client.orders().create_many(orders), &self.client.driver)
+    }
+
+    /// Every parcel of an order, by its id in your system: [`Orders::find`](crate::client::Orders::find).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// for parcel in client.orders().find("1001")? {
+    ///     println!("{} {}", parcel.tracking_number, parcel.status);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
+        self.client.driver.call(self.client.client.orders().find(external_order_id))
     }
 
     /// Voids 1-100 orders: [`Orders::void`](crate::client::Orders::void).

@@ -8,7 +8,7 @@ use url::{Host, Url};
 use super::{
     Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
     attempt::Observer,
-    clock::{Clocks, WallClock},
+    clock::{ClockSource, Clocks},
     error::Texts,
     headers::{BAD_KEY, HeaderSettings, Headers},
     http_settings::HttpSettings,
@@ -18,7 +18,10 @@ use super::{
     socket::Http,
     turn::Line,
 };
-use crate::model::{ApiKey, Environment, Language};
+use crate::{
+    model::{ApiKey, Environment, Language},
+    wall_clock::WallClock,
+};
 
 /// Makes a [`Client`].
 ///
@@ -46,7 +49,7 @@ pub struct ClientBuilder {
     labels_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
     observer: Option<Observer>,
-    wall_clock: WallClock,
+    clock: ClockSource,
     pub(super) headers: HeaderSettings,
     pub(super) http: HttpSettings,
     pub(super) layers: Vec<Layer>,
@@ -65,7 +68,7 @@ impl ClientBuilder {
             labels_hosts: Vec::new(),
             transport: None,
             observer: None,
-            wall_clock: WallClock::default(),
+            clock: ClockSource::default(),
             headers: HeaderSettings::default(),
             http: HttpSettings::default(),
             layers: Vec::new(),
@@ -169,7 +172,38 @@ impl ClientBuilder {
     /// It tells how old idempotency keys are, together with the runtime's clock and the dates of the
     /// service's answers.
     pub fn wall_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
-        Self { wall_clock: WallClock::of(read), ..self }
+        Self { clock: ClockSource::Wall(WallClock::new(read)), ..self }
+    }
+
+    /// Where the service's own clock is read: for tests of programs against an embedded service whose clock
+    /// they move. `MockServer::client` sets it.
+    ///
+    /// It alone then tells how old idempotency keys are and when they were first sent: not the machine's
+    /// clocks, nor the dates of answers. Sleeps and time-outs stay tokio's.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let order = parcelo_server::mock::MockServer::order("SB-SUCCESS-0001");
+    /// use std::time::Duration;
+    ///
+    /// use parcelo::{Client, ErrorKind};
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let client = Client::builder(server.key().issue())
+    ///     .base_url(server.url())?
+    ///     .service_clock(server.clock().reader())
+    ///     .build()?;
+    /// client.orders().create(&order).await?;
+    /// server.clock().advance(Duration::from_secs(24 * 3600)).await;
+    /// let error = client.orders().create(&order).await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::KeyExpired);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn service_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { clock: ClockSource::Service(WallClock::new(read)), ..self }
     }
 
     /// The client. It connects when it is first used.
@@ -219,7 +253,7 @@ impl ClientBuilder {
             observer: self.observer,
             decider: std::sync::Mutex::default(),
             line: Line::new(environment.requests_per_second()),
-            clocks: Clocks::new(self.wall_clock),
+            clocks: Clocks::new(self.clock),
         };
         Ok(Client { shared: Arc::new(shared), settings: self.settings })
     }

@@ -2,9 +2,8 @@
 //! old an idempotency key is, is asked of every clock there is: each of them may stand still, or be set.
 
 use std::{
-    fmt,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -12,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderValue;
 use tokio::time::{Instant, error::Elapsed, timeout, timeout_at};
 
-use crate::model::Moment;
+use crate::{model::Moment, wall_clock::WallClock};
 
 /// Longer than any timeout means; keeps sums of instants and durations in range.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -67,35 +66,28 @@ impl Deadline {
     }
 }
 
-/// Where the wall clock is read.
-#[derive(Clone)]
-pub(super) struct WallClock(Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>);
-
-impl Default for WallClock {
-    #[expect(clippy::disallowed_methods, reason = "this module is the client's clock")]
-    fn default() -> Self {
-        Self::of(Utc::now)
-    }
-}
-
-impl fmt::Debug for WallClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WallClock")
-    }
-}
-
-impl WallClock {
-    pub(super) fn of(read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(read))
-    }
-}
-
-/// All clocks that a client knows: the machine's two, and the service's as its answers show it.
+/// All clocks that a client knows: the machine's two, and the service's as its answers show it. A test
+/// that moves the service's clock hands it over instead, and then nothing else counts.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
-    wall: WallClock,
+    source: ClockSource,
     /// The newest date of an answer, and when it came.
     answered: Mutex<Option<Answered>>,
+}
+
+/// Which clock tells the wall time.
+#[derive(Debug, Clone)]
+pub(super) enum ClockSource {
+    /// The machine's, or a test's in its place: it may stand still, and so is one among others.
+    Wall(WallClock),
+    /// The service's own.
+    Service(WallClock),
+}
+
+impl Default for ClockSource {
+    fn default() -> Self {
+        Self::Wall(WallClock::default())
+    }
 }
 
 /// What an answer showed of the service's clock, and when.
@@ -107,13 +99,21 @@ struct Answered {
 }
 
 impl Clocks {
-    pub(super) fn new(wall: WallClock) -> Self {
-        Self { wall, answered: Mutex::default() }
+    pub(super) fn new(source: ClockSource) -> Self {
+        Self { source, answered: Mutex::default() }
     }
 
     /// This moment by all of them.
     pub(super) fn moment(&self) -> Moment {
-        let local = Moment { wall: (self.wall.0)(), steady: steady(), service: None };
+        let local = match &self.source {
+            ClockSource::Wall(clock) => {
+                Moment { wall: clock.now(), steady: steady(), service: None }
+            }
+            // One steady moment for all: the service's clock may stand still while this program runs.
+            ClockSource::Service(clock) => {
+                return Moment { wall: clock.now(), steady: TimeDelta::zero(), service: None };
+            }
+        };
         let passed = |known: &Answered| known.date + passed(&known.at, &local);
         let service = self.answered().as_ref().map(passed);
         Moment { service, ..local }

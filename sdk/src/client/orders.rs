@@ -2,18 +2,18 @@
 
 use super::{Client, CreateMany, Error, Reply, call::Call};
 use crate::model::{
-    CreatedOrder, ErrorBody, Operation, OrderRequest, Row, VoidManyRequest, VoidRequest,
-    VoidResult, VoidedOrders,
+    CreatedOrder, ErrorBody, Operation, OrderRequest, ParcelSummary, Row, VoidManyRequest,
+    VoidRequest, VoidResult, VoidedOrders,
 };
 
-/// Creating orders, one or many, and voiding them; from [`Client::orders`].
+/// Creating orders, one or many, finding and voiding them; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
 pub struct Orders<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Orders: create one or many, void them.
+    /// Orders: create one or many, find and void them.
     pub fn orders(&self) -> Orders<'_> {
         Orders { client: self }
     }
@@ -83,6 +83,56 @@ impl Orders<'_> {
         I: IntoIterator<Item = OrderRequest>,
     {
         CreateMany::new(self.client, orders.into_iter())
+    }
+
+    /// Every parcel that the account has of an order, by the order's id in your system (`external_order_id`):
+    /// newest first, and none when there is none. Voided parcels are among them; their status says so.
+    ///
+    /// This outlives the idempotency key: the service forgets a key after 24 hours, and knows it for one API key
+    /// only, but the parcel itself is found for as long as it exists (in the sandbox for 30 days), with every API key
+    /// of the account. So ask it before you send an order with a new idempotency key or another API key. It sees
+    /// what has been made; a request that is still on its way is settled by its own key, sent again.
+    ///
+    /// The id is compared as the service keeps it: without white space around it, otherwise exactly.
+    ///
+    /// Errors: `Validation` when it is blank or has more than 100 characters, and those of every call. A parcel that cannot be
+    /// read is an error too: none found means that there is none.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use parcelo::OrderRequest;
+    /// # use parcelo_server::mock::MockServer;
+    /// # let server = MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// use parcelo::{ErrorKind, IdempotencyKey, ParcelStatus};
+    ///
+    /// # let mut order = MockServer::order("SB-SUCCESS-0001");
+    /// # order.external_order_id = Some("1001".into());
+    /// # client.orders().create(&order).await?;
+    /// # server.clock().advance(std::time::Duration::from_secs(24 * 3600)).await;
+    /// let error = client.orders().create(&order).await.unwrap_err(); // of yesterday, order 1001
+    /// assert_eq!(error.kind(), ErrorKind::KeyExpired);
+    /// let parcels = client.orders().find("1001").await?;
+    /// match parcels.iter().find(|parcel| parcel.status != ParcelStatus::Voided) {
+    ///     Some(parcel) => println!("{} it is", parcel.tracking_number),
+    ///     None => {
+    ///         order.idempotency_key = IdempotencyKey::random(); // written down first
+    ///         client.orders().create(&order).await?;
+    ///     }
+    /// }
+    /// # server.assert_exactly_once();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
+        // The service keeps the id trimmed, and looks for it exactly.
+        let list = self.client.parcels().list().external_order_id(external_order_id.trim());
+        let (mut parcels, mut found) = (list.stream(), Vec::new());
+        while let Some(parcel) = parcels.next().await {
+            found.push(parcel?);
+        }
+        Ok(found)
     }
 
     /// Voids 1-100 orders: their labels can no longer be used.

@@ -24,7 +24,6 @@
 //! A message is sent again until it is answered with 2xx, always under the same id: keep the id with
 //! what you did about it, and answer 2xx the second time without doing it again.
 
-mod clock;
 mod error;
 mod headers;
 mod replay;

@@ -5,10 +5,9 @@ use chrono::{DateTime, Utc};
 use subtle::{Choice, ConstantTimeEq};
 
 use super::{
-    Headers, ID, SIGNATURE, Secret, TIMESTAMP, WebhookError, clock, headers::only,
-    replay::ReplayGuard,
+    Headers, ID, SIGNATURE, Secret, TIMESTAMP, WebhookError, headers::only, replay::ReplayGuard,
 };
-use crate::model::WebhookEvent;
+use crate::{model::WebhookEvent, wall_clock::WallClock};
 
 /// How far a timestamp may lie from now, in seconds, both ways.
 const TOLERANCE: u64 = 5 * 60;
@@ -27,6 +26,7 @@ pub struct Webhook {
     secrets: Vec<Secret>,
     tolerance: u64,
     guard: Option<ReplayGuard>,
+    clock: WallClock,
 }
 
 impl Webhook {
@@ -55,7 +55,7 @@ impl Webhook {
         if secrets.is_empty() {
             return Err(WebhookError::NoSecret);
         }
-        Ok(Self { secrets, tolerance: TOLERANCE, guard: None })
+        Ok(Self { secrets, tolerance: TOLERANCE, guard: None, clock: WallClock::default() })
     }
 
     /// Refuses a copy of an accepted message ([`WebhookError::Replayed`]), and remembers at most
@@ -79,6 +79,26 @@ impl Webhook {
     pub fn refuse_copies(mut self, remembered: usize) -> Self {
         self.guard = Some(ReplayGuard::new(remembered));
         self
+    }
+
+    /// Where [`verify`](Self::verify) reads the time, instead of the machine's clock: for tests of a receiver
+    /// against an embedded service whose clock they move.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use parcelo::webhook::Webhook;
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await; // its clock stands at 2026-01-05 08:00 UTC
+    /// let secret = server.webhook_inbox().elsewhere("http://127.0.0.1:3000/");
+    /// let webhook = Webhook::new([secret])?.clock(server.clock().reader());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { clock: WallClock::new(read), ..self }
     }
 
     /// Verifies a message by this machine's clock: sent at most 5 minutes ago, and not in the
@@ -106,7 +126,7 @@ impl Webhook {
         headers: &(impl Headers + ?Sized),
         body: &'b (impl AsRef<[u8]> + ?Sized),
     ) -> Result<Verified<'b>, WebhookError> {
-        self.verify_at(headers, body, clock::now())
+        self.verify_at(headers, body, self.clock.now())
     }
 
     /// As [`verify`](Self::verify), by another clock: for tests, and for messages that were kept.

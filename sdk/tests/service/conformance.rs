@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use parcelo::{
     Awb, Client, Error, ErrorCode, IdempotencyKey, LabelFormat, ManifestRequest, Operation,
-    OrderRequest, Outcome, Reply, Retry, TrackingNumber, VoidRequest,
+    OrderRequest, Outcome, Reply, Retry, Timeouts, TrackingNumber, VoidRequest,
 };
-use parcelo_server::mock::{Fault, MockServer};
+use parcelo_server::mock::{self, Fault, MockServer};
 
 use crate::script::order;
 
@@ -152,11 +152,12 @@ pub(crate) type Planned = (&'static str, fn(Fault<'_>));
 const MOMENT: Duration = Duration::from_millis(10);
 
 /// Every fault of a connection and of a service.
-pub(crate) const FAULTS: [Planned; 9] = [
+pub(crate) const FAULTS: [Planned; 10] = [
     ("latency", |fault| fault.latency(MOMENT)),
     ("500", |fault| fault.error(ErrorCode::InternalError)),
     ("503", |fault| fault.error(ErrorCode::ServiceUnavailable)),
     ("429", |fault| fault.rate_limited(MOMENT)),
+    ("reply", |fault| fault.reply(mock::Reply::status(503).body("<h1>Down</h1>"))),
     ("close", |fault| fault.close()),
     ("reset", |fault| fault.reset_connection()),
     ("truncated", |fault| fault.truncated_body()),
@@ -213,6 +214,7 @@ async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
             "latency" | "slow" => "Created in 1",
             "500" => r#"Server Some("INTERNAL_ERROR") in 1, executed: true, Some(Attempts)"#,
             "503" => r#"Server Some("SERVICE_UNAVAILABLE") in 1, executed: true, Some(Attempts)"#,
+            "reply" => "Server None in 1, executed: true, Some(Attempts)",
             "429" => {
                 r#"RateLimited Some("RATE_LIMIT_EXCEEDED") in 1, executed: false, Some(Attempts)"#
             }
@@ -221,6 +223,20 @@ async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
         };
         assert_eq!(outcomes, [expected; 3], "{fault} after: {after}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_never_comes_ends_with_the_attempt_on_every_way() {
+    let created = join_all(WAYS.map(async |way| {
+        let session = Session::start(way, Retry::standard()).await;
+        let create = session.server.faults().on(Operation::CreateOrder).nth(1);
+        create.after_commit().reply(mock::Reply::hang());
+        let timeouts = Timeouts::default().attempt(Duration::from_secs(2));
+        let client = session.client.with_timeouts(timeouts);
+        let reply = client.orders().create(&keyed("order-0001")).await.unwrap();
+        (reply.outcome(), reply.meta().attempts)
+    }));
+    assert_eq!(created.await, [(Outcome::Replayed, 2); 3]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,9 @@
 )]
 
 mod blocking;
+mod clock;
 mod conformance;
+mod find;
 mod limits;
 mod many;
 #[expect(dead_code, reason = "the tests of the client alone break more connections")]

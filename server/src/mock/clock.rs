@@ -1,14 +1,14 @@
 //! The mock server's clock as a test sees it: what it begins with, and how it is moved. Whatever
 //! falls due while it is moved is finished before the call returns.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 
 use super::{MockServer, pace::MovableClock};
 use crate::{
     clock::{Clock as _, Millis},
-    service::Fired,
+    service::{Fired, Service},
 };
 
 /// What kind of clock a server begins with. Limits of requests a second hold on one that runs; on
@@ -114,6 +114,27 @@ impl<'a> ClockControl<'a> {
         Self(server)
     }
 
+    /// A reader of this clock, for whatever else is to live in the server's time: the program under test, or
+    /// `Webhook::clock`. It goes on showing the time when the server is gone.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    ///
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let now = server.clock().reader();
+    /// server.clock().advance(Duration::from_secs(60)).await;
+    /// assert_eq!(now().to_rfc3339(), "2026-01-05T08:01:00+00:00");
+    /// # }
+    /// ```
+    pub fn reader(&self) -> impl Fn() -> DateTime<Utc> + Clone + Send + Sync + use<> {
+        let clock = Arc::clone(&self.0.clock);
+        move || clock.now().to_utc()
+    }
+
     /// What the clock shows.
     pub fn now(&self) -> DateTime<Utc> {
         self.0.clock.now().to_utc()
@@ -166,6 +187,16 @@ impl<'a> ClockControl<'a> {
         self.clock().follow_system();
         fired.extend(self.do_what_is_due().await);
         fired
+    }
+
+    /// Moves it to a moment, unless it shows a later one.
+    pub(super) async fn reach(&self, target: Millis) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        self.run_to(target).await
+    }
+
+    pub(super) fn service(&self) -> &'a Service {
+        &self.0.service
     }
 
     fn clock(&self) -> &'a MovableClock {

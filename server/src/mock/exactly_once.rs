@@ -1,8 +1,11 @@
-//! Exactly once, looked up: every parcel is the one that its idempotency key made.
+//! Exactly once, looked up: every parcel is the one that its idempotency key made, and no order has two.
 //!
 //! The record of a key holds the answer it was given, and so the one parcel it made. A parcel whose
 //! key's record names another one, or that has no record, was made by something that went wrong,
-//! unless its key was used anew after its 24 hours.
+//! unless its key was used anew after its 24 hours. A key counts for one API key only, so the same key
+//! sent with two of them makes two parcels, each with a record: right for the service, and wrong for the
+//! program that sent it. So are two parcels of one order, told by its id in the caller's system. A parcel that was
+//! voided since is not counted there: it is not shipped.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +14,7 @@ use serde_json::Value;
 
 use super::MockServer;
 use crate::{
-    core::{IdempotencyRecord, RecordKey, idempotency},
+    core::{IdempotencyRecord, RecordKey, State, idempotency},
     ids::named,
     store::{Created, Store, StoreError},
 };
@@ -19,11 +22,26 @@ use crate::{
 /// The parcels of each key that something is wrong with, by tenant and key.
 type Suspects = BTreeMap<(i64, String), Vec<String>>;
 
-/// What is wrong, in words; it names keys and parcels.
+/// What is wrong, in words; it names keys, orders and parcels.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    let suspects = suspects(server.service.store()).expect("the store is there");
-    suspects.into_iter().map(|((_, key), parcels)| offence(&key, &parcels)).collect()
+    found(server.service.store()).expect("the store is there")
+}
+
+fn found(store: &Store) -> Result<Vec<String>, StoreError> {
+    let creations = store.creations()?;
+    let suspects = suspects(store, &creations)?;
+    let known: Vec<_> = suspects.keys().cloned().collect();
+    let wrong = suspects.into_iter().map(|((_, key), parcels)| offence(&key, &parcels));
+    let shipped: Vec<_> = creations.iter().filter(|one| one.state != State::Voided).collect();
+    let by_keys = twice(&shipped, |parcel| Some(parcel.idempotency_key.as_str()));
+    let by_keys =
+        by_keys.filter(|twice| !known.contains(&twice.name) && twice.is_within_a_key_s_life());
+    let by_orders = twice(&shipped, |parcel| parcel.external_order_id.as_deref());
+    Ok(wrong
+        .chain(by_keys.map(|twice| twice.by_key()))
+        .chain(by_orders.map(|twice| twice.by_order()))
+        .collect())
 }
 
 fn offence(key: &str, parcels: &[String]) -> String {
@@ -36,23 +54,72 @@ fn offence(key: &str, parcels: &[String]) -> String {
     }
 }
 
-fn suspects(store: &Store) -> Result<Suspects, StoreError> {
+/// Several parcels of one tenant under one name, oldest first.
+struct Twice<'a> {
+    name: (i64, String),
+    parcels: Vec<&'a Created>,
+}
+
+/// The parcels that share a name with others.
+fn twice<'a>(
+    parcels: &[&'a Created],
+    name: impl Fn(&'a Created) -> Option<&'a str>,
+) -> impl Iterator<Item = Twice<'a>> {
+    let mut named: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for parcel in parcels {
+        if let Some(name) = name(parcel) {
+            named.entry((parcel.tenant.number(), name.to_owned())).or_default().push(*parcel);
+        }
+    }
+    let several = named.into_iter().filter(|(_, parcels)| parcels.len() > 1);
+    several.map(|(name, parcels)| Twice { name, parcels })
+}
+
+impl Twice<'_> {
+    /// Later the same text is a new key, also for one API key.
+    fn is_within_a_key_s_life(&self) -> bool {
+        let pairs = self.parcels.iter().zip(self.parcels.iter().skip(1));
+        let mut pairs = pairs.map(|(one, next)| (one.created_at, next.created_at));
+        pairs.any(|(first, second)| idempotency::is_alive(first, second))
+    }
+
+    fn by_key(&self) -> String {
+        let (Self { name: (_, key), parcels }, numbers) = (self, self.numbers());
+        let count = parcels.len();
+        format!(
+            "the idempotency key {key} made {count} parcels with several API keys, for each of which it is \
+             another key: {numbers}"
+        )
+    }
+
+    fn by_order(&self) -> String {
+        let (Self { name: (_, order), parcels }, numbers) = (self, self.numbers());
+        format!("the order {order} (externalOrderId) has {} parcels: {numbers}", parcels.len())
+    }
+
+    fn numbers(&self) -> String {
+        let numbers: Vec<_> = self.parcels.iter().map(|parcel| parcel.number.as_str()).collect();
+        numbers.join(", ")
+    }
+}
+
+fn suspects(store: &Store, creations: &[Created]) -> Result<Suspects, StoreError> {
     let mut keys: HashMap<i64, Vec<i64>> = HashMap::new();
     for key in store.keys()? {
         keys.entry(key.tenant.number()).or_default().push(key.row);
     }
     let mut suspects = Suspects::new();
-    for parcel in store.creations()? {
+    for parcel in creations {
         let tenant = parcel.tenant.number();
         let callers = keys.get(&tenant).map(Vec::as_slice).unwrap_or_default();
         let records = records(store, callers, &parcel.idempotency_key)?;
-        if records.iter().any(|record| accounts_for(record, &parcel)) {
+        if records.iter().any(|record| accounts_for(record, parcel)) {
             continue;
         }
         let of_key = suspects.entry((tenant, parcel.idempotency_key.clone())).or_default();
         let others =
             records.iter().filter_map(made).filter_map(|made| text(&made, "trackingNumber"));
-        for number in others.chain([parcel.number]) {
+        for number in others.chain([parcel.number.clone()]) {
             if !of_key.contains(&number) {
                 of_key.push(number);
             }
@@ -132,9 +199,18 @@ mod tests {
     }
 
     async fn create(server: &MockServer, caller: &Caller, (key, number): (&str, &str)) {
+        create_of(server, caller, (key, number, None)).await;
+    }
+
+    async fn create_of(
+        server: &MockServer,
+        caller: &Caller,
+        (key, number, order_id): (&str, &str, Option<&str>),
+    ) {
         let mut order = sample::order();
         order["idempotencyKey"] = json!(key);
         order["trackingNumber"] = json!(number);
+        order["externalOrderId"] = json!(order_id);
         server.service.create_order(caller, &order, None).await.unwrap();
     }
 
@@ -142,15 +218,54 @@ mod tests {
         Caller { key: Arc::new(server.key().make().1) }
     }
 
+    fn stranger(server: &MockServer) -> Caller {
+        Caller { key: Arc::new(server.key().account("other").make().1) }
+    }
+
+    async fn void(server: &MockServer, number: &str) {
+        let number = TrackingNumber::parse(number).unwrap();
+        server.put_status(&number, parcelo::ParcelStatus::Voided).await.unwrap();
+    }
+
     #[tokio::test]
-    async fn what_keys_made_is_right_also_for_two_callers_and_after_a_day() {
+    async fn what_keys_made_is_right_also_for_two_accounts_and_after_a_day() {
         let server = MockServer::start().await;
-        let (one, other) = (caller(&server), caller(&server));
+        let (one, other) = (caller(&server), stranger(&server));
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &other, ("order-0001", "SB-A-000002")).await;
         server.clock.show(server.clock.now().plus(Millis::DAY));
         create(&server, &one, ("order-0001", "SB-A-000003")).await;
+        server.assert_exactly_once();
+    }
+
+    #[tokio::test]
+    async fn one_key_sent_with_two_api_keys_of_an_account_made_two_parcels() {
+        let server = MockServer::start().await;
+        let (one, other) = (caller(&server), caller(&server));
+        create(&server, &one, ("order-0001", "SB-A-000001")).await;
+        create(&server, &other, ("order-0001", "SB-A-000002")).await;
+        let said = "the idempotency key order-0001 made 2 parcels with several API keys, for each of which \
+                    it is another key: SB-A-000001, SB-A-000002";
+        assert_eq!(offences(&server), [said]);
+        void(&server, "SB-A-000001").await;
+        server.assert_exactly_once();
+    }
+
+    #[tokio::test]
+    async fn an_order_that_has_two_parcels_is_named_unless_one_was_voided() {
+        let server = MockServer::start().await;
+        let (one, other) = (caller(&server), stranger(&server));
+        create_of(&server, &one, ("order-0001", "SB-A-000001", Some("A-17"))).await;
+        create_of(&server, &one, ("order-0002", "SB-A-000002", Some("A-18"))).await;
+        create_of(&server, &other, ("order-0001", "SB-A-000003", Some("A-17"))).await;
+        server.assert_exactly_once();
+        // Another key, or the same one when the service has forgotten it.
+        server.clock.show(server.clock.now().plus(Millis::DAY));
+        create_of(&server, &one, ("order-0001", "SB-A-000004", Some("A-17"))).await;
+        let said = "the order A-17 (externalOrderId) has 2 parcels: SB-A-000001, SB-A-000004";
+        assert_eq!(offences(&server), [said]);
+        void(&server, "SB-A-000004").await;
         server.assert_exactly_once();
     }
 

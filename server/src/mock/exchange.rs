@@ -18,14 +18,16 @@ use axum::{
     middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
-use http_body_util::{BodyExt, Collected};
+use futures_util::{StreamExt, stream};
+use http_body_util::{BodyExt, BodyStream, Collected, StreamBody};
 use parcelo::{ErrorCode, model::header as names};
 
 use super::{
-    log::Log,
+    log::{LONGEST_BODY, Log},
+    order_names::OrderNames,
     plan::{Asked, End, Hit, Moment, Plans, Spoilt},
     record::{Entry, Seen},
-    spoil::spoil,
+    spoil::{as_promised, spoil},
 };
 use crate::{
     clock::Clock,
@@ -71,7 +73,8 @@ pub(super) fn routes(api: Api, desk: Arc<Desk>) -> Router {
 
 async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -> Response {
     let seen = Seen::of(&mut request).await;
-    let hit = desk.hit(&seen);
+    let (orders, request) = desk.orders(&seen, request).await;
+    let hit = desk.hit(&seen, &orders);
     let (mut entry, mut request) = Entry::begin(&desk.log, seen, desk.clock.now(), request);
     entry.met(&hit.faults);
     let transport_waits = request.extensions().get::<TransportWaits>().is_some();
@@ -80,24 +83,59 @@ async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -
     if let Some(stand_in) = StandIn::of(&hit) {
         request.extensions_mut().insert(stand_in);
     }
-    let (head, body) = whole(next.run(request).await).await;
+    let answer = answer(request, next, &hit, transport_waits).await;
+    let (head, body) = whole(answer).await;
     let mut head = desk.head(head, &hit);
-    if !hit.is_cut_before() {
+    if !hit.is_unanswered_before() {
         entry.answered(head.status.as_u16(), &body);
     }
     rest(pause(hit.after)).await;
+    let is_chosen = hit.reply().is_some();
     let spoilt = hit.spoilt().filter(|spoilt| !transport_waits || *spoilt == Spoilt::Malformed);
     head.extensions.insert(hit);
     match spoilt {
         Some(spoilt) => spoil(head, &body, spoilt),
+        None if is_chosen => {
+            let body = as_promised(&head, body);
+            Response::from_parts(head, body)
+        }
         None => Response::from_parts(head, Body::from(body)),
     }
+}
+
+/// The service's answer, or the one in its place.
+async fn answer(request: Request, next: Next, hit: &Hit, transport_waits: bool) -> Response {
+    let Some((moment, reply)) = hit.reply() else { return next.run(request).await };
+    if moment == Moment::AfterCommit {
+        drop(next.run(request).await);
+    }
+    // The transport knows how not to answer.
+    if transport_waits && reply.hangs() { Response::default() } else { reply.response().await }
 }
 
 /// The service's bodies are whole in memory and do not fail.
 pub(super) async fn whole(response: Response) -> (Parts, Bytes) {
     let (head, body) = response.into_parts();
     (head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
+}
+
+/// As much of a body's beginning as is remembered of any, and the body as if nobody had looked.
+async fn peek(mut body: Body) -> (Vec<u8>, Body) {
+    let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+    while bytes.len() <= LONGEST_BODY {
+        let Some(frame) = body.frame().await else {
+            // Whole, its length is known; what breaks off has ended too, and must not look whole.
+            if frames.iter().all(Result::is_ok) {
+                return (bytes.clone(), Body::from(bytes));
+            }
+            break;
+        };
+        let data = frame.as_ref().ok().and_then(|frame| frame.data_ref());
+        bytes.extend_from_slice(data.map_or(&[][..], |data| data));
+        frames.push(frame);
+    }
+    let whole = stream::iter(frames).chain(BodyStream::new(body));
+    (bytes, Body::new(StreamBody::new(whole)))
 }
 
 async fn rest(time: Duration) {
@@ -117,9 +155,22 @@ async fn stand_in(request: Request, next: Next) -> Response {
 }
 
 impl Desk {
-    fn hit(&self, seen: &Seen) -> Hit {
+    /// The orders that a request is about, if a plan asks for them: then its body is read here already.
+    async fn orders(&self, seen: &Seen, request: Request) -> (OrderNames, Request) {
+        if !self.plans().ask_for_orders() {
+            return (OrderNames::NONE, request);
+        }
+        let (head, body) = request.into_parts();
+        let (beginning, body) = peek(body).await;
+        let mut orders = seen.orders.clone();
+        orders.add_body(&beginning);
+        let orders = self.log.read(|requests| orders.completed(requests));
+        (orders, Request::from_parts(head, body))
+    }
+
+    fn hit(&self, seen: &Seen, orders: &OrderNames) -> Hit {
         let Some(operation) = seen.operation else { return Hit::default() };
-        self.plans().meet(Asked { operation, key: seen.key.as_ref() })
+        self.plans().meet(Asked { operation, key: seen.key.as_ref(), orders })
     }
 
     /// The head of a planned 429 agrees with its body, unless the gate has answered otherwise.
@@ -137,15 +188,16 @@ impl Desk {
 
 impl StandIn {
     fn of(hit: &Hit) -> Option<Self> {
-        let (moment, end) = hit.end?;
+        let (moment, end) = hit.end.as_ref()?;
+        let moment = *moment;
         match end {
-            End::Error(code) => Some(Self(moment, Refusal::example(code))),
-            End::RateLimited(seconds) => Some(Self(moment, Refusal::rate_limited(seconds))),
+            End::Error(code) => Some(Self(moment, Refusal::example(*code))),
+            End::RateLimited(seconds) => Some(Self(moment, Refusal::rate_limited(*seconds))),
             // Nobody sees this one: the connection ends.
             End::Cut(_) if moment == Moment::Before => {
                 Some(Self(moment, ErrorCode::ServiceUnavailable.into()))
             }
-            End::Cut(_) | End::Spoilt(_) => None,
+            End::Cut(_) | End::Spoilt(_) | End::Reply(_) => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use parcelo::{ApiKey, ErrorCode, Operation};
 
 use super::{
-    MockServer,
+    MockServer, Reply, Times,
     exchange::Desk,
     plan::{Action, Cut, End, Moment, Plan, Spoilt, When},
 };
@@ -77,9 +77,11 @@ impl<'a> Faults<'a> {
         let plan = Plan {
             operation,
             key: None,
+            order: None,
             when: When::Always,
             moment: Moment::Before,
             action: Action::Latency(Duration::ZERO),
+            expected: None,
         };
         Fault { desk: self.0, plan }
     }
@@ -124,6 +126,43 @@ impl Fault<'_> {
         Self { plan, ..self }
     }
 
+    /// Only requests about an order, by any of its names, as [`Requests::for_order`](super::Requests::for_order)
+    /// knows them; only they are counted.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), parcelo::Error> {
+    /// use parcelo::{ErrorCode, Operation};
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let bad = server.faults().on(Operation::CreateOrder).for_order("SB-SUCCESS-0002");
+    /// bad.error(ErrorCode::ParcelDuplicateTracking);
+    /// let client = server.client(&server.key().issue());
+    /// assert!(client.orders().create(&MockServer::order("SB-SUCCESS-0001")).await.is_ok());
+    /// assert!(client.orders().create(&MockServer::order("SB-SUCCESS-0002")).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
+    pub fn for_order(self, name: &str) -> Self {
+        let plan = Plan { order: Some(name.to_owned()), ..self.plan };
+        Self { plan, ..self }
+    }
+
+    /// Expects that so many requests meet the fault: `2`, `1..`, `..=3`. Checked when the server is dropped,
+    /// unless the test fails already, and by [`MockServer::verify`]; without it, that wants at least one.
+    ///
+    /// # Panics
+    ///
+    /// When no number is in the range.
+    pub fn expect(self, times: impl Into<Times>) -> Self {
+        let plan = Plan { expected: Some(times.into()), ..self.plan };
+        Self { plan, ..self }
+    }
+
     /// The operation is carried out, and then the fault happens: the caller does not learn what
     /// was done.
     pub fn after_commit(self) -> Self {
@@ -159,6 +198,31 @@ impl Fault<'_> {
     pub fn rate_limited(self, wait: Duration) {
         let seconds = u32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u32::MAX);
         self.end(End::RateLimited(seconds.max(1)));
+    }
+
+    /// An answer of the test's own choice, with any status, headers and body, as a proxy in front of the
+    /// service might give it: nothing of the service's is in it, and before the commit the service does not see the
+    /// request, whatever its key. A number is a status.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use parcelo::{Operation, Retry};
+    /// use parcelo_server::mock::{MockServer, Reply};
+    ///
+    /// let server = MockServer::start().await;
+    /// let html = Reply::status(502).header("content-type", "text/html").body("<h1>Bad Gateway</h1>");
+    /// server.faults().on(Operation::CreateOrder).after_commit().reply(html);
+    /// let client = server.client(&server.key().issue()).with_retry(Retry::none());
+    /// let error = client.orders().create(&MockServer::order("SB-SUCCESS-0001")).await.unwrap_err();
+    /// assert!(error.may_have_executed() && error.status() == Some(502));
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
+    pub fn reply(self, reply: impl Into<Reply>) {
+        self.end(End::Reply(reply.into()));
     }
 
     /// The connection is closed without an answer.

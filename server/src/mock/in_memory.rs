@@ -16,7 +16,7 @@ use super::{
 
 impl MockServer {
     /// The SDK with this key and no socket: requests go straight to the service, and meet the same
-    /// faults. On a runtime whose time is paused, waits take no time.
+    /// faults. It lives in the server's time, as [`MockServer::client`] does. On a runtime whose time is paused, waits take no time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -46,9 +46,7 @@ impl MockServer {
     ///
     /// Never: the server's own address is one that the client takes.
     pub fn in_memory_builder(&self, key: &ApiKey) -> ClientBuilder {
-        #[expect(clippy::expect_used, reason = "the server's own address is valid")]
-        let builder = Client::builder(key.clone()).base_url(self.url()).expect("a valid address");
-        builder.transport(InMemory(self.routes()))
+        self.client_builder(key).transport(InMemory(self.routes()))
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 use axum::{
     Router,
     body::Body,
-    http::{HeaderName, HeaderValue, Request, Response, StatusCode, header},
+    http::{HeaderValue, Request, Response, StatusCode, header},
 };
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
@@ -21,7 +21,7 @@ use parcelo::{
 };
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{MockServer, pace::MovableClock};
+use super::{MockServer, Reply, journey, pace::MovableClock};
 use crate::{
     clock::Clock as _,
     core::{
@@ -30,7 +30,7 @@ use crate::{
     },
     http::{Listener, Stop, read_body},
     ids::named,
-    service::{EndpointRequest, Endpoints},
+    service::{EndpointRequest, Endpoints, Service},
     webhook::Dispatcher,
 };
 
@@ -40,62 +40,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST: usize = 10_000;
 /// The most bytes of a delivery that are read: 256 KiB, and no webhook is as long.
 const LONGEST: usize = 256 * 1024;
-
-/// The statuses of answers that end an exchange.
-pub(super) const STATUSES: (u16, u16) = (200, 999);
-
-/// What the inbox answers to one delivery; a number is a status, as in [`Reply::status`].
-#[derive(Debug, Clone)]
-pub struct Reply {
-    status: u16,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    body: Vec<u8>,
-    answers: bool,
-}
-
-impl Reply {
-    /// An answer with a status.
-    ///
-    /// # Panics
-    ///
-    /// When it is none of a final answer: 200 to 999.
-    pub const fn status(status: u16) -> Self {
-        let (least, most) = STATUSES;
-        assert!(least <= status && status <= most, "the status of a final answer is 200 to 999");
-        Self { status, headers: Vec::new(), body: Vec::new(), answers: true }
-    }
-
-    /// No answer at all: the connection stays open until the sender has enough.
-    pub fn hang() -> Self {
-        Self { status: 0, headers: Vec::new(), body: Vec::new(), answers: false }
-    }
-
-    /// With a header.
-    ///
-    /// # Panics
-    ///
-    /// When name or value cannot stand in one.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        self.headers.push(header.expect("a header's name and value"));
-        self
-    }
-
-    /// With a body.
-    #[must_use]
-    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
-        self.body = body.into();
-        self
-    }
-}
-
-impl From<u16> for Reply {
-    fn from(status: u16) -> Self {
-        Self::status(status)
-    }
-}
 
 /// One delivery as it arrived, whatever it was answered.
 #[derive(Debug, Clone)]
@@ -112,10 +56,21 @@ pub struct Received {
     pub status: u16,
 }
 
-/// No such event came in 5 s.
+/// No such event came in 5 s. The text says so too when a parcel could not have moved: its tracking number
+/// chooses no simulated journey, or the clock was not moved.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("no such event came within 5 s of real time; these did: {0:?}")]
-pub struct NotReceived(pub Vec<WebhookEvent>);
+#[error("no such event came within 5 s of real time; these did: {events:?}{}", listed(hints))]
+#[non_exhaustive]
+pub struct NotReceived {
+    /// The events that came.
+    pub events: Vec<WebhookEvent>,
+    /// Why an event that was waited for may never come, in words.
+    pub hints: Vec<String>,
+}
+
+fn listed(hints: &[String]) -> String {
+    hints.iter().flat_map(|hint| ["\n- ", hint.as_str()]).collect()
+}
 
 /// A receiver that is to be set up; [`InboxBuilder::start`] starts it.
 #[derive(Debug)]
@@ -186,7 +141,7 @@ impl<'a> InboxBuilder<'a> {
         });
         let listener = Listener::start(socket, routes, server.stop.clone());
         server.send_webhooks();
-        Inbox { desk, url, listener }
+        Inbox { desk, url, listener, service: Arc::clone(&server.service) }
     }
 
     /// Makes a receiver of your own the account's endpoint instead, and tells the secret that its
@@ -233,7 +188,7 @@ impl<'a> InboxBuilder<'a> {
 
 /// What makes a mock server send: news in the outbox, and time if it passes by itself.
 pub(super) struct Pulse {
-    service: Arc<crate::service::Service>,
+    service: Arc<Service>,
     clock: Arc<MovableClock>,
     stop: Stop,
 }
@@ -286,16 +241,11 @@ impl Desk {
         let event = verified.and_then(|verified| verified.event());
         let id =
             head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
-        let status = reply.status;
+        let status = reply.status_code();
         self.received.send_modify(|all| keep(all, Received { id, at, event, body, status }));
-        if !reply.answers {
-            std::future::pending::<()>().await;
-        }
-        let mut response = Response::builder().status(status).header(header::CONNECTION, "close");
-        for (name, value) in &reply.headers {
-            response = response.header(name, value);
-        }
-        response.body(Body::from(reply.body)).unwrap_or_default()
+        let mut response = reply.response().await;
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
     }
 }
 
@@ -313,6 +263,7 @@ pub struct Inbox {
     desk: Arc<Desk>,
     url: String,
     listener: Listener,
+    service: Arc<Service>,
 }
 
 impl Inbox {
@@ -366,7 +317,10 @@ impl Inbox {
             found.is_some()
         });
         let _ = tokio::time::timeout(PATIENCE, seen).await.map(drop);
-        found.ok_or_else(|| NotReceived(self.events()))
+        found.ok_or_else(|| NotReceived {
+            events: self.events(),
+            hints: journey::hints(&self.service),
+        })
     }
 }
 

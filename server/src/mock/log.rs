@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use axum::body::Bytes;
@@ -11,6 +11,8 @@ use chrono::{DateTime, Utc};
 use parcelo::{ApiKey, Operation};
 use serde_json::Value;
 use tokio::sync::watch;
+
+use super::{expect::Expectations, order_names::OrderNames};
 
 /// The most bytes of one body that are kept.
 pub(super) const LONGEST_BODY: usize = 64 * 1024;
@@ -45,6 +47,8 @@ pub struct Recorded {
     /// The planned faults that it met, in words.
     pub faults: Vec<String>,
     pub(super) key: Option<ApiKey>,
+    /// The orders that it is about.
+    pub(super) orders: OrderNames,
 }
 
 /// A body as it is remembered. `Debug` shows its length only, for it may hold personal data.
@@ -98,6 +102,7 @@ impl fmt::Debug for Body {
 #[derive(Debug)]
 pub(super) struct Log {
     ring: Mutex<Ring>,
+    expectations: Mutex<Expectations>,
     added: watch::Sender<()>,
 }
 
@@ -113,15 +118,25 @@ struct Ring {
 
 impl Log {
     pub(super) fn of(most: usize) -> Self {
-        Self { ring: Mutex::new(Ring::of(most, MOST_BYTES)), added: watch::Sender::new(()) }
+        let ring = Mutex::new(Ring::of(most, MOST_BYTES));
+        Self { ring, expectations: Mutex::default(), added: watch::Sender::new(()) }
     }
 
+    /// Whether requests need not be looked at: none is remembered, and none is expected.
     pub(super) fn is_off(&self) -> bool {
-        self.locked().most == 0
+        self.locked().most == 0 && self.expectations().are_none()
+    }
+
+    /// What tests expect of requests to come.
+    pub(super) fn expectations(&self) -> MutexGuard<'_, Expectations> {
+        self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn add(&self, record: Recorded) {
-        self.locked().add(record);
+        let mut ring = self.locked();
+        self.expectations().count(&record, &ring.records);
+        ring.add(record);
+        drop(ring);
         self.added.send_replace(());
     }
 
@@ -135,7 +150,7 @@ impl Log {
         self.added.subscribe()
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Ring> {
+    fn locked(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -191,6 +206,7 @@ mod tests {
             answer: Body::default(),
             faults: Vec::new(),
             key: None,
+            orders: OrderNames::NONE,
         }
     }
 

@@ -13,23 +13,30 @@ mod control;
 mod determinism;
 mod exactly_once;
 mod exchange;
+mod expect;
 mod faults;
 #[cfg(feature = "sdk")]
 mod in_memory;
 mod inbox;
+mod journey;
 mod key;
 mod line;
 mod log;
+mod order;
+mod order_names;
 mod pace;
 mod plan;
 mod record;
+mod reply;
 mod requests;
 #[cfg(feature = "wiremock")]
 mod responder;
 mod seed;
+mod selection;
 mod snapshot;
 mod spoil;
 mod status;
+mod times;
 mod verify;
 
 use std::sync::{Arc, atomic::AtomicBool};
@@ -44,14 +51,17 @@ pub use clock::{Clock, ClockControl};
 #[cfg(all(test, feature = "server"))]
 pub(crate) use control::document as controls;
 pub use faults::{Fault, Faults};
-pub use inbox::{Inbox, InboxBuilder, NotReceived, Received, Reply};
+pub use inbox::{Inbox, InboxBuilder, NotReceived, Received};
+pub use journey::NotReached;
 pub use key::KeyBuilder;
 pub use log::{Body, Recorded};
+pub use reply::Reply;
 pub use requests::Requests;
 #[cfg(feature = "wiremock")]
 pub use responder::Responder;
 pub use snapshot::Snapshot;
 pub use status::NotPut;
+pub use times::Times;
 
 pub use crate::service::Fired;
 use crate::{
@@ -164,8 +174,10 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.stop.now();
         // A test that fails already has its reason, and a second panic would end the process.
-        if self.verifies && !std::thread::panicking() {
-            self.verify();
+        match self.verifies {
+            _ if std::thread::panicking() => {}
+            true => self.verify(),
+            false => verify::verify_expectations(self),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::{fmt, time::Duration};
 
 use parcelo::{ApiKey, ErrorCode, Operation};
 
+use super::{Reply, Times, order_names::OrderNames};
 use crate::ids::Ids;
 
 /// What is known of a request before it is handled.
@@ -15,6 +16,8 @@ use crate::ids::Ids;
 pub(super) struct Asked<'a> {
     pub(super) operation: Operation,
     pub(super) key: Option<&'a ApiKey>,
+    /// The orders that it is about.
+    pub(super) orders: &'a OrderNames,
 }
 
 /// One planned fault.
@@ -24,9 +27,13 @@ pub(super) struct Plan {
     pub(super) operation: Option<Operation>,
     /// None means every key, and none.
     pub(super) key: Option<ApiKey>,
+    /// None means every order, and what is about none.
+    pub(super) order: Option<String>,
     pub(super) when: When,
     pub(super) moment: Moment,
     pub(super) action: Action,
+    /// How many requests are to meet it; none for at least one.
+    pub(super) expected: Option<Times>,
 }
 
 /// Which of the selected requests, counted from 1.
@@ -46,16 +53,18 @@ pub(super) enum Moment {
 }
 
 /// A fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     Latency(Duration),
     End(End),
 }
 
 /// What a request gets in its answer's place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Error(ErrorCode),
+    /// Not the service's own: as of a proxy in front of it.
+    Reply(Reply),
     /// Whole seconds.
     RateLimited(u32),
     Cut(Cut),
@@ -91,23 +100,30 @@ pub(super) struct Hit {
 
 impl Hit {
     /// Whether nothing is done, and nothing answered.
-    pub(super) fn is_cut_before(&self) -> bool {
-        matches!(self.end, Some((Moment::Before, End::Cut(_))))
+    pub(super) fn is_unanswered_before(&self) -> bool {
+        match &self.end {
+            Some((Moment::Before, End::Cut(_))) => true,
+            Some((Moment::Before, End::Reply(reply))) => reply.hangs(),
+            Some(_) | None => false,
+        }
     }
 
     /// What becomes of the body, if anything.
     pub(super) fn spoilt(&self) -> Option<Spoilt> {
-        match self.end {
-            Some((_, End::Spoilt(spoilt))) => Some(spoilt),
-            Some((_, End::Error(_) | End::RateLimited(_) | End::Cut(_))) | None => None,
-        }
+        if let Some((_, End::Spoilt(spoilt))) = self.end { Some(spoilt) } else { None }
     }
 
     /// How the connection ends, if it does.
     pub(super) fn cut(&self) -> Option<Cut> {
-        match self.end {
-            Some((_, End::Cut(cut))) => Some(cut),
-            Some((_, End::Error(_) | End::RateLimited(_) | End::Spoilt(_))) | None => None,
+        if let Some((_, End::Cut(cut))) = self.end { Some(cut) } else { None }
+    }
+
+    /// The answer in the place of the service's, and whether the operation is carried out.
+    pub(super) fn reply(&self) -> Option<(Moment, &Reply)> {
+        if let Some((moment, End::Reply(reply))) = &self.end {
+            Some((*moment, reply))
+        } else {
+            None
         }
     }
 }
@@ -146,6 +162,28 @@ impl Plans {
         idle.map(|entry| entry.plan.to_string()).collect()
     }
 
+    /// The plans of which nothing was expected but that they hit something, and that did not; in words.
+    pub(super) fn idle(&self) -> Vec<String> {
+        let plain = self.entries.iter().filter(|entry| entry.plan.expected.is_none());
+        let idle = plain.filter(|entry| entry.hits == 0);
+        idle.map(|entry| format!("a planned fault hit no request: {}", entry.plan)).collect()
+    }
+
+    /// The plans that hit more or fewer requests than was expected, in words.
+    pub(super) fn unexpected(&self) -> Vec<String> {
+        let wrong = self.entries.iter().filter_map(|Entry { plan, hits, .. }| {
+            let expected = plan.expected?;
+            let said = || format!("expected to hit {expected}, hit {hits}: {plan}");
+            (!expected.allows(*hits)).then(said)
+        });
+        wrong.collect()
+    }
+
+    /// Whether a plan asks which orders a request is about.
+    pub(super) fn ask_for_orders(&self) -> bool {
+        self.entries.iter().any(|entry| entry.plan.order.is_some())
+    }
+
     /// What this request meets; it has been counted.
     pub(super) fn meet(&mut self, asked: Asked<'_>) -> Hit {
         let mut hit = Hit::default();
@@ -163,6 +201,7 @@ impl Plan {
     fn selects(&self, asked: Asked<'_>) -> bool {
         self.operation.is_none_or(|operation| operation == asked.operation)
             && self.key.as_ref().is_none_or(|key| asked.key == Some(key))
+            && self.order.as_ref().is_none_or(|order| asked.orders.has(order))
     }
 }
 
@@ -183,19 +222,19 @@ impl When {
 impl Hit {
     /// Takes the plan's fault, unless another one stands in its place.
     fn take(&mut self, plan: &Plan) -> bool {
-        match (plan.action, plan.moment) {
+        match (&plan.action, plan.moment) {
             (Action::Latency(time), Moment::Before) => {
-                self.before = self.before.saturating_add(time);
+                self.before = self.before.saturating_add(*time);
             }
             (Action::Latency(time), Moment::AfterCommit) => {
-                self.after = self.after.saturating_add(time);
+                self.after = self.after.saturating_add(*time);
             }
             (Action::End(_), _) if self.end.is_some() => return false,
             // A body can be spoilt only when there is one.
             (Action::End(End::Spoilt(spoilt)), _) => {
-                self.end = Some((Moment::AfterCommit, End::Spoilt(spoilt)));
+                self.end = Some((Moment::AfterCommit, End::Spoilt(*spoilt)));
             }
-            (Action::End(end), moment) => self.end = Some((moment, end)),
+            (Action::End(end), moment) => self.end = Some((moment, end.clone())),
         }
         self.faults.push(plan.to_string());
         true
@@ -208,6 +247,9 @@ impl fmt::Display for Plan {
         write!(f, "{operation}{}", self.when)?;
         if self.key.is_some() {
             f.write_str(" of one key")?;
+        }
+        if let Some(order) = &self.order {
+            write!(f, " about {order}")?;
         }
         if self.moment == Moment::AfterCommit {
             f.write_str(" after commit")?;
@@ -232,6 +274,8 @@ impl fmt::Display for Action {
         match self {
             Self::Latency(time) => write!(f, "latency of {time:?}"),
             Self::End(End::Error(code)) => f.write_str(code.code()),
+            Self::End(End::Reply(reply)) if reply.hangs() => f.write_str("no answer"),
+            Self::End(End::Reply(reply)) => write!(f, "answer {}", reply.status_code()),
             Self::End(End::RateLimited(seconds)) => write!(f, "rate limited for {seconds} s"),
             Self::End(End::Cut(Cut::Closed)) => f.write_str("connection closed"),
             Self::End(End::Cut(Cut::Reset)) => f.write_str("connection reset"),
@@ -254,37 +298,45 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn plan(when: When, action: Action) -> Plan {
-        Plan { operation: None, key: None, when, moment: Moment::Before, action }
+        let (operation, key, order, expected) = (None, None, None, None);
+        Plan { operation, key, order, when, moment: Moment::Before, action, expected }
     }
 
     fn end(when: When, end: End) -> Plan {
         plan(when, Action::End(end))
     }
 
+    const NO_ORDERS: &OrderNames = &OrderNames::NONE;
+
     fn asked(operation: Operation) -> Asked<'static> {
-        Asked { operation, key: None }
+        Asked { operation, key: None, orders: NO_ORDERS }
     }
 
-    /// Who ends each of five requests.
-    fn ends(planned: &[Plan]) -> [Option<End>; 5] {
+    /// How each of five requests ends: closed, reset, with an error, or well.
+    fn ends(planned: &[Plan]) -> String {
         let mut plans = Plans::seeded(1);
         planned.iter().cloned().for_each(|plan| plans.add(plan));
-        [(); 5].map(|()| plans.meet(asked(Operation::CreateOrder)).end.map(|(_, end)| end))
+        let end = |()| match plans.meet(asked(Operation::CreateOrder)).end {
+            Some((_, CLOSED)) => 'c',
+            Some((_, RESET)) => 'r',
+            Some(_) => 'e',
+            None => '.',
+        };
+        [(); 5].map(end).into_iter().collect()
     }
 
     #[test]
     fn each_selector_hits_its_requests() {
         use When::{Always, First, Nth, Sometimes};
-        let (x, o) = (Some(CLOSED), None);
         let table = [
-            (Always, [x, x, x, x, x]),
-            (Nth(1), [x, o, o, o, o]),
-            (Nth(3), [o, o, x, o, o]),
-            (Nth(0), [o, o, o, o, o]),
-            (First(2), [x, x, o, o, o]),
-            (First(0), [o, o, o, o, o]),
-            (Sometimes(0.0), [o, o, o, o, o]),
-            (Sometimes(1.0), [x, x, x, x, x]),
+            (Always, "ccccc"),
+            (Nth(1), "c...."),
+            (Nth(3), "..c.."),
+            (Nth(0), "....."),
+            (First(2), "cc..."),
+            (First(0), "....."),
+            (Sometimes(0.0), "....."),
+            (Sometimes(1.0), "ccccc"),
         ];
         for (when, expected) in table {
             assert_eq!(ends(&[end(when, CLOSED)]), expected, "{when:?}");
@@ -294,14 +346,10 @@ mod tests {
     #[test]
     fn the_first_plan_that_is_due_ends_a_request() {
         use When::{Always, First, Nth};
-        let (c, r, b) = (Some(CLOSED), Some(RESET), Some(BROKEN));
         let table: [(&[Plan], _); 3] = [
-            (&[end(Nth(2), CLOSED), end(Always, RESET)], [r, c, r, r, r]),
-            (&[end(Always, RESET), end(Nth(2), CLOSED)], [r; 5]),
-            (
-                &[end(First(2), CLOSED), end(First(3), RESET), end(Nth(5), BROKEN)],
-                [c, c, r, None, b],
-            ),
+            (&[end(Nth(2), CLOSED), end(Always, RESET)], "rcrrr"),
+            (&[end(Always, RESET), end(Nth(2), CLOSED)], "rrrrr"),
+            (&[end(First(2), CLOSED), end(First(3), RESET), end(Nth(5), BROKEN)], "ccr.e"),
         ];
         for (plans, expected) in table {
             assert_eq!(ends(plans), expected);
@@ -328,7 +376,8 @@ mod tests {
             (Operation::CreateOrder, Some(&key), false),
         ];
         for (operation, key, hit) in table {
-            assert_eq!(plans.meet(Asked { operation, key }).end.is_some(), hit, "{operation:?}");
+            let asked = Asked { operation, key, orders: NO_ORDERS };
+            assert_eq!(plans.meet(asked).end.is_some(), hit, "{operation:?}");
         }
     }
 

@@ -13,9 +13,11 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use parcelo::{ApiKey, Operation, admin::CarrierKey, model::header as names};
-use serde::Deserialize;
 
-use super::log::{Body, LONGEST_BODY, Log, Recorded};
+use super::{
+    log::{Body, LONGEST_BODY, Log, Recorded},
+    order_names::OrderNames,
+};
 use crate::clock::Millis;
 
 /// What a request's head says.
@@ -23,8 +25,11 @@ use crate::clock::Millis;
 pub(super) struct Seen {
     pub(super) operation: Option<Operation>,
     pub(super) key: Option<ApiKey>,
+    /// The orders that it is about.
+    pub(super) orders: OrderNames,
     path: String,
     parameter: Option<String>,
+    idempotency_key: Option<String>,
 }
 
 impl Seen {
@@ -37,7 +42,13 @@ impl Seen {
         let operation = Operation::ALL.iter().find(is_asked).copied();
         let key = header(request.headers(), names::API_KEY);
         let key = key.and_then(|text| ApiKey::parse(text).ok());
-        Self { operation, key, path, parameter: parameter(request).await }
+        let parameter = parameter(request).await;
+        let idempotency_key = crate::http::idempotency_key(request.headers());
+        let mut orders = OrderNames::NONE;
+        orders.add_parameter(parameter.as_deref());
+        orders.add_query(request.uri().query());
+        orders.add_key(idempotency_key.as_deref());
+        Self { operation, key, orders, path, parameter, idempotency_key }
     }
 }
 
@@ -103,7 +114,11 @@ impl Drop for Entry<'_> {
         let Some(mut record) = self.record.take() else { return };
         let copied = mem::take(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner));
         record.request = copied.into_body();
-        record.idempotency_key = record.idempotency_key.or_else(|| key_in(&record.request));
+        let in_body = record.orders.add_body(record.request.kept());
+        record.idempotency_key = record.idempotency_key.or(in_body);
+        if record.operation == Some(Operation::CreateOrder) {
+            record.orders.add_body(record.answer.kept()); // the number that the service gave
+        }
         self.log.add(record);
     }
 }
@@ -117,12 +132,13 @@ fn begun(seen: Seen, now: Millis, request: &Request) -> Recorded {
         path: seen.path,
         parameter: seen.parameter,
         api_key: seen.key.as_ref().map(|key| redacted(key.secret())).or_else(|| carrier(headers)),
-        idempotency_key: crate::http::idempotency_key(headers),
+        idempotency_key: seen.idempotency_key,
         request: Body::default(),
         status: None,
         answer: Body::default(),
         faults: Vec::new(),
         key: seen.key,
+        orders: seen.orders,
     }
 }
 
@@ -162,15 +178,4 @@ impl Copied {
             Body::long(self.len)
         }
     }
-}
-
-/// The one member of a write that is always the same.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Keyed {
-    idempotency_key: String,
-}
-
-fn key_in(body: &Body) -> Option<String> {
-    serde_json::from_slice::<Keyed>(body.kept()).ok().map(|keyed| keyed.idempotency_key)
 }

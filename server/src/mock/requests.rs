@@ -7,6 +7,7 @@ use parcelo::{ApiKey, Operation};
 use super::{
     MockServer,
     log::{Log, Recorded},
+    selection::Selection,
 };
 
 /// The requests that a server has answered, or was to answer when the client left: the newest
@@ -26,38 +27,66 @@ use super::{
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Requests<'a> {
-    log: &'a Log,
-    operation: Option<Operation>,
-    key: Option<ApiKey>,
+    pub(super) log: &'a Log,
+    pub(super) selection: Selection,
 }
 
 impl MockServer {
     /// The requests so far.
     pub fn requests(&self) -> Requests<'_> {
-        Requests { log: self.desk.log(), operation: None, key: None }
+        Requests { log: self.desk.log(), selection: Selection::default() }
     }
 }
 
 impl Requests<'_> {
     /// Only those of an operation.
     pub fn of(self, operation: Operation) -> Self {
-        Self { operation: Some(operation), ..self }
+        self.narrow(|selection| Selection { operation: Some(operation), ..selection })
     }
 
     /// Only those with this key.
     pub fn with_key(self, key: &ApiKey) -> Self {
-        Self { key: Some(key.clone()), ..self }
+        self.narrow(|selection| Selection { key: Some(key.clone()), ..selection })
+    }
+
+    /// Only those about an order, by any of its names: tracking number, external order id, idempotency key.
+    /// A request says one of them in its path, query, headers or body; its other names are known from the
+    /// request that created it, as long as that is remembered.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), parcelo::Error> {
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let client = server.client(&server.key().issue());
+    /// let mut order = MockServer::order("SB-SUCCESS-0001");
+    /// order.external_order_id = Some("A-17".into());
+    /// let created = client.orders().create(&order).await?;
+    /// client.tracking().get(&created.parcel.tracking_number).await?;
+    /// server.requests().for_order("A-17").assert_count(2);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
+    pub fn for_order(self, name: &str) -> Self {
+        self.narrow(|selection| Selection { order: Some(name.to_owned()), ..selection })
+    }
+
+    fn narrow(self, narrow: impl FnOnce(Selection) -> Selection) -> Self {
+        Self { selection: narrow(self.selection), ..self }
     }
 
     /// All of them, in the order in which they were answered.
     pub fn all(&self) -> Vec<Recorded> {
-        self.log
-            .read(|records| records.iter().filter(|record| self.selects(record)).cloned().collect())
+        self.log.read(|records| self.selection.among(records).cloned().collect())
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.log.read(|records| records.iter().filter(|record| self.selects(record)).count())
+        self.log.read(|records| self.selection.among(records).count())
     }
 
     /// Fails the test unless there are `expected`.
@@ -85,13 +114,8 @@ impl Requests<'_> {
         all
     }
 
-    fn selects(&self, record: &Recorded) -> bool {
-        self.operation.is_none_or(|operation| record.operation == Some(operation))
-            && self.key.as_ref().is_none_or(|key| record.key.as_ref() == Some(key))
-    }
-
     /// A line for each of all requests, so that the one that was not expected is seen.
-    fn in_words(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         let mut text = String::new();
         for record in self.log.read(Clone::clone) {
             let key = record.api_key.as_deref().unwrap_or("no key");

@@ -96,7 +96,9 @@ fn delay(hit: &Hit, body: &Bytes) -> Duration {
         }
         Some(Spoilt::Truncated | Spoilt::Malformed) | None => Duration::ZERO,
     };
-    hit.before.saturating_add(hit.after).saturating_add(body)
+    let hangs = hit.reply().is_some_and(|(_, reply)| reply.hangs());
+    let silence = if hangs { Duration::MAX } else { Duration::ZERO };
+    hit.before.saturating_add(hit.after).saturating_add(body).saturating_add(silence)
 }
 
 /// Carries out a request on this thread, for wiremock waits for nobody. A store in memory answers

@@ -30,8 +30,22 @@ pub(super) fn spoil(mut head: Parts, whole: &Bytes, spoilt: Spoilt) -> Response 
     Response::from_parts(head, body)
 }
 
+/// The body of an answer that says itself how long it is: cut off there, or broken off before.
+pub(super) fn as_promised(head: &Parts, body: Bytes) -> Body {
+    let promised = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    match promised.and_then(|length| length.parse::<usize>().ok()) {
+        Some(length) if length > body.len() => broken_off(body),
+        Some(length) => Body::from(body.slice(..length)),
+        None => Body::from(body),
+    }
+}
+
 fn truncated(whole: &Bytes) -> Body {
-    let half = Ok(whole.slice(..whole.len() / 2));
+    broken_off(whole.slice(..whole.len() / 2))
+}
+
+fn broken_off(half: Bytes) -> Body {
+    let half = Ok(half);
     let end = async {
         // So that the half leaves before the connection ends.
         tokio::task::yield_now().await;

@@ -1,13 +1,14 @@
 //! What must hold when a test ends.
 
-use super::{MockServer, exactly_once};
+use super::{MockServer, exactly_once, expect};
 
 /// Each tells, in words, what does not hold.
-const CHECKS: [fn(&MockServer) -> Vec<String>; 2] = [exactly_once::offences, unused_faults];
+const CHECKS: [fn(&MockServer) -> Vec<String>; 3] =
+    [exactly_once::offences, idle_faults, expect::offences];
 
 impl MockServer {
-    /// Fails the test when an idempotency key made two parcels, a parcel has no key, or a planned
-    /// fault hit no request.
+    /// Fails the test when something was not done exactly once ([`MockServer::assert_exactly_once`]), a planned
+    /// fault hit no request, or requests or faults were not as [expected](super::Requests::expect).
     ///
     /// ```should_panic
     /// # #[tokio::main(flavor = "current_thread")]
@@ -25,23 +26,35 @@ impl MockServer {
     ///
     /// When something does not hold; the message names it.
     pub fn verify(&self) {
-        let offences: Vec<_> = CHECKS.iter().flat_map(|check| check(self)).collect();
-        fail_with(&offences);
+        fail_with(&self.offences());
     }
 
-    /// Fails the test when an idempotency key made two parcels, or a parcel has no key.
+    /// What [`MockServer::verify`] fails with, in words.
+    pub(super) fn offences(&self) -> Vec<String> {
+        CHECKS.iter().flat_map(|check| check(self)).collect()
+    }
+
+    /// Fails the test when an order was shipped twice: when an idempotency key made two parcels, a parcel has
+    /// no key, one key made parcels with two API keys of an account within 24 hours, or two parcels of an account
+    /// have one external order id. The last two count no voided parcel.
+    ///
+    /// Boxes of one order that are shipped each for itself need ids of their own, such as `A-17/1`.
     ///
     /// # Panics
     ///
-    /// When one did or has not; the message names keys and parcels.
+    /// When one did or has not; the message names keys, orders and parcels.
     pub fn assert_exactly_once(&self) {
         fail_with(&exactly_once::offences(self));
     }
 }
 
-fn unused_faults(server: &MockServer) -> Vec<String> {
-    let plans = server.faults().unused().into_iter();
-    plans.map(|plan| format!("a planned fault hit no request: {plan}")).collect()
+fn idle_faults(server: &MockServer) -> Vec<String> {
+    server.desk.plans().idle()
+}
+
+/// Checks only what the test expected in so many words.
+pub(super) fn verify_expectations(server: &MockServer) {
+    fail_with(&expect::offences(server));
 }
 
 fn fail_with(offences: &[String]) {
@@ -78,8 +91,64 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_a_test_expected_fails_it_when_the_server_is_dropped() {
+        for (count, least) in [(0, 1), (1, 2), (2, 0)] {
+            let server = MockServer::start().await;
+            let expected = server.requests().of(Operation::Health).for_order("A-17");
+            expected.expect(least..=least);
+            server.requests().expect(count);
+            for _ in 0..count {
+                get(&server, "/api/v1/health?externalOrderId=A-17").await;
+            }
+            let said = message(|| drop(server));
+            let (start, end) = said.split_once(", got ").unwrap();
+            assert!(start.ends_with(" of Health about A-17"), "{said}");
+            let listed =
+                "\n  GET /api/v1/health (no key): 401".repeat(usize::try_from(count).unwrap());
+            assert_eq!(end, format!("{count}{listed}"));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_expected_and_came_is_fine_with_any_log() {
+        for log in [0, 1, 10_000] {
+            let server = MockServer::builder().request_log(log).start().await;
+            get(&server, "/api/v1/health").await;
+            server.requests().of(Operation::Health).expect(2); // from now on
+            server.requests().of(Operation::CreateOrder).expect(..1);
+            server.faults().on(Operation::Health).first(1).expect(1).reply(503);
+            server.faults().on(Operation::CreateOrder).expect(0).close();
+            get(&server, "/api/v1/health").await;
+            get(&server, "/api/v1/health").await;
+            server.verify();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fault_that_hit_too_many_or_too_few_fails_the_test() {
+        let server = MockServer::start().await;
+        server.faults().on(Operation::Health).expect(2..).reply(503);
+        server.faults().on(Operation::CreateOrder).nth(1).expect(1).close();
+        get(&server, "/api/v1/health").await;
+        let said = message(|| server.verify());
+        let lines = [
+            "- expected to hit at least 2 requests, hit 1: Health: answer 503\n",
+            "- expected to hit 1 request, hit 0: CreateOrder no. 1: connection closed\n",
+            "\n  GET /api/v1/health (no key): 503 [Health: answer 503]",
+        ];
+        assert!(lines.iter().all(|line| said.contains(line)), "{said}");
+        server.faults().clear();
+    }
+
+    async fn get(server: &MockServer, path: &str) {
+        let request = axum::http::Request::get(path).body(axum::body::Body::empty()).unwrap();
+        tower::ServiceExt::oneshot(server.routes(), request).await.unwrap();
+    }
+
+    #[tokio::test]
     async fn a_test_that_fails_already_keeps_its_reason() {
         let servers = [with_unused_fault(true).await, with_unused_fault(true).await];
+        servers[0].requests().expect(1);
         let run = move || {
             let _servers = servers;
             let text = String::from("the test's own reason");

@@ -46,8 +46,12 @@ pub struct Created {
     pub number: String,
     /// When it was created.
     pub created_at: Millis,
+    /// Where it stands.
+    pub state: State,
     /// The key in its order.
     pub idempotency_key: String,
+    /// The order's id in the caller's system.
+    pub external_order_id: Option<String>,
 }
 
 impl Store {
@@ -55,8 +59,9 @@ impl Store {
     pub fn creations(&self) -> Result<Vec<Created>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
-                "SELECT tenant, public_id, number, created_at, \
-                 coalesce(json_extract(order_json, '$.idempotencyKey'), '') FROM living_parcels ORDER BY id",
+                "SELECT tenant, public_id, number, created_at, state, \
+                 coalesce(json_extract(order_json, '$.idempotencyKey'), ''), \
+                 json_extract(order_json, '$.externalOrderId') FROM living_parcels ORDER BY id",
             )?;
             let creation = |row: &Row<'_>| {
                 Ok(Created {
@@ -64,7 +69,9 @@ impl Store {
                     id: Ulid::from_bytes(row.get(1)?),
                     number: row.get(2)?,
                     created_at: Millis(row.get(3)?),
-                    idempotency_key: row.get(4)?,
+                    state: read_state(row, 4)?,
+                    idempotency_key: row.get(5)?,
+                    external_order_id: row.get(6)?,
                 })
             };
             find.query_map([], creation)?.collect()

@@ -111,7 +111,7 @@ async fn a_new_inbox_takes_the_place_of_the_one_before() {
     let gone = tokio::time::timeout(std::time::Duration::from_secs(10), gone).await;
     assert!(gone.is_ok(), "the first inbox listens on");
     let shown = send(api.request("GET", "/__mock/webhooks")).await.json();
-    assert_eq!(shown, json!({ "listening": true, "deliveries": [] }));
+    assert_eq!(shown, json!({ "listening": true, "deliveries": [], "hints": [] }));
 }
 
 #[tokio::test]

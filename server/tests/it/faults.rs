@@ -3,14 +3,14 @@
 use std::{io::ErrorKind, time::Duration};
 
 use parcelo::{ErrorCode, Operation, model::header};
-use parcelo_server::mock::{Fault, MockServer};
-use serde_json::Value;
+use parcelo_server::mock::{Fault, MockServer, Reply};
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
 
-use crate::api::{Api, order};
+use crate::api::{Api, numbered, order};
 
 const CREATE: Operation = Operation::CreateOrder;
 
@@ -86,7 +86,7 @@ async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Opti
 
 /// The promised length of a body, and what there is of it.
 fn promised(answer: &str) -> (usize, &str) {
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     (length.parse().unwrap(), body)
 }
@@ -156,4 +156,81 @@ async fn faults_take_nothing_from_the_ids() {
         bodies.push(api.created(&order("order-0001")).await);
     }
     assert_eq!(bodies[0], bodies[1]);
+}
+
+#[tokio::test]
+async fn a_reply_of_one_s_own_has_its_status_headers_and_body_and_nothing_of_the_service() {
+    let page =
+        || Reply::status(502).header("content-type", "text/html").header("set-cookie", "a=1");
+    let page = || page().header("set-cookie", "b=2").body("<h1>Bad Gateway</h1>");
+    for made in [0, 1] {
+        let (server, api) = start().await;
+        let fault = server.faults().on(CREATE).nth(1);
+        let fault = if made == 1 { fault.after_commit() } else { fault };
+        fault.reply(page());
+        let answer = api.create(&order("order-0001")).await;
+        assert_eq!((answer.status, answer.text().as_str()), (502, "<h1>Bad Gateway</h1>"));
+        assert_eq!(answer.headers["content-type"], "text/html");
+        let cookies: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
+        assert_eq!(cookies, ["a=1", "b=2"]);
+        let ours = ["x-request-id", header::RATE_LIMIT, "retry-after"];
+        assert!(
+            ours.iter().all(|name| !answer.headers.contains_key(*name)),
+            "{:?}",
+            answer.headers
+        );
+        assert_eq!(parcels(&api).await, made);
+        let record = server.requests().of(CREATE).all().remove(0);
+        assert_eq!((record.status, record.faults.len()), (Some(502), 1));
+    }
+}
+
+#[tokio::test]
+async fn a_reply_may_promise_more_than_it_has_or_never_come() {
+    let (server, _) = start().await;
+    let key = server.key().issue();
+    server
+        .faults()
+        .on(CREATE)
+        .nth(1)
+        .reply(Reply::status(200).header("content-length", "10").body("{}"));
+    let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
+    assert_eq!(promised(&answer), (10, "{}"), "{answer:?}");
+    server.faults().on(CREATE).nth(1).after_commit().reply(Reply::hang());
+    let body = order("order-0001");
+    let sent = exchange(&server, key.secret(), &body);
+    let in_time = tokio::time::timeout(Duration::from_millis(50), sent).await;
+    assert!(in_time.is_err(), "{in_time:?}");
+    server.requests().of(CREATE).wait_for(2, Duration::from_secs(20)).await;
+    assert!(server.faults().unused().is_empty());
+}
+
+#[tokio::test]
+async fn a_fault_of_an_order_hits_it_under_each_of_its_names_and_no_other() {
+    let mut named = numbered("order-0001", "SB-SUCCESS-0001");
+    named["externalOrderId"] = json!("A-17");
+    for name in ["sb-success-0001", "order-0001", "A-17"] {
+        let (server, api) = start().await;
+        server.faults().on(CREATE).for_order(name).nth(1).reply(503);
+        api.created(&numbered("order-0002", "SB-SUCCESS-0002")).await;
+        assert_eq!(api.create(&named).await.status, 503, "{name}");
+        api.created(&named).await;
+        // What only the creation's request said is known later too.
+        server.faults().on(Operation::GetTracking).for_order(name).reply(418);
+        assert_eq!(api.track("SB-SUCCESS-0002").await.status, 200);
+        assert_eq!(api.track("SB-SUCCESS-0001").await.status, 418, "{name}");
+        assert!(server.faults().unused().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_was_looked_into_arrives_whole() {
+    let (server, api) = start().await;
+    server.faults().on_any().for_order("A-17").reply(503);
+    let mut long = order("order-0001");
+    long["receiver"]["address"]["line2"] = json!("x".repeat(100 * 1024));
+    assert_eq!(api.create(&long).await.json()["warnings"][0]["field"], "receiver.address.line2");
+    api.created(&order("order-0002")).await;
+    let record = server.requests().of(CREATE).all().pop().unwrap();
+    assert_eq!(record.request.json(), Some(order("order-0002")));
 }

@@ -158,6 +158,65 @@ async fn keys_are_made_and_webhooks_received() {
 }
 
 #[tokio::test]
+async fn a_reply_of_one_s_own_is_planned_for_one_order_and_requests_are_chosen_by_it() {
+    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    let sample = mock.control("GET", "orders/SB-SUCCESS-0001", &json!({})).await.json();
+    let sample = &sample["order"];
+    assert_eq!(sample["idempotencyKey"], "order-SB-SUCCESS-0001");
+    for (body, told, content_type) in [
+        (json!("<h1>"), "<h1>", "text/html"),
+        (json!({ "error": "odd" }), r#"{"error":"odd"}"#, "application/json"),
+        (json!(null), "", ""),
+    ] {
+        let mut plan = json!({ "operation": "CreateOrder", "order": "SB-SUCCESS-0001", "nth": 1, "afterCommit": true,
+            "fault": "reply", "status": 502, "headers": { "set-cookie": ["a=1", "b=2"] }, "body": body });
+        if content_type == "text/html" {
+            plan["headers"]["content-type"] = json!(content_type);
+        }
+        let planned = mock.control("POST", "faults", &plan).await;
+        assert_eq!(planned.status, 200, "{}", planned.text());
+        mock.api().create(&order(&format!("order-{}", told.len()))).await;
+        let answer = mock.api().create(sample).await;
+        assert_eq!((answer.status, answer.text().as_str()), (502, told));
+        assert_eq!(answer.header("content-type"), content_type);
+        assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 2);
+    }
+    assert_eq!(mock.api().create(sample).await.status, 200, "it had been carried out");
+    let path = "requests?order=sb-success-0001&operation=CreateOrder";
+    assert_eq!(mock.control("GET", path, &json!({})).await.json()["count"], 4);
+    assert_eq!(mock.control("GET", "verify", &json!({})).await.json(), json!({ "offences": [] }));
+    mock.control("POST", "faults", &json!({ "fault": "hang", "nth": 1, "order": "A-17" })).await;
+    let offences = mock.control("GET", "verify", &json!({})).await.json();
+    let idle = "a planned fault hit no request: any operation no. 1 about A-17: no answer";
+    assert_eq!(offences, json!({ "offences": [idle] }));
+}
+
+#[tokio::test]
+async fn a_suite_moves_on_until_a_parcel_is_there_or_learns_why_it_never_will_be() {
+    let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
+    mock.control("POST", "webhooks", &json!({})).await;
+    mock.api().created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    mock.api().created(&numbered("order-0002", "SB-NORMAL-0001")).await;
+    let hints = mock.control("GET", "webhooks", &json!({})).await.json()["hints"].to_string();
+    for hint in
+        ["SB-NORMAL-0001 will not move", "advance it", "SB-SUCCESS-0001 at 2026-01-05T08:05"]
+    {
+        assert!(hints.contains(hint), "{hints}");
+    }
+    let until =
+        |number: &str| json!({ "until": { "trackingNumber": number, "status": "DELIVERED" } });
+    let moved = mock.control("POST", "clock", &until("SB-SUCCESS-0001")).await.json();
+    assert_eq!(
+        (&moved["now"], moved["fired"].as_array().unwrap().len()),
+        (&json!("2026-01-05T08:20:00.000Z"), 4)
+    );
+    let never = mock.control("POST", "clock", &until("SB-NORMAL-0001")).await;
+    assert_eq!(never.status, 400);
+    assert!(never.text().contains("its number chooses no simulated journey"), "{}", never.text());
+    assert_eq!(mock.control("POST", "clock", &until("SB-NOBODY-0001")).await.status, 404);
+}
+
+#[tokio::test]
 async fn a_control_that_is_not_understood_says_why() {
     let mock = Mock::start(&[]);
     let table = [
@@ -173,6 +232,21 @@ async fn a_control_that_is_not_understood_says_why() {
         ("faults", json!({ "fault": "close", "probability": 1.5 }), "up to 1"),
         ("faults", json!({ "operation": "Fly", "fault": "close" }), "CreateOrder"),
         ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
+        ("faults", json!({ "fault": "reply" }), "200 to 999"),
+        ("faults", json!({ "fault": "reply", "status": 100 }), "200 to 999"),
+        ("faults", json!({ "fault": "reply", "status": 200, "headers": { "a b": "c" } }), "header"),
+        (
+            "faults",
+            json!({ "fault": "reply", "status": 200, "headers": { "a": "b\nc" } }),
+            "header",
+        ),
+        ("faults", json!({ "fault": "close", "status": 200 }), "leave it out"),
+        ("faults", json!({ "fault": "hang", "body": "x" }), "leave it out"),
+        (
+            "clock",
+            json!({ "until": { "trackingNumber": "odd", "status": "DELIVERED" } }),
+            "tracking number",
+        ),
         ("keys", json!({ "allowedCountries": ["Ecuador"] }), "country"),
         ("keys", json!({ "allowedCountries": [] }), "TOO_SHORT"),
         ("keys", json!({ "allowedCountries": ["EC", "*"] }), "Use * alone"),
@@ -187,6 +261,11 @@ async fn a_control_that_is_not_understood_says_why() {
         assert_eq!(answer.status, 400, "{name} {body}");
         assert!(answer.text().contains(hint), "{name} {body}: {}", answer.text());
     }
+    for query in ["order=", "order=a&order=b", "sort=up"] {
+        let answer = mock.control("GET", &format!("requests?{query}"), &json!({})).await;
+        assert_eq!(answer.status, 400, "{query}");
+    }
+    assert_eq!(mock.control("GET", "orders/odd", &json!({})).await.status, 404);
     assert_eq!(mock.control("GET", "nothing", &json!({})).await.status, 404);
     assert_eq!(mock.control("PUT", "clock", &json!({})).await.status, 405);
 }

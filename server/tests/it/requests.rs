@@ -69,6 +69,29 @@ async fn requests_are_chosen_by_operation_and_key() {
 }
 
 #[tokio::test]
+async fn requests_about_an_order_are_found_by_each_of_its_names() {
+    let server = MockServer::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let mut named = order("order-0001");
+    named["externalOrderId"] = serde_json::json!("A-17");
+    let number = api.created(&named).await;
+    api.created(&order("order-0002")).await;
+    api.track(&number).await;
+    api.get("/api/v1/parcels?externalOrderId=A-17").await;
+    api.get(&format!("/api/v1/labels/{number}/download")).await;
+    api.get("/api/v1/parcels").await;
+    for name in ["order-0001", "A-17", &number, &number.to_lowercase()] {
+        server.requests().for_order(name).assert_count(4);
+        server.requests().of(CREATE).for_order(name).assert_count(1);
+    }
+    for name in ["order-0003", "a-17", ""] {
+        server.requests().for_order(name).assert_count(0);
+    }
+    let shown = format!("{:?}", server.requests().for_order("A-17").all());
+    assert!(!shown.contains("A-17"), "an id may be somebody's: {shown}");
+}
+
+#[tokio::test]
 #[should_panic(expected = "1 requests, not 2:\n  POST /api/v1/orders/create (pk_test_")]
 async fn a_count_that_is_wrong_fails_and_tells_what_came() {
     let server = MockServer::start().await;

@@ -1,12 +1,12 @@
 //! What the controls take: the bodies of their requests, read strictly, for a control that is
 //! misspelt must not look like one that did nothing.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ApiKey, Environment, Operation, ParcelStatus,
+    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber,
     admin::KeyRequest,
     model::{FaultCode, FieldFault},
     rules::Destinations,
@@ -24,13 +24,14 @@ use crate::{
     },
     http::any_json_object,
     mock::{
+        MockServer, Requests,
         clock::{later, read_time},
-        inbox::STATUSES,
         key::DEFAULT_NAME,
+        reply::STATUSES,
     },
 };
 
-/// How the clock is to be moved: `set` first, `mode` last.
+/// How the clock is to be moved: `set` first, then `advance`, `until`, and `mode` last.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -40,8 +41,19 @@ pub(super) struct ClockMove {
     /// To a time, in the years 0 to 9999.
     #[cfg_attr(test, schema(format = DateTime, example = "2026-01-05T09:00:00Z"))]
     pub(super) set: Option<String>,
+    /// Ahead until a parcel is in a status, from step to step of its simulated journey.
+    pub(super) until: Option<Until>,
     /// How it goes on.
     pub(super) mode: Option<ClockMode>,
+}
+
+/// A parcel, and the status that is waited for.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Until {
+    pub(super) tracking_number: TrackingNumber,
+    pub(super) status: ParcelStatus,
 }
 
 /// Whether time passes by itself.
@@ -72,6 +84,8 @@ pub(super) struct PlannedFault {
     pub(super) probability: Option<f64>,
     /// Only requests with this API key.
     pub(super) key: Option<String>,
+    /// Only requests about this order: its tracking number, external order id or idempotency key.
+    pub(super) order: Option<String>,
     /// Whether it happens after the operation was carried out.
     #[serde(default)]
     pub(super) after_commit: bool,
@@ -82,6 +96,23 @@ pub(super) struct PlannedFault {
     pub(super) seconds: Option<f64>,
     #[cfg_attr(test, schema(schema_with = schemas::error_codes))]
     pub(super) code: Option<String>,
+    /// Of a reply, and of nothing else, as the next two.
+    #[cfg_attr(test, schema(minimum = 200, maximum = 999))]
+    pub(super) status: Option<u16>,
+    /// Names with a value, or with several.
+    pub(super) headers: Option<BTreeMap<String, HeaderValues>>,
+    /// A text as it is sent; anything else is sent as JSON.
+    #[cfg_attr(test, schema(value_type = Option<Value>))]
+    pub(super) body: Option<Value>,
+}
+
+/// The value of a header, or the values of one that is sent several times.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub(super) enum HeaderValues {
+    One(String),
+    Several(Vec<String>),
 }
 
 /// What happens to a request.
@@ -97,6 +128,10 @@ pub(super) enum FaultKind {
     TruncatedBody,
     SlowBody,
     MalformedJson,
+    /// An answer of a status, headers and body of one's own, as of a proxy: nothing of the service's is in it.
+    Reply,
+    /// No answer at all; the connection stays open.
+    Hang,
 }
 
 /// A key of an account of its own choosing, for every country unless told otherwise.
@@ -168,10 +203,11 @@ fn wrong_at(field: &str, message: &str) -> Refusal {
 impl ClockMove {
     /// What asks for nothing is misspelt, or was left out by mistake.
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        if self.advance.is_some() || self.set.is_some() || self.mode.is_some() {
+        let asks = self.advance.is_some() || self.set.is_some() || self.until.is_some();
+        if asks || self.mode.is_some() {
             return Ok(());
         }
-        Err(wrong("the clock is moved by advance, set or mode: give one of them"))
+        Err(wrong("the clock is moved by advance, set, until or mode: give one of them"))
     }
 
     /// The time to be set.
@@ -233,14 +269,26 @@ impl WantedInbox {
     }
 }
 
-/// The operation whose requests are asked for; none for all of them.
-pub(super) fn asked_operation(query: Option<&str>) -> Result<Option<Operation>, Refusal> {
-    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    match (pairs.next(), pairs.next()) {
-        (None, _) => Ok(None),
-        (Some((name, value)), None) if name == "operation" => operation(&value).map(Some),
-        (Some(_), _) => Err(wrong_at("operation", "requests are chosen by ?operation=NAME alone")),
+/// The requests that are asked for: of an operation, about an order; all of them unless one is named.
+pub(super) fn asked_requests<'a>(
+    server: &'a MockServer,
+    query: Option<&str>,
+) -> Result<Requests<'a>, Refusal> {
+    let (mut requests, mut seen) = (server.requests(), Vec::new());
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        requests = match &*name {
+            "operation" if !seen.contains(&name) => requests.of(operation(&value)?),
+            "order" if !seen.contains(&name) && !value.is_empty() => requests.for_order(&value),
+            _ => {
+                return Err(wrong_at(
+                    &name,
+                    "requests are chosen by ?operation=NAME&order=NAME, each once",
+                ));
+            }
+        };
+        seen.push(name);
     }
+    Ok(requests)
 }
 
 /// The operation with a name.
@@ -358,7 +406,12 @@ mod tests {
     #[test]
     fn a_clock_stays_where_times_have_four_digits() {
         let moved = |advance: Value, set: &str| {
-            let asked = ClockMove { advance: Some(advance), set: Some(set.to_owned()), mode: None };
+            let asked = ClockMove {
+                advance: Some(advance),
+                set: Some(set.to_owned()),
+                until: None,
+                mode: None,
+            };
             asked.to().is_ok_and(|to| asked.by(to.unwrap()).is_ok())
         };
         let table = [

@@ -13,10 +13,10 @@ use utoipa::{
 
 use super::{
     asked::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
-    schemas::operation_names,
+    schemas::{operation_names, text},
     told::{
-        ClockShown, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone, StatusPut,
-        UnusedFaults,
+        ClockShown, InboxShown, InboxStarted, IssuedKey, Offences, RequestLog, ResetDone,
+        SampleOrder, StatusPut, UnusedFaults,
     },
 };
 use crate::http::described::{self, Answer, Described, JSON, Query};
@@ -31,6 +31,13 @@ const OPERATION: Query = Query {
     name: "operation",
     about: "Only requests of this operation.",
     schema: || operation_names().into(),
+};
+
+/// Of the list of requests.
+const ORDER: Query = Query {
+    name: "order",
+    about: "Only requests about this order: its tracking number, external order id or idempotency key.",
+    schema: || text().into(),
 };
 
 /// A control: how it is called, what it does, takes and answers.
@@ -96,7 +103,7 @@ fn faults() -> Vec<Control> {
 fn requests() -> Vec<Control> {
     let list =
         reads("/requests", "MockListRequests", "List the requests so far", of::<RequestLog>());
-    vec![Control { refusals: &[ErrorCode::ValidationFailed], query: &[OPERATION], ..list }]
+    vec![Control { refusals: &[ErrorCode::ValidationFailed], query: &[OPERATION, ORDER], ..list }]
 }
 
 fn data() -> Vec<Control> {
@@ -105,6 +112,18 @@ fn data() -> Vec<Control> {
             .with::<WantedStatus>(json!({ "status": "DELIVERED" }), of::<StatusPut>());
     let rotate = takes("/keys/rotate", "MockRotateKey", "Give an API key a new secret")
         .with::<KeyToRotate>(json!({ "key": "pk_test_…", "overlap": "PT1H" }), of::<IssuedKey>());
+    let sample = reads(
+        "/orders/{trackingNumber}",
+        "MockSampleOrder",
+        "Get a valid sample order for a tracking number, to be sent as it is",
+        of::<SampleOrder>(),
+    );
+    let verify = reads(
+        "/verify",
+        "MockVerify",
+        "List what was done twice, and the faults that no request has met",
+        of::<Offences>(),
+    );
     let reset = reads(
         "/reset",
         "MockReset",
@@ -132,6 +151,8 @@ fn data() -> Vec<Control> {
             ..put
         },
         Control { call: (HttpMethod::Post, "/reset"), ..reset },
+        Control { refusals: &[ErrorCode::ParcelNotFound], ..sample },
+        verify,
     ]
 }
 

@@ -8,15 +8,17 @@ use parcelo::{
     model::{FaultCode, FieldFault},
 };
 
-use super::asked::{FaultKind, PlannedFault, operation};
+use serde_json::Value;
+
+use super::asked::{FaultKind, HeaderValues, PlannedFault, operation};
 use crate::{
     core::Refusal,
-    mock::{Fault, MockServer},
+    mock::{Fault, MockServer, Reply, reply::STATUSES},
 };
 
 /// Plans the fault.
 pub(super) fn plan(server: &MockServer, asked: &PlannedFault) -> Result<(), Refusal> {
-    let (time, code) = (asked.time()?, asked.error()?);
+    let (time, code, reply) = (asked.time()?, asked.error()?, asked.reply()?);
     let fault = asked.select(server)?;
     match asked.fault {
         FaultKind::Latency => fault.latency(time),
@@ -27,6 +29,8 @@ pub(super) fn plan(server: &MockServer, asked: &PlannedFault) -> Result<(), Refu
         FaultKind::TruncatedBody => fault.truncated_body(),
         FaultKind::SlowBody => fault.slow_body(time),
         FaultKind::MalformedJson => fault.malformed_json(),
+        FaultKind::Reply => fault.reply(reply.ok_or_else(no_status)?),
+        FaultKind::Hang => fault.reply(Reply::hang()),
     }
     Ok(())
 }
@@ -41,6 +45,9 @@ impl PlannedFault {
         };
         if let Some(key) = &self.key {
             fault = fault.key(&ApiKey::parse(key).map_err(|_| no_key())?);
+        }
+        if let Some(order) = &self.order {
+            fault = fault.for_order(order);
         }
         fault = match (self.nth, self.first, self.probability) {
             (None, None, None) => fault,
@@ -70,6 +77,57 @@ impl PlannedFault {
                 "only latency, slowBody and rateLimited take time: leave out seconds",
             )),
         }
+    }
+
+    /// The answer of one's own, for the fault that has one.
+    fn reply(&self) -> Result<Option<Reply>, Refusal> {
+        let FaultKind::Reply = self.fault else {
+            let own = [
+                ("status", self.status.is_some()),
+                ("headers", self.headers.is_some()),
+                ("body", self.body.is_some()),
+            ];
+            return match own.into_iter().find(|(_, is_given)| *is_given) {
+                None => Ok(None),
+                Some((field, _)) => Err(misfit(
+                    field,
+                    &format!(
+                        "only \"fault\": \"reply\" has {field}: leave it out, or plan a reply"
+                    ),
+                    &format!(
+                        "solo \"fault\": \"reply\" tiene {field}: quítelo, o planee una respuesta"
+                    ),
+                )),
+            };
+        };
+        let is_status = |status: &u16| (STATUSES.0..=STATUSES.1).contains(status);
+        let status = self.status.filter(is_status).ok_or_else(no_status)?;
+        let mut reply = Reply::status(status);
+        for (name, value) in self.header_lines() {
+            reply = reply.with_header(name, value).ok_or_else(no_header)?;
+        }
+        Ok(Some(match &self.body {
+            None => reply,
+            Some(Value::String(text)) => reply.body(text.as_str()),
+            Some(json)
+                if self
+                    .header_lines()
+                    .any(|(name, _)| name.eq_ignore_ascii_case("content-type")) =>
+            {
+                reply.body(json.to_string())
+            }
+            Some(json) => reply.header("content-type", "application/json").body(json.to_string()),
+        }))
+    }
+
+    fn header_lines(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().flatten().flat_map(|(name, values)| {
+            let values = match values {
+                HeaderValues::One(value) => std::slice::from_ref(value),
+                HeaderValues::Several(values) => values,
+            };
+            values.iter().map(move |value| (name.as_str(), value.as_str()))
+        })
     }
 
     /// The error that is answered, for the fault that has one.
@@ -123,6 +181,22 @@ fn no_code() -> Refusal {
         "code",
         "an error has a code, such as SERVICE_UNAVAILABLE",
         "un error tiene un código, como SERVICE_UNAVAILABLE",
+    )
+}
+
+fn no_status() -> Refusal {
+    misfit(
+        "status",
+        "a reply has a status, 200 to 999",
+        "una respuesta tiene un estado, de 200 a 999",
+    )
+}
+
+fn no_header() -> Refusal {
+    misfit(
+        "headers",
+        "a header has a name of letters, digits and hyphens, and a value on one line",
+        "una cabecera tiene un nombre de letras, cifras y guiones, y un valor en una línea",
     )
 }
 

@@ -22,17 +22,17 @@ use parcelo::{ErrorCode, TrackingNumber};
 use self::{
     asked::{
         ClockMode, ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus,
-        asked_operation, read, wrong,
+        asked_requests, read, wrong,
     },
     told::{
-        ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, RequestLog, ResetDone,
-        StatusPut, UnusedFaults,
+        ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, Offences, RequestLog,
+        ResetDone, SampleOrder, StatusPut, UnusedFaults,
     },
 };
 #[cfg(all(test, feature = "server"))]
 pub(crate) use document::document;
 
-use super::{Inbox, MockServer, NotPut};
+use super::{Inbox, MockServer, NotPut, NotReached, journey};
 use crate::{
     clock::Clock,
     http::{Document, Refused, answer_ok, parameter, settle, written},
@@ -69,7 +69,9 @@ fn routes(server: Arc<MockServer>) -> Router {
         .route("/requests", get(requests))
         .route("/keys", post(make_key))
         .route("/keys/rotate", post(rotate_key))
+        .route("/orders/{number}", get(sample_order))
         .route("/reset", post(reset))
+        .route("/verify", get(verify))
         .route("/parcels/{number}/status", post(put_status))
         .route("/webhooks", get(received).post(receive))
         .with_state(Arc::clone(&controlled));
@@ -89,8 +91,8 @@ async fn now(State(controlled): Controls) -> Response {
     answer_ok(&ClockShown::of(&controlled.server, &[]))
 }
 
-/// POST clock: `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"mode": …}`, or several of them,
-/// the mode last.
+/// POST clock: `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"until": …}`, `{"mode": …}`, or several of
+/// them, the mode last.
 async fn move_clock(State(controlled): Controls, request: Request) -> Told {
     let asked: ClockMove = read(request, "advance, set and mode").await?;
     asked.check()?;
@@ -103,6 +105,13 @@ async fn move_clock(State(controlled): Controls, request: Request) -> Told {
     }
     if let Some(by) = by {
         fired.extend(clock.advance(by).await);
+    }
+    if let Some(until) = asked.until {
+        let moved = clock.advance_until(&until.tracking_number, until.status).await;
+        fired.extend(moved.map_err(|not| match not {
+            NotReached::NoParcel(_) => ErrorCode::ParcelNotFound.into(),
+            NotReached::Ended { .. } => wrong(&not.to_string()),
+        })?);
     }
     fired.extend(match asked.mode {
         Some(ClockMode::Frozen) => clock.freeze().await,
@@ -135,13 +144,22 @@ fn shown_faults(controlled: &Controlled) -> Response {
     answer_ok(&UnusedFaults { unused: controlled.server.faults().unused() })
 }
 
-/// GET requests, of one operation if `?operation=` names it.
+/// GET requests, of one operation if `?operation=` names it, about one order if `?order=` does.
 async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Told {
-    let mut requests = controlled.server.requests();
-    if let Some(operation) = asked_operation(asked.as_deref())? {
-        requests = requests.of(operation);
-    }
+    let requests = asked_requests(&controlled.server, asked.as_deref())?;
     Ok(answer_ok(&RequestLog::of(&requests.all())))
+}
+
+/// GET orders/{number}: a sample order that may be sent as it is.
+async fn sample_order(State(_): Controls, number: Result<Path<String>, PathRejection>) -> Told {
+    let number = TrackingNumber::parse(&parameter(number));
+    let number = number.map_err(|_| ErrorCode::ParcelNotFound)?;
+    Ok(answer_ok(&SampleOrder { order: MockServer::order_of(number) }))
+}
+
+/// GET verify: what [`MockServer::verify`] finds.
+async fn verify(State(controlled): Controls) -> Response {
+    answer_ok(&Offences { offences: controlled.server.offences() })
 }
 
 /// POST keys: a key of an account of its own choosing, for every country unless said otherwise.
@@ -208,5 +226,6 @@ async fn received(State(controlled): Controls) -> Response {
     let inbox = controlled.inbox.lock().await;
     let deliveries = inbox.as_ref().map(Inbox::deliveries).unwrap_or_default();
     let deliveries = deliveries.iter().map(InboxDelivery::of).collect();
-    answer_ok(&InboxShown { listening: inbox.is_some(), deliveries })
+    let hints = journey::hints(&controlled.server.service);
+    answer_ok(&InboxShown { listening: inbox.is_some(), deliveries, hints })
 }

@@ -6,7 +6,7 @@ use utoipa::openapi::{
     schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type},
 };
 
-use crate::mock::inbox::STATUSES;
+use crate::mock::reply::STATUSES;
 
 /// What a duration is in [`super::asked`].
 const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
@@ -51,7 +51,7 @@ fn or_null(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr
     kinds.fold(OneOfBuilder::new().description(Some(about)), OneOfBuilder::item).into()
 }
 
-fn text() -> ObjectBuilder {
+pub(super) fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
 }
 

@@ -1,7 +1,7 @@
 //! What the controls answer.
 
 use parcelo::{
-    Operation, ParcelStatus, TrackingNumber,
+    Operation, OrderRequest, ParcelStatus, TrackingNumber,
     model::{Deleted, time},
 };
 use serde::Serialize;
@@ -77,6 +77,20 @@ struct LoggedRequest {
     faults: Vec<String>,
 }
 
+/// What was done twice, and the planned faults that no request has met, in words.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct Offences {
+    pub(super) offences: Vec<String>,
+}
+
+/// An order that may be sent as it is.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct SampleOrder {
+    pub(super) order: OrderRequest,
+}
+
 /// A new API key.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
@@ -115,6 +129,8 @@ pub(super) struct InboxShown {
     /// Whether there is an inbox.
     pub(super) listening: bool,
     pub(super) deliveries: Vec<InboxDelivery>,
+    /// Why an event that is waited for may never come, in words.
+    pub(super) hints: Vec<String>,
 }
 
 /// One delivery as it arrived, whatever it was answered.

@@ -1,0 +1,257 @@
+//! Going on until a parcel has got somewhere; and, when a test waits in vain, why nothing moved.
+
+use std::fmt;
+
+use parcelo::{Environment, ParcelStatus, TrackingNumber};
+
+use super::ClockControl;
+use crate::{
+    clock::Millis,
+    core::{ParcelRow, State, scenario::SCENARIOS},
+    service::{Fired, Service},
+    store::{Created, Store, StoreError},
+};
+
+/// How many parcels a hint names.
+const NAMED: usize = 5;
+
+/// Why a parcel did not come to a status by the clock alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReached {
+    /// There is no such parcel.
+    #[error("there is no parcel {0}")]
+    NoParcel(TrackingNumber),
+    /// Nothing more happens to it, however far the clock is moved.
+    #[error("{number} is {status} and moves no further by itself: {why}")]
+    Ended {
+        /// The parcel.
+        number: TrackingNumber,
+        /// Its status.
+        status: ParcelStatus,
+        /// Why, and what else moves it.
+        why: String,
+    },
+}
+
+impl ClockControl<'_> {
+    /// Moves the clock ahead, from step to step of a parcel's simulated journey, until the parcel is in a
+    /// status; answers with what happened to parcels meanwhile, as [`ClockControl::advance`] does. If it is
+    /// there, the clock stays.
+    ///
+    /// Errors: [`NotReached`], when the journey has no further step; its text says what else to do.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sdk")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use parcelo::ParcelStatus;
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let client = server.client(&server.key().issue());
+    /// let created = client.orders().create(&MockServer::order("SB-CUSTOMS-0001")).await?;
+    /// let number = &created.parcel.tracking_number;
+    /// server.clock().advance_until(number, ParcelStatus::CustomsHold).await?; // 10 minutes later
+    /// let error = server.clock().advance_until(number, ParcelStatus::Delivered).await.unwrap_err();
+    /// assert!(error.to_string().contains("the journey SB-CUSTOMS- is over"));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sdk"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Never: a store in memory does not fail.
+    pub async fn advance_until(
+        &self,
+        number: &TrackingNumber,
+        status: ParcelStatus,
+    ) -> Result<Vec<Fired>, NotReached> {
+        let mut fired = Vec::new();
+        loop {
+            #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+            let found = parcel(self.service().store(), number).expect("the store is there");
+            let parcel = found.ok_or_else(|| NotReached::NoParcel(number.clone()))?;
+            if ParcelStatus::from(parcel.state) == status {
+                return Ok(fired);
+            }
+            let Some(step) = parcel.step else { return Err(ended(&parcel)) };
+            fired.extend(self.reach(step.due).await);
+        }
+    }
+}
+
+fn parcel(store: &Store, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError> {
+    store.parcel(Environment::Sandbox, number)
+}
+
+fn ended(parcel: &ParcelRow) -> NotReached {
+    let number = parcel.tracking_number.clone();
+    let why = match journey(number.as_str()) {
+        Some(prefix) => format!("the journey {prefix} is over; put_status moves it"),
+        None => NO_JOURNEY.to_owned(),
+    };
+    NotReached::Ended { number, status: parcel.state.into(), why }
+}
+
+const NO_JOURNEY: &str = "its number chooses no simulated journey. Give the order one that begins with \
+                          SB-SUCCESS-, SB-FAIL-, SB-CUSTOMS- or SB-RTS- (MockServer::order makes such an \
+                          order), or move the parcel with put_status";
+
+/// The prefix of the journey that a number chooses.
+fn journey(number: &str) -> Option<&'static str> {
+    let number = TrackingNumber::parse(number).ok()?;
+    SCENARIOS.iter().map(|scenario| scenario.prefix).find(|prefix| number.starts_with(prefix))
+}
+
+/// Why what a test waits for may never come, in words; nothing when all parcels have arrived.
+pub(super) fn hints(service: &Service) -> Vec<String> {
+    // A hint that cannot be given is left out: the test has failed already.
+    resting(service).map(|resting| resting.hints(service.now())).unwrap_or_default()
+}
+
+/// Parcels on their way that did not move.
+#[derive(Default)]
+struct Resting {
+    without_journey: Vec<TrackingNumber>,
+    /// With the time of their next step.
+    ahead: Vec<(TrackingNumber, Millis)>,
+}
+
+fn resting(service: &Service) -> Result<Resting, StoreError> {
+    let (store, mut resting) = (service.store(), Resting::default());
+    for Created { number, .. } in store.creations()? {
+        let Ok(number) = TrackingNumber::parse(&number) else { continue };
+        let Some(parcel) = parcel(store, &number)? else { continue };
+        match parcel.step {
+            Some(step) => resting.ahead.push((number, step.due)),
+            None if parcel.state == State::LabelGenerated => resting.without_journey.push(number),
+            None => {}
+        }
+    }
+    Ok(resting)
+}
+
+impl Resting {
+    fn hints(&self, now: Millis) -> Vec<String> {
+        let still = (!self.without_journey.is_empty()).then(|| {
+            let numbers = several(&self.without_journey);
+            format!("{numbers} will not move: {NO_JOURNEY}")
+        });
+        let ahead = (!self.ahead.is_empty()).then(|| {
+            let steps: Vec<_> = self.ahead.iter().map(|(number, due)| at(number, *due)).collect();
+            let (steps, now) = (several(&steps), now.to_utc().to_rfc3339());
+            format!("the clock shows {now}: advance it. Next step of {steps}")
+        });
+        still.into_iter().chain(ahead).collect()
+    }
+}
+
+fn at(number: &TrackingNumber, due: Millis) -> String {
+    format!("{number} at {}", due.to_utc().to_rfc3339())
+}
+
+/// The first of them, with commas, and how many more there are.
+fn several(all: &[impl fmt::Display]) -> String {
+    let mut named: Vec<_> = all.iter().take(NAMED).map(ToString::to_string).collect();
+    if all.len() > NAMED {
+        named.push(format!("{} more", all.len() - NAMED));
+    }
+    named.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{mock::MockServer, service::Caller};
+
+    async fn with_parcels(numbers: &[&str]) -> MockServer {
+        let server = MockServer::start().await;
+        let caller = Caller { key: Arc::new(server.key().make().1) };
+        for number in numbers {
+            let order = serde_json::to_value(MockServer::order(number)).unwrap();
+            server.service.create_order(&caller, &order, None).await.unwrap();
+        }
+        server
+    }
+
+    fn number(text: &str) -> TrackingNumber {
+        TrackingNumber::parse(text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_journey_is_gone_to_its_end_and_says_when_it_is_over() {
+        use ParcelStatus::{Delivered, DeliveryFailed, InTransit, ReturnToSender};
+        for (text, end, minutes) in [
+            ("SB-SUCCESS-0001", Delivered, 20),
+            ("sb-fail-0001", DeliveryFailed, 15),
+            ("SB-CUSTOMS-0001", InTransit, 75),
+            ("SB-RTS-0001", ReturnToSender, 15),
+        ] {
+            let server = with_parcels(&[text]).await;
+            let (began, number) = (server.clock().now(), number(text));
+            let fired = server.clock().advance_until(&number, end.clone()).await.unwrap();
+            assert_eq!((server.clock().now() - began).num_minutes(), minutes, "{text}");
+            assert_eq!(fired.last().map(|one| one.status.clone()), Some(end.clone()));
+            assert_eq!(server.clock().advance_until(&number, end).await.unwrap(), []);
+            let never =
+                server.clock().advance_until(&number, ParcelStatus::Voided).await.unwrap_err();
+            assert!(never.to_string().contains(" is over; put_status moves it"), "{never}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_number_without_a_journey_is_named_wherever_one_waits_for_its_parcel() {
+        let server = with_parcels(&["SB-NORMAL-0001"]).await;
+        let status = ParcelStatus::Delivered;
+        let error = server
+            .clock()
+            .advance_until(&number("SB-NORMAL-0001"), status.clone())
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().starts_with("SB-NORMAL-0001 is LABEL_GENERATED and moves no further")
+        );
+        assert!(error.to_string().contains("SB-SUCCESS-"), "{error}");
+        let nobody =
+            server.clock().advance_until(&number("SB-NOBODY-0001"), status).await.unwrap_err();
+        assert_eq!(nobody, NotReached::NoParcel(number("SB-NOBODY-0001")));
+        let said = hints(&server.service).join("; ");
+        assert!(said.starts_with("SB-NORMAL-0001 will not move: its number chooses no"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_nobody_moves_is_named_and_what_has_arrived_is_not() {
+        let server = with_parcels(&["SB-SUCCESS-0001"]).await;
+        let ahead = "the clock shows 2026-01-05T08:00:00+00:00: advance it. Next step of \
+                     SB-SUCCESS-0001 at 2026-01-05T08:05:00+00:00";
+        assert_eq!(hints(&server.service), [ahead]);
+        let arrived = number("SB-SUCCESS-0001");
+        server.clock().advance_until(&arrived, ParcelStatus::Delivered).await.unwrap();
+        assert!(hints(&server.service).is_empty());
+    }
+
+    #[tokio::test]
+    async fn few_of_many_parcels_are_named() {
+        let server = MockServer::start().await;
+        server.seed_parcels(7).await;
+        let said = hints(&server.service).join("; ");
+        assert!(said.contains(", 2 more will not move"), "{said}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_inbox_that_waits_in_vain_says_why() {
+        let server = with_parcels(&["SB-NORMAL-0001"]).await;
+        let inbox = server.webhook_inbox().start().await;
+        let error = inbox
+            .wait_for(|change| change.new_status == ParcelStatus::Delivered)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("\n- SB-NORMAL-0001 will not move"), "{error}");
+        assert!(error.events.is_empty());
+    }
+}

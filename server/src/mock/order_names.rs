@@ -1,0 +1,138 @@
+//! Which orders a request is about: by tracking number, by the order's id in the caller's system, by
+//! idempotency key, wherever in a request they stand.
+
+use std::fmt;
+
+use parcelo::Operation;
+use serde::Deserialize;
+use url::form_urlencoded;
+
+/// The names of orders. `Debug` shows how many, for an order's id may be somebody's.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct OrderNames {
+    /// Tracking numbers, compared without case.
+    numbers: Vec<String>,
+    /// External order ids and idempotency keys, compared exactly.
+    ids: Vec<String>,
+}
+
+/// What names orders in the bodies of all requests, and in the answer to a creation.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Members {
+    idempotency_key: Option<String>,
+    external_order_id: Option<String>,
+    tracking_number: Option<String>,
+    tracking_numbers: Vec<String>,
+    parcel: Option<Parcel>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Parcel {
+    tracking_number: Option<String>,
+}
+
+impl OrderNames {
+    pub(super) const NONE: Self = Self { numbers: Vec::new(), ids: Vec::new() };
+
+    /// A name, of whatever kind.
+    pub(super) fn of(name: &str) -> Self {
+        Self { numbers: vec![name.to_owned()], ids: vec![name.to_owned()] }
+    }
+
+    /// Those in a path's parameter, as a number or as a label's file name.
+    pub(super) fn add_parameter(&mut self, parameter: Option<&str>) {
+        let number = parameter.map(|text| text.split_once('.').map_or(text, |(number, _)| number));
+        self.numbers.extend(number.map(str::to_owned));
+    }
+
+    /// Those in a query.
+    pub(super) fn add_query(&mut self, query: Option<&str>) {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let ids = pairs.filter(|(name, _)| name == "externalOrderId");
+        self.ids.extend(ids.map(|(_, id)| id.into_owned()));
+    }
+
+    /// An idempotency key in a header.
+    pub(super) fn add_key(&mut self, key: Option<&str>) {
+        self.ids.extend(key.map(str::to_owned));
+    }
+
+    /// Those in a body of JSON; what is none names none. Answers with the idempotency key in it.
+    pub(super) fn add_body(&mut self, body: &[u8]) -> Option<String> {
+        let members: Members = serde_json::from_slice(body).unwrap_or_default();
+        self.add_key(members.idempotency_key.as_deref());
+        self.ids.extend(members.external_order_id.map(|id| id.trim().to_owned()));
+        let of_parcel = members.parcel.and_then(|parcel| parcel.tracking_number);
+        self.numbers.extend(members.tracking_number.into_iter().chain(of_parcel));
+        self.numbers.extend(members.tracking_numbers);
+        members.idempotency_key
+    }
+
+    /// Whether this is one of them.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.ids.iter().any(|id| id == name)
+            || self.numbers.iter().any(|number| number.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether both name one order.
+    pub(super) fn meet(&self, other: &Self) -> bool {
+        let same = |one: &String| other.numbers.iter().any(|two| one.eq_ignore_ascii_case(two));
+        self.ids.iter().any(|id| other.ids.contains(id)) || self.numbers.iter().any(same)
+    }
+
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.ids.extend(other.ids.iter().cloned());
+        self.numbers.extend(other.numbers.iter().cloned());
+    }
+
+    /// With all other names of its orders, which the requests that created them say.
+    pub(super) fn completed<'r>(
+        mut self,
+        requests: impl IntoIterator<Item = &'r super::Recorded>,
+    ) -> Self {
+        let creations = requests.into_iter();
+        let creations = creations.filter(|one| one.operation == Some(Operation::CreateOrder));
+        let known = self.clone();
+        creations.filter(|one| one.orders.meet(&known)).for_each(|one| self.extend(&one.orders));
+        self
+    }
+}
+
+impl fmt::Debug for OrderNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OrderNames({})", self.numbers.len() + self.ids.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_named_in_paths_queries_headers_and_bodies() {
+        let mut names = OrderNames::NONE;
+        names.add_parameter(Some("SB-SUCCESS-0001.pdf"));
+        names.add_query(Some("page=1&externalOrderId=A%2017"));
+        names.add_key(Some("order-0001"));
+        names.add_body(
+            br#"{"trackingNumbers":["SB-FAIL-0001","SB-FAIL-0002"],"externalOrderId":" B-1 "}"#,
+        );
+        names.add_body(br#"{"parcel":{"trackingNumber":"SB-RTS-0001"},"success":true}"#);
+        names.add_body(b"%PDF");
+        for name in ["SB-SUCCESS-0001", "sb-fail-0002", "A 17", "order-0001", "B-1", "SB-RTS-0001"]
+        {
+            assert!(names.has(name), "{name}");
+        }
+        for name in ["a 17", "SB-SUCCESS-0001.pdf", "", "1", "ORDER-0001"] {
+            assert!(!names.has(name), "{name}");
+        }
+        assert!(names.meet(&OrderNames::of("B-1")) && !names.meet(&OrderNames::of("B-2")));
+    }
+
+    #[test]
+    fn names_show_nothing_by_themselves() {
+        assert_eq!(format!("{:?}", OrderNames::of("Luis Paredes")), "OrderNames(2)");
+    }
+}
