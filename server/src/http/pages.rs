@@ -2,21 +2,19 @@
 //! method, path, key and idempotency are in the table of operations.
 
 use parcelo::{
-    CountryCode, ErrorCode,
+    CountryCode,
     ErrorCode::{
-        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        self, AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
         LabelNotReprintable, LabelVoided, ManifestAlreadySubmitted, ManifestNotFound,
         ManifestParcelsRejected, ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable,
         PreconditionFailed, SandboxOnly, ValidationFailed, VoidFailed,
     },
     LabelFormat, ManifestRequest, Operation, OrderRequest, ParcelStatus, ReprintRequest,
-    VoidRequest,
     admin::{CarrierEvents, CarrierResults},
     model::{
         BatchTracking, BatchTrackingRequest, CreatedOrder, Health, LabelMetadata, Manifest, Meta,
         PageMeta, ParcelSummary, SandboxReset, TrackingRecord, VoidedOrders,
     },
-    rules::ListQuery,
 };
 use serde_json::{Value, json};
 use utoipa::{
@@ -83,7 +81,7 @@ fn orders() -> Vec<Page> {
             summary: "Void up to 100 orders",
             query: &[],
             request: Some((
-                name::<VoidRequest>(),
+                name::<parcelo::VoidRequest>(),
                 json!({
                     "idempotencyKey": "void-2026-01-10-0001",
                     "trackingNumbers": ["SB-SUCCESS-0001"],
@@ -278,7 +276,7 @@ const LIST: &[Query] = &[
     Query {
         name: "limit",
         about: "Parcels on a page; 20 when absent.",
-        schema: || whole(ListQuery::MAX_LIMIT),
+        schema: || whole(parcelo::rules::ListQuery::MAX_LIMIT),
     },
     Query {
         name: "status",
@@ -295,7 +293,9 @@ const LIST: &[Query] = &[
         about: "Only parcels with exactly this id in the caller's system.",
         schema: || {
             let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
-            text.min_length(Some(1)).max_length(Some(ListQuery::MAX_ORDER_ID)).into()
+            text.min_length(Some(1))
+                .max_length(Some(parcelo::rules::ListQuery::MAX_ORDER_ID))
+                .into()
         },
     },
     Query {
