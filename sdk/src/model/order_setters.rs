@@ -15,7 +15,8 @@ impl OrderRequest {
     /// ```
     /// use parcelo::ParcelDetails;
     /// use parcelo::{
-    ///     CountryCode, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender, SenderAddress,
+    ///     CountryCode, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender,
+    ///     SenderAddress,
     /// };
     ///
     /// let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US);

@@ -10,11 +10,13 @@ use parcelo::{
         PreconditionFailed, SandboxOnly, ValidationFailed, VoidFailed,
     },
     LabelFormat, ManifestRequest, Operation, OrderRequest, ParcelStatus, ReprintRequest,
+    VoidRequest,
     admin::{CarrierEvents, CarrierResults},
     model::{
         BatchTracking, BatchTrackingRequest, CreatedOrder, Health, LabelMetadata, Manifest, Meta,
         PageMeta, ParcelSummary, SandboxReset, TrackingRecord, VoidedOrders,
     },
+    rules::ListQuery,
 };
 use serde_json::{Value, json};
 use utoipa::{
@@ -28,10 +30,7 @@ use utoipa::{
     },
 };
 
-use super::{
-    described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference},
-    legacy_pages,
-};
+use super::described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference};
 use crate::core::sample;
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
@@ -81,7 +80,7 @@ fn orders() -> Vec<Page> {
             summary: "Void up to 100 orders",
             query: &[],
             request: Some((
-                name::<parcelo::VoidRequest>(),
+                name::<VoidRequest>(),
                 json!({
                     "idempotencyKey": "void-2026-01-10-0001",
                     "trackingNumbers": ["SB-SUCCESS-0001"],
@@ -276,7 +275,7 @@ const LIST: &[Query] = &[
     Query {
         name: "limit",
         about: "Parcels on a page; 20 when absent.",
-        schema: || whole(parcelo::rules::ListQuery::MAX_LIMIT),
+        schema: || whole(ListQuery::MAX_LIMIT),
     },
     Query {
         name: "status",
@@ -293,9 +292,7 @@ const LIST: &[Query] = &[
         about: "Only parcels with exactly this id in the caller's system.",
         schema: || {
             let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
-            text.min_length(Some(1))
-                .max_length(Some(parcelo::rules::ListQuery::MAX_ORDER_ID))
-                .into()
+            text.min_length(Some(1)).max_length(Some(ListQuery::MAX_ORDER_ID)).into()
         },
     },
     Query {
