@@ -31,6 +31,7 @@ use utoipa::{
 };
 
 use super::described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference};
+use super::legacy_pages;
 use crate::core::sample;
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
