@@ -14,6 +14,7 @@ mod clock;
 mod course;
 mod download;
 mod error;
+mod error_from;
 mod failure;
 mod file;
 mod headers;

@@ -37,7 +37,8 @@ const LONGEST_SPREAD: Duration = Duration::from_millis(250);
 /// ```
 /// # use std::time::Duration;
 /// # use parcelo::Retry;
-/// let json = r#"{"attempts": 8, "first_backoff": 1, "longest_backoff": 30, "longest_hint": 60}"#;
+/// let json = r#"{"attempts": 8, "first_backoff": 1,
+///     "longest_backoff": 30, "longest_hint": 60}"#;
 /// let read: Retry = serde_json::from_str(json)?;
 /// let (first, longest) = (Duration::from_secs(1), Duration::from_secs(30));
 /// let same = Retry::standard().attempts(8).backoff(first, longest);

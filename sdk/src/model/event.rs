@@ -48,7 +48,8 @@ impl WebhookEvent {
     /// use parcelo::model::{EventData, EventId, EventKind, WebhookEvent};
     ///
     /// let (place, time) = (Environment::Sandbox, DateTime::UNIX_EPOCH);
-    /// let event = WebhookEvent::new(place, time, EventData::Test).with_id(EventId::unchecked("evt_1"));
+    /// let id = EventId::unchecked("evt_1");
+    /// let event = WebhookEvent::new(place, time, EventData::Test).with_id(id);
     /// assert_eq!(event.data.kind(), EventKind::WebhookTest);
     /// ```
     pub fn new(environment: Environment, timestamp: DateTime<Utc>, data: EventData) -> Self {

@@ -14,7 +14,10 @@ impl OrderRequest {
     ///
     /// ```
     /// use parcelo::ParcelDetails;
-    /// use parcelo::{CountryCode, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender, SenderAddress};
+    /// use parcelo::{
+    ///     CountryCode, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender,
+    ///     SenderAddress,
+    /// };
     ///
     /// let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US);
     /// let to = ReceiverAddress::new("Calle 93 11-27", "Bogotá", CountryCode::CO);

@@ -10,8 +10,8 @@
 //! let context = OrderContext::new(&Destinations::All);
 //! let rejected = check_order(&body, &context).unwrap_err();
 //! assert_eq!(rejected.faults[0].field, "sender");
-//! let meant = |odd: &parcelo::model::Warning| odd.message.ends_with("did you mean `receiver`?");
-//! assert!(rejected.warnings.iter().any(meant));
+//! let mut warnings = rejected.warnings.iter();
+//! assert!(warnings.any(|odd| odd.message.ends_with("did you mean `receiver`?")));
 //! # Ok::<(), parcelo::model::FieldFault>(())
 //! ```
 

@@ -2,9 +2,9 @@
 //! method, path, key and idempotency are in the table of operations.
 
 use parcelo::{
-    CountryCode, ErrorCode,
+    CountryCode,
     ErrorCode::{
-        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
+        self, AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
         LabelNotReprintable, LabelVoided, ManifestAlreadySubmitted, ManifestNotFound,
         ManifestParcelsRejected, ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable,
         PreconditionFailed, SandboxOnly, ValidationFailed, VoidFailed,
@@ -30,10 +30,8 @@ use utoipa::{
     },
 };
 
-use super::{
-    described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference},
-    legacy_pages,
-};
+use super::described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference};
+use super::legacy_pages;
 use crate::core::sample;
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
