@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What an integrator's build takes on: the number of crates, and the seconds of a cold debug build, of the
 # SDK beside reqwest alone and of the mock server beside wiremock. `counts` prints the crates, `seconds`
-# builds each from nothing: that takes minutes, a network and a quiet machine.
+# builds each, or those that are named, from nothing: that takes minutes, a network and a quiet machine.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -49,7 +49,7 @@ seconds() {
     local kind TIMEFORMAT='%R s, %U s of CPU and %S s of the kernel'
     # What there is to download is downloaded before.
     for kind in $kinds; do cargo fetch --quiet --manifest-path "$packages/$kind/Cargo.toml"; done
-    for kind in $kinds; do
+    for kind in ${*:-$kinds}; do
         printf '%s: ' "$kind"
         time cargo test --quiet --offline --no-run --manifest-path "$packages/$kind/Cargo.toml" \
             --target-dir "$packages/target" 2>/dev/null
@@ -57,4 +57,4 @@ seconds() {
     done
 }
 
-"${1:-counts}"
+"${1:-counts}" "${@:2}"
