@@ -53,7 +53,7 @@ impl<'a> Tracking<'a> {
     ///     match result {
     ///         BatchResult::Found { tracking, .. } => println!("{}", tracking.status_name),
     ///         BatchResult::NotFound { tracking_number, .. } => println!("no {tracking_number}"),
-    ///         BatchResult::Unreadable { row, .. } => println!("of a later version: {}", row.json()),
+    ///         BatchResult::Unreadable { row, .. } => println!("odd: {}", row.json()),
     ///     }
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
