@@ -62,7 +62,7 @@ impl<'a> Labels<'a> {
     /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let directory = tempfile::tempdir()?;
     /// let created = client.orders().create(&order)?;
-    /// let link = created.parcel.label_url.as_deref().unwrap_or_default();
+    /// let link = created.parcel.label_url.as_deref().ok_or("the answer has no link")?;
     /// let label = client.labels().download_link(link)?;
     /// println!("{}", label.save_in(&directory)?.display());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

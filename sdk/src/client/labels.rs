@@ -63,7 +63,7 @@ impl<'a> Labels<'a> {
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
-    /// let link = created.parcel.label_url.as_deref().unwrap_or_default();
+    /// let link = created.parcel.label_url.as_deref().ok_or("the answer has no link")?;
     /// let label = client.labels().download_link(link)?;
     /// let file = label.save_in(&folder).await?;
     /// println!("{}", file.display());

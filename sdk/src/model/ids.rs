@@ -97,8 +97,8 @@ ids! {
     ///
     /// ```
     /// # use parcelo::model::EventId;
-    /// let seen = std::collections::BTreeSet::from([EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F")?]);
-    /// assert!(!seen.contains(&EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0G")?));
+    /// let first = EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F")?;
+    /// assert!(first < EventId::parse("evt_01KEBQ5R8T7J3N6V9X2Z4B8D0G")?);
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     EventId = "evt_", "evt_01KEBQ5R8T7J3N6V9X2Z4B8D0F";

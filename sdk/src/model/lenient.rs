@@ -21,7 +21,8 @@ pub struct Unreadable {
 /// ```
 /// # use parcelo::model::{Row, TrackingRecord, Unreadable};
 /// let record: TrackingRecord = serde_json::from_str(r#"{"trackingNumber": "SB-SUCCESS-0001",
-///     "status": "ORDERED", "statusName": "Order created", "estimatedDelivery": "2026-01-20T23:59:59-05:00",
+///     "status": "ORDERED", "statusName": "Order created",
+///     "estimatedDelivery": "2026-01-20T23:59:59-05:00",
 ///     "history": [{"status": "ORDERED", "timestamp": "yesterday"}]}"#)?;
 /// for event in record.history.iter().flatten() {
 ///     match event {
@@ -134,8 +135,11 @@ pub(crate) mod rows {
     pub(crate) fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Row<T>>, D::Error> {
-        let rows = super::rows_of(Value::deserialize(deserializer)?).into_iter();
-        Ok(rows.map(super::row).collect())
+        Value::deserialize(deserializer).map(read)
+    }
+
+    fn read<T: DeserializeOwned>(list: Value) -> Vec<Row<T>> {
+        super::rows_of(list).into_iter().map(super::row).collect()
     }
 
     /// Either side of a row, without a word about which.
@@ -171,9 +175,7 @@ pub(crate) mod rows {
             deserializer: D,
         ) -> Result<Option<Vec<Row<T>>>, D::Error> {
             let list = Option::<Value>::deserialize(deserializer)?;
-            Ok(list.map(|list| {
-                super::super::rows_of(list).into_iter().map(super::super::row).collect()
-            }))
+            Ok(list.map(super::read))
         }
     }
 }

@@ -203,11 +203,12 @@ impl BatchSummary {
 ///
 /// ```
 /// # use parcelo::model::BatchResult;
-/// let result: BatchResult = serde_json::from_str(r#"{"trackingNumber": "EC7K2M9QX4T8WD0", "found": false,
+/// let result: BatchResult = serde_json::from_str(r#"{
+///     "trackingNumber": "EC7K2M9QX4T8WD0", "found": false,
 ///     "error": {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No."}}"#)?;
 /// match &result {
 ///     BatchResult::Found { tracking, .. } => println!("{}", tracking.status_name),
-///     BatchResult::NotFound { tracking_number, error } => println!("{tracking_number}: {}", error.message),
+///     BatchResult::NotFound { error, .. } => println!("{}", error.message),
 ///     BatchResult::Unreadable { row, .. } => println!("{}", row.json()),
 /// }
 /// assert_eq!((result.tracking_number(), result.tracking()), (Some("EC7K2M9QX4T8WD0"), None));

@@ -156,8 +156,8 @@ async fn a_void_of_many_that_fails_halfway_keeps_what_it_had_and_goes_on_with_th
 
     let error = client.orders().void_many(&request).await.unwrap_err();
     assert!(error.may_have_executed() && error.voided().len() == 100);
-    let last = &request.requests()[1].idempotency_key;
-    assert_eq!(error.idempotency_key(), Some(last));
+    let second = &request.requests()[1].idempotency_key;
+    assert_eq!(error.idempotency_key(), Some(second));
 
     let error = client.orders().void_many(&request).await.unwrap_err();
     assert!(error.may_have_executed(), "a refusal of the API key settles nothing");
