@@ -106,8 +106,13 @@ async fn meet(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -
 /// The service's answer, or the one in its place.
 async fn answer(request: Request, next: Next, hit: &Hit, transport_waits: bool) -> Response {
     let Some((moment, reply)) = hit.reply() else { return next.run(request).await };
-    if moment == Moment::AfterCommit {
-        drop(next.run(request).await);
+    match moment {
+        Moment::AfterCommit => drop(next.run(request).await),
+        // Read to its end, so that it stands in the log and the answer is not lost with the connection.
+        Moment::Before => {
+            let mut body = request.into_body();
+            while let Some(Ok(_)) = body.frame().await {}
+        }
     }
     // The transport knows how not to answer.
     if transport_waits && reply.hangs() { Response::default() } else { reply.response().await }

@@ -182,6 +182,11 @@ async fn a_reply_of_one_s_own_has_its_status_headers_and_body_and_nothing_of_the
         assert_eq!(parcels(&api).await, made);
         let record = server.requests().of(CREATE).all().remove(0);
         assert_eq!((record.status, record.faults.len()), (Some(502), 1));
+        assert_eq!(
+            record.request.json(),
+            Some(order("order-0001")),
+            "read also when not carried out"
+        );
     }
 }
 
