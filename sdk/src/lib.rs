@@ -75,6 +75,8 @@ pub mod transport {
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod admin {
+    #[cfg(feature = "openapi")]
+    pub use crate::rules::limits::{limit_length, write_limits};
     pub use crate::{
         model::{
             admin::{
@@ -94,7 +96,6 @@ pub mod admin {
                 check_name, check_replay, check_webhook,
             },
             carrier::check_carrier_events,
-            limits::{limit_length, write_limits},
         },
     };
 }

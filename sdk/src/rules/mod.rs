@@ -29,7 +29,7 @@ mod folding;
 mod goods;
 mod key;
 mod kinds;
-#[cfg(feature = "server")]
+#[cfg(feature = "openapi")]
 pub(crate) mod limits;
 mod mexico;
 mod municipalities;

@@ -12,6 +12,7 @@ use crate::script::{Script, answer, number, order};
 
 const TIME: &str = "2026-01-10T15:05:00.000Z";
 
+#[expect(clippy::needless_pass_by_value, reason = "as it is written where it is called")]
 fn data(data: Value) -> Value {
     json!({"success": true, "data": data, "meta": {"requestId": "req_1"}})
 }

@@ -1,10 +1,7 @@
 //! What operators are shown, by the admin API and by the admin commands: records as they stand on the
 //! wire, without secrets, and the secrets that are shown once.
 
-use parcelo::{
-    Environment, ParcelStatus,
-    model::{EventKind, time},
-};
+use parcelo::{Environment, ParcelStatus, model};
 use serde::Serialize;
 use ulid::Ulid;
 
@@ -17,7 +14,7 @@ use super::{
 use crate::{clock::Millis, ids::named};
 
 fn wire(at: Millis) -> String {
-    time::to_text(at.to_utc())
+    model::time::to_text(at.to_utc())
 }
 
 /// An API key that was just made: the only answer with the whole key.
@@ -230,7 +227,7 @@ pub struct WebhookView {
     url: String,
     environment: Environment,
     account: String,
-    events: Vec<EventKind>,
+    events: Vec<model::EventKind>,
     enabled: bool,
     /// Why nothing is sent: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings cannot be read).
     disabled_by: Option<&'static str>,
@@ -312,7 +309,7 @@ pub struct ReplayedView {
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     event_id: String,
-    event: EventKind,
+    event: model::EventKind,
     tracking_number: Option<String>,
     /// `PENDING`, `DELIVERED`, `FAILED` or `HELD`.
     status: &'static str,

@@ -99,7 +99,8 @@ impl Drop for Seat {
     }
 }
 
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod tests {
     use std::net::SocketAddr;
 

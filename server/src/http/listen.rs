@@ -31,8 +31,8 @@ use super::{
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long requests in flight may take to finish when the process stops: less than the 30 s after which
-/// container runtimes kill it.
+/// How long requests in flight may take to finish when the process stops: less than the 30 s that
+/// Kubernetes grants by default.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 /// Connections served at once; a further one waits to be accepted.
 pub(super) const MAX_CONNECTIONS: u32 = 10_000;

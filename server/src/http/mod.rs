@@ -11,17 +11,20 @@ mod carriers;
 mod connections;
 #[cfg(feature = "server")]
 mod dashboard;
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 pub(crate) mod described;
 mod docs;
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod document;
 mod gate;
 mod health;
 mod host;
 mod labels;
 mod legacy;
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod legacy_pages;
 mod linger;
 mod listen;
@@ -30,7 +33,8 @@ mod manifests;
 mod metrics;
 mod openapi;
 mod orders;
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod pages;
 mod parcels;
 mod precondition;
@@ -40,7 +44,8 @@ mod sandbox;
 #[cfg(feature = "server")]
 mod swagger;
 mod tracking;
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod webhook_pages;
 
 use std::sync::Arc;
@@ -165,5 +170,6 @@ fn json(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(http::header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod tests;

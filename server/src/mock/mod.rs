@@ -48,7 +48,8 @@ pub use builder::Builder;
 #[cfg(feature = "server")]
 pub(crate) use clock::read_time;
 pub use clock::{Clock, ClockControl};
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 pub(crate) use control::document as controls;
 pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, NotReceived, Received};

@@ -48,7 +48,8 @@ impl Service {
     }
 }
 
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod tests {
     use std::{
         sync::{Arc, Mutex},

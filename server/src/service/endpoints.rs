@@ -52,7 +52,7 @@ pub enum EndpointError {
     )]
     Unreadable,
     /// It is turned off.
-    #[error("the webhook is disabled; `parcelo-server webhooks enable` parcel_locks it on")]
+    #[error("the webhook is disabled; `parcelo-server webhooks enable` turns it on")]
     Disabled,
 }
 
@@ -118,14 +118,14 @@ impl Endpoints<'_> {
         Ok(secret)
     }
 
-    /// ParcelLocks a tenant's endpoint on.
+    /// Turns a tenant's endpoint on.
     pub async fn enable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         self.find(tenant)?;
         self.store.enable_endpoint(tenant).await?;
         self.find(tenant)
     }
 
-    /// ParcelLocks a tenant's endpoint off: its events are held.
+    /// Turns a tenant's endpoint off: its events are held.
     pub async fn disable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         self.find(tenant)?;
         self.store.disable_endpoint(tenant, DisabledBy::Operator).await?;

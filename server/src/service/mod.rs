@@ -211,7 +211,8 @@ impl From<StoreError> for Refusal {
     }
 }
 
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod journeys;
 #[cfg(test)]
 mod key_tests;

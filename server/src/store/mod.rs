@@ -43,7 +43,8 @@ mod writer;
 mod tests;
 #[cfg(test)]
 pub(crate) use tests::{Damage, damage, held};
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 pub(crate) use tests::{damage_file, reads::hold_list};
 
 use std::{

@@ -87,7 +87,7 @@ pub enum DeliveryStatus {
 }
 
 impl DeliveryStatus {
-    /// Every delivery_status; its place is the number under which it is stored.
+    /// Every status; its place is the number under which it is stored.
     pub const ALL: [Self; 5] =
         [Self::Waiting, Self::Ready, Self::Delivered, Self::Failed, Self::Held];
 

@@ -62,7 +62,7 @@ pub struct EndpointAnswer {
     pub status: u16,
     /// `Retry-After`, as it came.
     pub retry_after: Option<String>,
-    /// The body_prefix of the body.
+    /// The first bytes of the body.
     pub body_prefix: Vec<u8>,
 }
 

@@ -65,7 +65,7 @@ struct Delivery {
     id: String,
     kind: String,
     number: Option<String>,
-    delivery_status: &'static str,
+    status: &'static str,
     tone: &'static str,
     created: Moment,
     due: Option<Moment>,
@@ -199,7 +199,7 @@ impl Hook {
 
 impl Delivery {
     fn of(event: &Logged, is_on: bool, language: Language) -> Self {
-        let (delivery_status, tone) = match event.delivery_status {
+        let (status_word, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")
             }
@@ -221,7 +221,7 @@ impl Delivery {
             id: named("evt", event.event),
             kind: event.kind.to_wire().code().to_owned(),
             number: event.tracking_number.clone(),
-            delivery_status,
+            status: status_word,
             tone,
             created: Moment::of(event.created_at),
             due: event.due.filter(|_| is_pending).map(Moment::of),

@@ -2,7 +2,8 @@
 //! faults, requests, keys, webhooks. They need no key, and `serve` does not have them.
 
 mod asked;
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 mod document;
 mod fit;
 #[cfg(test)]
@@ -29,7 +30,8 @@ use self::{
         ResetDone, SampleOrder, StatusPut, UnusedFaults,
     },
 };
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
+#[cfg(feature = "server")]
 pub(crate) use document::document;
 
 use super::{Inbox, MockServer, NotPut, NotReached, journey};
