@@ -358,9 +358,9 @@ async fn resume_after_crash_ships_each_order_once() {
     assert_eq!(outcomes, ["Replayed", "Replayed", "Created"]);
     assert_eq!(shop.parcels().await, 3);
     assert!(!shop.folder.path().join("journal.jsonl").exists());
+    shop.server.assert_exactly_once();
     shop.run("resume_after_crash", &["journal.jsonl"]);
     assert_eq!(shop.parcels().await, 6, "new orders have new keys");
-    shop.server.assert_exactly_once();
 }
 
 /// Orders of a journal, one on a line.
