@@ -11,7 +11,7 @@ use super::sources::{read, root};
 const LISTING: &str = "sdk/public-api.txt";
 
 /// What integrators may ask for; the server's own features are none of the crate's promises.
-const FEATURES: &str = "blocking,client,webhooks";
+const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 
 /// `PARCELO_BLESS=1` writes the listing.
 #[test]
