@@ -70,11 +70,17 @@ fn controls() -> Vec<Control> {
     [clock(), faults(), requests(), data(), webhooks()].into_iter().flatten().collect()
 }
 
+/// What a control with a body about a parcel refuses.
+const ABOUT_A_PARCEL: &[ErrorCode] =
+    &[ErrorCode::ValidationFailed, ErrorCode::ParcelNotFound, ErrorCode::PayloadTooLarge];
+
 fn clock() -> Vec<Control> {
+    let moves =
+        takes("/clock", "MockMoveClock", "Move the clock; all that falls due on the way is done")
+            .with::<ClockMove>(json!({ "advance": "PT25M" }), of::<ClockShown>());
     vec![
         reads("/clock", "MockReadClock", "Read the clock", of::<ClockShown>()),
-        takes("/clock", "MockMoveClock", "Move the clock; all that falls due on the way is done")
-            .with::<ClockMove>(json!({ "advance": "PT25M" }), of::<ClockShown>()),
+        Control { refusals: ABOUT_A_PARCEL, ..moves },
     ]
 }
 
@@ -142,14 +148,7 @@ fn data() -> Vec<Control> {
             ],
             ..rotate
         },
-        Control {
-            refusals: &[
-                ErrorCode::ValidationFailed,
-                ErrorCode::ParcelNotFound,
-                ErrorCode::PayloadTooLarge,
-            ],
-            ..put
-        },
+        Control { refusals: ABOUT_A_PARCEL, ..put },
         Control { call: (HttpMethod::Post, "/reset"), ..reset },
         Control { refusals: &[ErrorCode::ParcelNotFound], ..sample },
         verify,
