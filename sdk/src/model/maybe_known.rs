@@ -103,7 +103,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for MaybeKnown<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Awb, CurrencyCode, Environment, LabelFormat, TrackingNumber};
+    use crate::model::{Awb, CurrencyCode, Environment, TrackingNumber, label::LabelFormat};
 
     fn reads<T: DeserializeOwned + Serialize>(known: &str, unknown: &str) {
         let read = |text| serde_json::from_value::<MaybeKnown<T>>(Value::from(text)).unwrap();
