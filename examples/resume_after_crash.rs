@@ -28,7 +28,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let written = fs::metadata(&journal)?.modified()?;
     for line in fs::read_to_string(&journal)?.lines() {
         let mut order: OrderRequest = serde_json::from_str(line)?;
-        order.idempotency_key = order.idempotency_key.sent_before(written.into());
+        order.idempotency_key = order.idempotency_key.first_sent_at(written.into());
         let created = client.orders().create(&order).await?;
         println!("{} {:?}", created.parcel.tracking_number, created.outcome());
     }

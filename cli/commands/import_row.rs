@@ -246,7 +246,7 @@ impl<'a> Desk<'a> {
 /// A key that knows no more than when it was first sent.
 fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
-    first.map_or(fresh.clone(), |first| fresh.sent_before(first))
+    first.map_or(fresh.clone(), |first| fresh.first_sent_at(first))
 }
 
 fn unclear(row: &Row) -> Ended {

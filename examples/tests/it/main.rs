@@ -17,7 +17,10 @@ use std::{
 
 use parcelo::{
     ApiKey, Client, ErrorCode, IdempotencyKey, Operation, OrderRequest, ParcelStatus,
-    TrackingNumber, webhook::Secret,
+    TrackingNumber,
+    chrono::{DateTime, TimeDelta, Utc},
+    model::KeyState,
+    webhook::Secret,
 };
 use parcelo_server::{
     core::sample,
@@ -363,15 +366,36 @@ async fn resume_after_crash_ships_each_order_once() {
     assert_eq!(shop.parcels().await, 6, "new orders have new keys");
 }
 
-/// Orders of a journal, one on a line.
-fn journal(orders: usize) -> String {
+/// A journal of orders that were written down at a time.
+fn journal(orders: std::ops::Range<usize>, at: DateTime<Utc>) -> String {
     let line = |number: usize| {
         let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
         order.idempotency_key = IdempotencyKey::derive("worker", &number.to_string());
         (order.tracking_number, order.external_order_id) = (None, Some(number.to_string()));
-        serde_json::to_string(&order).unwrap() + "\n"
+        serde_json::to_string(&(KeyState::sent_at(at), order)).unwrap() + "\n"
     };
-    (0..orders).map(line).collect()
+    orders.map(line).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_ships_nothing_twice_that_was_written_down_days_ago() {
+    let clock = Clock::system();
+    let shop = Shop::around(MockServer::builder().clock(clock).start().await);
+    let path = |name: &str| shop.folder.path().join(name);
+    let old = shop.server.clock().now() - TimeDelta::hours(25);
+    // The first was shipped and not noted, the second never sent, and the third is new.
+    let line = journal(0..1, old);
+    let (_, order): (KeyState, OrderRequest) = serde_json::from_str(&line).unwrap();
+    let number =
+        shop.client().orders().create(&order).await.unwrap().into_inner().parcel.tracking_number;
+    let all = line + &journal(1..2, old) + &journal(2..3, shop.server.clock().now());
+    fs::write(path("journal.jsonl"), all).unwrap();
+    let said = shop.fail("worker", &["journal.jsonl"]);
+    assert!(said.starts_with("1: ") && said.ends_with("\n1 not shipped\n"), "{said}");
+    let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
+    assert!(noted.contains(&format!("0 {number}\n")) && noted.lines().count() == 2, "{noted}");
+    assert_eq!(shop.parcels().await, 2);
+    shop.server.assert_exactly_once();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -381,7 +405,8 @@ async fn a_worker_killed_fifty_times_ships_each_order_once() {
     let mut shop = Shop::around(MockServer::builder().clock(clock).start().await);
     shop.key = shop.server.key().countries(["EC"]).rate_limit(10_000).issue().secret().to_owned();
     let path = |name: &str| shop.folder.path().join(name);
-    fs::write(path("journal.jsonl"), journal(ORDERS)).unwrap();
+    let written = journal(0..ORDERS, shop.server.clock().now());
+    fs::write(path("journal.jsonl"), written).unwrap();
     let mut kills = 0;
     while kills < 50 {
         let (before, more) = (shop.server.requests().count(), fastrand::usize(0..8));

@@ -9,7 +9,7 @@ use std::{
 use bytes::{Buf, Bytes};
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use http::{
-    HeaderMap,
+    HeaderMap, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use sha2::{Digest, Sha256};
@@ -307,7 +307,9 @@ fn label_in<T>(answer: Answer<T>, trace: &Trace) -> Result<T, Error> {
     );
     let given = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if !NO_LABELS.iter().any(|other| kind.eq_ignore_ascii_case(other))
+    // A 206 is a part of the file, which nobody asked for.
+    if answer.status == StatusCode::OK
+        && !NO_LABELS.iter().any(|other| kind.eq_ignore_ascii_case(other))
         && !is_packed(&answer.headers)
     {
         return Ok(answer.body);

@@ -144,8 +144,8 @@ impl IdempotencyKey {
         self.memory().state()
     }
 
-    /// The key with what an earlier process wrote down about it. Its clones from before know nothing of
-    /// that.
+    /// The key with what an earlier process wrote down about it, added to what it knows itself: the earlier
+    /// first attempt counts, and a doubt is never taken away. Its clones from before know nothing of that.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;
@@ -160,11 +160,13 @@ impl IdempotencyKey {
     /// ```
     #[must_use]
     pub fn with_state(self, state: &KeyState) -> Self {
-        Self::remembering(self.as_str().into(), Memory::of(state.clone()))
+        let memory = self.memory().with(state);
+        Self::remembering(self.as_str().into(), memory)
     }
 
-    /// The key, already sent at a time and nobody knows with which end: for a process that goes on
-    /// where another one stopped, and that has no [`KeyState`] of it.
+    /// The key, first sent at `at` or later, and nobody knows with which end: for a process that goes on
+    /// where another one stopped, and that has no [`KeyState`] of it. Give the earliest time that it can be,
+    /// such as when the order was written down; a key that knows an earlier one keeps that.
     ///
     /// Such a process knows the key's age by the wall clock alone, and one with a state by the dates of
     /// the service's answers too: a wall clock that was set back between the two hides as much of it.
@@ -172,12 +174,12 @@ impl IdempotencyKey {
     /// ```
     /// # use parcelo::IdempotencyKey;
     /// let key = IdempotencyKey::parse("order-2026-01-10-0001")?;
-    /// let key = key.sent_before("2026-01-10T15:05:00Z".parse().unwrap());
+    /// let key = key.first_sent_at("2026-01-10T15:05:00Z".parse().unwrap());
     /// assert_eq!(key.first_sent().unwrap().to_rfc3339(), "2026-01-10T15:05:00+00:00");
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     #[must_use]
-    pub fn sent_before(self, at: DateTime<Utc>) -> Self {
+    pub fn first_sent_at(self, at: DateTime<Utc>) -> Self {
         self.with_state(&KeyState::sent_at(at))
     }
 
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn a_key_and_its_clones_share_what_they_remember_and_others_do_not() {
         let key = IdempotencyKey::derive("shop", "1");
-        let sent = key.clone().sent_before(DateTime::from_timestamp(7, 0).unwrap());
+        let sent = key.clone().first_sent_at(DateTime::from_timestamp(7, 0).unwrap());
         assert_eq!(sent.clone().first_sent(), DateTime::from_timestamp(7, 0));
         assert!(sent.clone().may_have_executed() && !key.may_have_executed());
         let again = IdempotencyKey::derive("shop", "1");

@@ -8,7 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::time;
 
-/// What a process knows about an idempotency key, for the next one: write it down beside the request.
+/// What a process knows about an idempotency key, for the next one.
+///
+/// A process that may be killed at any moment writes [`KeyState::sent_at`] with the present time beside the
+/// request **before** it sends it for the first time: the state of a key that was not sent yet says "never
+/// sent", and would say so for ever. What the key knows after a call can take its place then.
 ///
 /// The text of a key is all that goes over the wire, so the key's own serde has nothing of this. From
 /// [`IdempotencyKey::state`](crate::model::IdempotencyKey::state), and back by
@@ -17,11 +21,13 @@ use super::time;
 /// ```
 /// # use parcelo::IdempotencyKey;
 /// # use parcelo::model::KeyState;
-/// let key = IdempotencyKey::parse("order-2026-01-10-0001")?;
-/// let written = serde_json::to_string(&key.state()).unwrap();
+/// # let now = "2026-01-10T15:05:00Z".parse().unwrap();
+/// let written = serde_json::to_string(&KeyState::sent_at(now)).unwrap(); // to disk, then sent
+/// // The process dies here, and the next one reads what it had written:
 /// let state: KeyState = serde_json::from_str(&written).unwrap();
-/// assert_eq!(state, KeyState::default());
-/// assert!(!key.with_state(&state).may_have_executed());
+/// let key = IdempotencyKey::parse("order-2026-01-10-0001")?.with_state(&state);
+/// assert_eq!(key.first_sent(), Some(now));
+/// assert!(key.may_have_executed());
 /// # Ok::<(), parcelo::InvalidValue>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +46,8 @@ pub struct KeyState {
 }
 
 /// Whether the write of a key was executed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// In the order of their weight: what is settled as done stays done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Execution {
     /// It was not, as far as this process has to do with it.
@@ -57,6 +64,23 @@ impl KeyState {
     /// which end.
     pub fn sent_at(at: DateTime<Utc>) -> Self {
         Self { first_sent: Some(at), execution: Execution::Unknown, ..Self::default() }
+    }
+
+    /// What two memories of one key say together: the earlier time, and the graver end.
+    fn joined(&self, other: &Self) -> Self {
+        let earlier = |one: Option<DateTime<Utc>>, other| one.into_iter().chain(other).min();
+        let request = match (self.execution, other.execution) {
+            (_, Execution::No) => self.request.clone(),
+            (Execution::No, _) => other.request.clone(),
+            // In doubt about two requests is in doubt about any.
+            _ => self.request.clone().filter(|request| other.request.as_ref() == Some(request)),
+        };
+        Self {
+            first_sent: earlier(self.first_sent, other.first_sent),
+            service_time: earlier(self.service_time, other.service_time),
+            execution: self.execution.max(other.execution),
+            request,
+        }
     }
 
     /// When the key was first sent, by this machine's wall clock.
@@ -95,6 +119,18 @@ impl Memory {
             #[cfg(feature = "client")]
             under_way: 0,
             state,
+        }
+    }
+
+    /// With what was written down elsewhere too.
+    pub(super) fn with(&self, state: &KeyState) -> Self {
+        let joined = self.state().joined(state);
+        #[cfg(feature = "client")]
+        let steady = self.steady.filter(|_| joined.first_sent == self.state.first_sent);
+        Self {
+            #[cfg(feature = "client")]
+            steady,
+            ..Self::of(joined)
         }
     }
 
@@ -235,6 +271,40 @@ mod tests {
 
     fn conflict(request: &str) -> Ended {
         Ended::Conflict(request.to_owned())
+    }
+
+    #[test]
+    fn what_was_written_down_makes_no_key_younger_and_no_doubt_smaller() {
+        let state = |hours: Option<i64>, execution, request: Option<&str>| KeyState {
+            first_sent: hours.map(at),
+            service_time: hours.map(at),
+            execution,
+            request: request.map(str::to_owned),
+        };
+        use Execution::{No, Unknown, Yes};
+        let table = [
+            (state(None, No, None), state(Some(5), Unknown, None), state(Some(5), Unknown, None)),
+            (
+                state(Some(1), Unknown, Some("a")),
+                KeyState::default(),
+                state(Some(1), Unknown, Some("a")),
+            ),
+            (state(Some(1), Yes, None), state(Some(25), Unknown, None), state(Some(1), Yes, None)),
+            (
+                state(Some(9), Unknown, Some("a")),
+                state(Some(2), Unknown, Some("a")),
+                state(Some(2), Unknown, Some("a")),
+            ),
+            (
+                state(Some(9), Unknown, Some("a")),
+                state(Some(2), Unknown, Some("b")),
+                state(Some(2), Unknown, None),
+            ),
+        ];
+        for (one, other, both) in table {
+            assert_eq!(Memory::of(one.clone()).with(&other).state(), both);
+            assert_eq!(Memory::of(other).with(&one).state(), both);
+        }
     }
 
     /// What is left of doubt after attempts that ended one after the other.

@@ -25,7 +25,8 @@ use super::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct OrderRequest {
-    /// The caller's name for this write; the same key never makes a second parcel.
+    /// The caller's name for this write; within 24 hours the same key, sent with
+    /// the same API key, never makes a second parcel.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
     pub idempotency_key: IdempotencyKey,
     /// The caller's own tracking number; the service makes one when it is absent.

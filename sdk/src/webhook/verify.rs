@@ -108,7 +108,8 @@ impl Webhook {
     /// do nothing else. Signatures are compared in constant time.
     ///
     /// ```
-    /// # use parcelo::webhook::{EventData, Secret, Webhook};
+    /// # use parcelo::model::EventData;
+    /// # use parcelo::webhook::{Secret, Webhook};
     /// # let secret = Secret::from_random(&[7; 32]);
     /// # let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
     /// # let sent = chrono::Utc::now().timestamp();

@@ -73,7 +73,7 @@ async fn a_process_that_goes_on_says_when_the_key_was_first_sent() {
         client.orders().create(&stored).await.unwrap();
         let ago = stored.idempotency_key.first_sent().unwrap() - chrono::TimeDelta::hours(hours);
         let mut again = order();
-        again.idempotency_key = again.idempotency_key.sent_before(ago);
+        again.idempotency_key = again.idempotency_key.first_sent_at(ago);
         assert_eq!(client.orders().create(&again).await.is_ok(), fine, "{hours}");
     }
     assert_eq!(script.sent().len(), 3);

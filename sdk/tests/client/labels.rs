@@ -43,6 +43,9 @@ async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
     let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
     let silent = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
     let refused = answer(409, refusal("LABEL_VOIDED"));
+    // Of a range that nobody asked for.
+    let headers = vec![("content-range", "bytes 0-13/99".to_owned())];
+    let part = Step::Answer(206, headers, vec![Piece::Bytes(LABEL.into())]);
     let table = [
         (label(15, &[LABEL]), ErrorKind::Network),
         (label(13, &[LABEL]), ErrorKind::Network),
@@ -50,6 +53,7 @@ async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
         (silent, ErrorKind::Timeout),
         (refused, ErrorKind::Conflict),
         (label(17 << 20, &[]), ErrorKind::Decode),
+        (part, ErrorKind::Decode),
     ];
     for (step, kind) in table {
         let directory = tempfile::tempdir().unwrap();
