@@ -251,7 +251,10 @@ impl Memory {
 #[cfg(test)]
 #[cfg(feature = "client")]
 mod tests {
-    use super::*;
+    use super::{
+        Execution::{No, Unknown, Yes},
+        *,
+    };
 
     fn at(hours: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(hours * 3600, 0).unwrap()
@@ -281,7 +284,6 @@ mod tests {
             execution,
             request: request.map(str::to_owned),
         };
-        use Execution::{No, Unknown, Yes};
         let table = [
             (state(None, No, None), state(Some(5), Unknown, None), state(Some(5), Unknown, None)),
             (
