@@ -248,8 +248,8 @@ impl Memory {
     }
 }
 
-#[cfg(test)]
 #[cfg(feature = "client")]
+#[cfg(test)]
 mod tests {
     use super::{
         Execution::{No, Unknown, Yes},
