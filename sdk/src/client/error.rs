@@ -262,7 +262,8 @@ impl Error {
         self.0.attempts
     }
 
-    /// The key of the write that failed: sending it again with this key never does it twice.
+    /// The key of the write that failed. Sent again with it, within 24 hours and with the same API key, the write
+    /// is never made twice.
     pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         self.0.idempotency_key.as_ref()
     }
