@@ -48,7 +48,7 @@ async fn main() {
 
 /// The sample order under a key and a tracking number of the caller's own.
 fn order(key: usize, number: &str) -> String {
-    let order = parcelo_server::core::sample::ORDER;
+    let order = parcelo_server::mock::sample::ORDER;
     let order = order.replace("first-order-0001", &format!("order-{key:07}"));
     order.replace("SB-SUCCESS-0001", number)
 }

@@ -20,7 +20,7 @@ use axum::{Router, http::HeaderMap};
 use parcelo::{Environment, rules::Destinations, webhook};
 use parcelo_server::{
     clock::SystemClock,
-    core::{
+    domain::{
         Secrets, Site, Tenant,
         legacy::Era,
         webhooks::{Allowance, AllowedHosts, IN_FLIGHT, Kinds},

@@ -31,7 +31,7 @@
 mod testing {}
 
 pub mod clock;
-pub mod core;
+pub mod domain;
 pub mod http;
 pub mod ids;
 pub mod label;

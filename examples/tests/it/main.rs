@@ -22,10 +22,7 @@ use parcelo::{
     model::KeyState,
     webhook::Secret,
 };
-use parcelo_server::{
-    core::sample,
-    mock::{Clock, MockServer},
-};
+use parcelo_server::mock::{Clock, MockServer, sample};
 use tempfile::TempDir;
 
 /// A server, and a folder in which examples run.

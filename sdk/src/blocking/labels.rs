@@ -38,7 +38,7 @@ impl<'a> Labels<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
     /// let label = client.labels().download(&number, LabelFormat::Pdf);
     /// let mut printer = Vec::new();
@@ -59,7 +59,7 @@ impl<'a> Labels<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let directory = tempfile::tempdir()?;
     /// let created = client.orders().create(&order)?;
     /// let link = created.parcel.label_url.as_deref().ok_or("the answer has no link")?;
@@ -86,7 +86,7 @@ impl<'a> Labels<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
     /// let request = ReprintRequest::new(IdempotencyKey::random()).with_reason("Label torn");
     /// client.labels().reprint(&number, &request)?;
@@ -125,7 +125,7 @@ impl<'a> LabelDownload<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("label.zpl");

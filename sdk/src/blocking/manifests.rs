@@ -30,7 +30,7 @@ impl Manifests<'_> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let numbers = [client.orders().create(&order)?.into_inner().parcel.tracking_number];
     /// let key = IdempotencyKey::derive("flights", "EK213 2026-01-10");
     /// let request = ManifestRequest::new(key, Awb::parse("176-12345675")?, &numbers);

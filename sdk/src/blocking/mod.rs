@@ -11,7 +11,7 @@
 //! # let runtime = tokio::runtime::Runtime::new()?;
 //! # let server = runtime.block_on(MockServer::start());
 //! # let (key, address) = (server.key().issue(), server.url());
-//! # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+//! # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
 //! let client = Client::builder(key).base_url(address)?.build_blocking()?;
 //! let created = client.orders().create(&order)?;
 //! let number = &created.parcel.tracking_number;

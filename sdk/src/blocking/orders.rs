@@ -29,7 +29,7 @@ impl<'a> Orders<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// let created = client.orders().create(&order)?;
     /// println!("{} {:?}", created.parcel.tracking_number, created.parcel.label_url);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -46,7 +46,7 @@ impl<'a> Orders<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let orders: Vec<_> = [serde_json::from_str(parcelo_server::core::sample::ORDER)?].into();
+    /// # let orders: Vec<_> = [serde_json::from_str(parcelo_server::mock::sample::ORDER)?].into();
     /// for (place, created) in client.orders().create_many(orders).concurrency(16) {
     ///     match created {
     ///         Ok(created) => println!("{place}: {}", created.parcel.tracking_number),
@@ -87,7 +87,7 @@ impl<'a> Orders<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let numbers = [client.orders().create(&order)?.into_inner().parcel.tracking_number];
     /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).with_reason("Sold out");
     /// for result in client.orders().void(&request)?.into_inner().results {

@@ -27,7 +27,7 @@ impl<'a> Tracking<'a> {
     /// # let runtime = tokio::runtime::Runtime::new()?;
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
-    /// # let order = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
     /// let record = client.tracking().get(&number).history(true).send()?;
     /// for event in record.history.iter().flatten().flatten() {

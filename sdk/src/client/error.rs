@@ -72,7 +72,7 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let server = parcelo_server::mock::MockServer::start().await;
 /// # let client = server.client(&server.key().issue());
-/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
 /// use parcelo::{ErrorKind, Language};
 ///
 /// match client.orders().create(&order).await {
@@ -170,7 +170,7 @@ impl Error {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// use parcelo::{ErrorCode, IdempotencyKey};
     ///
     /// client.orders().create(&order).await?;
@@ -209,7 +209,7 @@ impl Error {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// use parcelo::{ErrorKind, Language};
     ///
     /// let receiver = order.receiver.clone().with_phone("12");

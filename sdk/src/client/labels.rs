@@ -30,7 +30,7 @@ impl<'a> Labels<'a> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// # let (folder, number) = (tempfile::tempdir()?, order.tracking_number.unwrap());
     /// # let folder = folder.path();
@@ -60,7 +60,7 @@ impl<'a> Labels<'a> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
     /// let link = created.parcel.label_url.as_deref().ok_or("the answer has no link")?;
@@ -88,7 +88,7 @@ impl<'a> Labels<'a> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     /// use parcelo::model::LabelStatus;
@@ -115,7 +115,7 @@ impl<'a> Labels<'a> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// # let folder = tempfile::tempdir()?;
     /// use parcelo::{IdempotencyKey, LabelFormat, ReprintRequest, TrackingNumber};

@@ -61,7 +61,7 @@ impl ClientBuilder {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let (key, address) = (server.key().issue(), server.url());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// let client = Client::builder(key).base_url(address)?.layer(ReadOnly).build()?;
     /// client.health().await?;
     /// let error = client.orders().create(&order).await.unwrap_err();

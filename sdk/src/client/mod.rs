@@ -84,7 +84,7 @@ use turn::Line;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let server = parcelo_server::mock::MockServer::start().await;
 /// # let client = server.client(&server.key().issue());
-/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
 /// # let folder = tempfile::tempdir()?;
 /// use parcelo::{Client, LabelFormat};
 ///
@@ -205,7 +205,7 @@ impl Client {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// use parcelo::Retry;
     ///
     /// let created = client.with_retry(Retry::none()).orders().create(&order).await?;

@@ -35,7 +35,7 @@ impl Orders<'_> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// let created = client.orders().create(&order).await?;
     /// println!("{} {:?}", created.parcel.tracking_number, created.parcel.label_url);
     /// for warning in &created.warnings {
@@ -63,7 +63,7 @@ impl Orders<'_> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # let mut other = order.clone().with_idempotency_key(parcelo::IdempotencyKey::random());
     /// # other.tracking_number = None;
     /// # let orders = [order, other];
@@ -150,7 +150,7 @@ impl Orders<'_> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{IdempotencyKey, TrackingNumber, VoidRequest};
     ///

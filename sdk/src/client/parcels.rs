@@ -54,7 +54,7 @@ impl Parcels<'_> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{CountryCode, ParcelStatus};
     ///
@@ -96,7 +96,7 @@ impl ListParcels {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// let mut parcels = client.parcels().list().stream();
     /// while let Some(parcel) = parcels.next().await {

@@ -22,7 +22,7 @@ use crate::model::{
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let server = parcelo_server::mock::MockServer::start().await;
 /// # let client = server.client(&server.key().issue());
-/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
 /// use parcelo::Outcome;
 ///
 /// let created = client.orders().create(&order).await?;
@@ -92,7 +92,7 @@ impl<T> Reply<T> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// use parcelo::Outcome;
     ///
     /// assert_eq!(client.orders().create(&order).await?.outcome(), Outcome::Created);

@@ -32,7 +32,7 @@ impl<'a> Tracking<'a> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     ///
@@ -62,7 +62,7 @@ impl<'a> Tracking<'a> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = parcelo_server::mock::MockServer::start().await;
     /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     /// use parcelo::model::BatchResult;

@@ -20,7 +20,7 @@ use parcelo::{
 };
 use parcelo_server::{
     clock::Millis,
-    core::limit::{Admission, Windows},
+    domain::limit::{Admission, Windows},
     mock::{Clock, MockServer},
 };
 use tokio::time::{Instant, sleep};
@@ -50,7 +50,7 @@ impl Limited {
         Self { limit, began: now(), phase, latency, window, refused }
     }
 
-    fn take(&self) -> (u16, parcelo_server::core::limit::Quota) {
+    fn take(&self) -> (u16, parcelo_server::domain::limit::Quota) {
         let millis = self.phase + u64::try_from(self.began.elapsed().as_millis()).unwrap();
         let at = Millis(1_768_057_500_000 + i64::try_from(millis).unwrap());
         match self.window.lock().unwrap().take((), self.limit, at) {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{gate::RequestId, json};
 use crate::{
     clock::Millis,
-    core::{Refusal, limit::Quota, to_body},
+    domain::{Refusal, limit::Quota, to_body},
     service::Answer,
 };
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::request_body::{MAX_BODY_BYTES, Unread, read_body};
-use crate::core::Refusal;
+use crate::domain::Refusal;
 
 /// The JSON object in a request's body.
 pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 
 use super::{linger::LineState, listen::MAX_CONNECTIONS};
 use crate::{
-    core::access::client_network,
+    domain::access::client_network,
     service::{BadHead, Metrics},
 };
 

@@ -23,7 +23,7 @@ use super::{
 use super::{admin, dashboard, metrics};
 use crate::{
     clock::{Millis, stopwatch},
-    core::{
+    domain::{
         Refusal, access,
         limit::{Admission, Quota},
     },

@@ -6,7 +6,7 @@ use axum::{Extension, extract::State, response::Response};
 use serde_json::json;
 
 use super::{Api, Refused, answer};
-use crate::{core::Refusal, service::Caller};
+use crate::{domain::Refusal, service::Caller};
 
 /// Does the process live.
 pub(super) const LIVE: &str = "/healthz";

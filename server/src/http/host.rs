@@ -8,7 +8,7 @@ use axum::{
 use parcelo::model::{FaultCode, FieldFault};
 
 use super::Peer;
-use crate::core::Refusal;
+use crate::domain::Refusal;
 
 /// Refuses a request from a socket whose host is not clear. HTTP/1.0 needs none.
 pub(super) fn check(request: &Request) -> Result<(), Refusal> {

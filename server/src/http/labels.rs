@@ -17,7 +17,7 @@ use super::{
     precondition::{self, Precondition},
 };
 use crate::{
-    core::Refusal,
+    domain::Refusal,
     service::{Answer, Caller, Keyed, LabelFile},
 };
 

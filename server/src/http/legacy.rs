@@ -1,5 +1,5 @@
 //! The legacy API: its paths, its flat answers and the headers that tell of its end. Everything else
-//! is the core's (docs/api.md, Legacy API).
+//! is the domain's (docs/api.md, Legacy API).
 
 use askama::Template;
 use axum::{
@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{Api, Refused, answer, body, docs, gate::RequestId, labels};
 use crate::{
     clock::Millis,
-    core::{Refusal, legacy, legacy::MOST_NUMBERS, to_body},
+    domain::{Refusal, legacy, legacy::MOST_NUMBERS, to_body},
     service::{Answer, Caller, Keyed},
 };
 

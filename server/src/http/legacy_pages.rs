@@ -19,7 +19,7 @@ use super::{
     described::{Query, name},
     pages::{Page, again, files, one, unchanged},
 };
-use crate::core::legacy;
+use crate::domain::legacy;
 
 const ORDER: &str = "LegacyOrder";
 const CREATED: &str = "LegacyCreated";

@@ -19,7 +19,7 @@ use super::{
     Api, Refused,
     precondition::{Precondition, etag},
 };
-use crate::core::to_body;
+use crate::domain::to_body;
 
 /// Which document a listener serves; on a request, where it is not the service's own.
 #[derive(Debug, Clone, Copy)]

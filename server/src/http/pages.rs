@@ -32,7 +32,7 @@ use utoipa::{
 
 use super::described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference};
 use super::legacy_pages;
-use crate::core::sample;
+use crate::domain::sample;
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
 pub(super) struct Page {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use url::form_urlencoded;
 
 use super::{Api, Refused, answer, body, gate::RequestId};
-use crate::{core::Refusal, service::Caller};
+use crate::{domain::Refusal, service::Caller};
 
 #[derive(Serialize)]
 struct Page {

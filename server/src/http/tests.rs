@@ -17,7 +17,7 @@ use tower::ServiceExt;
 use super::{Api, admin_router, gated, router};
 use crate::{
     clock::{ManualClock, Millis},
-    core::{
+    domain::{
         Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access, legacy::Era, sample,
         webhooks::Allowance,
     },

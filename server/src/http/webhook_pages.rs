@@ -14,7 +14,7 @@ use utoipa::openapi::{
 };
 
 use super::described::{JSON, add, name, reference};
-use crate::core::webhooks::Kind;
+use crate::domain::webhooks::Kind;
 
 const ANSWERED: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
     is sent again with the same id.";

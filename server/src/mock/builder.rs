@@ -14,7 +14,7 @@ use parcelo::{Environment, rules::Destinations};
 
 use super::{Clock, MockServer, control, exchange::Desk, pace::MovableClock};
 use crate::{
-    core::{Secrets, Site, legacy::Era, site::local_url, webhooks::Allowance},
+    domain::{Secrets, Site, legacy::Era, site::local_url, webhooks::Allowance},
     http::{Stop, host_of},
     ids::Ids,
     service::{Limits, Service, Settings, called_at},

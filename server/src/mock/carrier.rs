@@ -3,7 +3,7 @@
 use parcelo::{Environment, admin::CarrierKey};
 
 use super::{MockServer, at_once::at_once};
-use crate::{clock::Clock as _, core::CarrierKeyRecord};
+use crate::{clock::Clock as _, domain::CarrierKeyRecord};
 
 impl MockServer {
     /// The key of a new carrier, which may report on every parcel of this server; each call makes

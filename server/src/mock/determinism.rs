@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::{Clock, MockServer};
-use crate::core::sample;
+use crate::domain::sample;
 
 const START: &str = "2026-01-05T08:00:00Z";
 

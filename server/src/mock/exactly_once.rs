@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::MockServer;
 use crate::{
-    core::{IdempotencyRecord, RecordKey, State, idempotency},
+    domain::{IdempotencyRecord, RecordKey, State, idempotency},
     ids::named,
     store::{Created, Store, StoreError},
 };
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::{Clock as _, Millis},
-        core::{create, create::Creation, sample},
+        domain::{create, create::Creation, sample},
         mock::MockServer,
         service::Caller,
     };

@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    core::Refusal,
+    domain::Refusal,
     http::{Api, Refused, router_through},
 };
 

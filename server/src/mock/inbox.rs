@@ -24,7 +24,7 @@ use tokio::{net::TcpListener, sync::watch};
 use super::{MockServer, Reply, journey, pace::MovableClock};
 use crate::{
     clock::Clock as _,
-    core::{
+    domain::{
         Tenant,
         webhooks::{AllowedHosts, Kinds},
     },

@@ -7,7 +7,7 @@ use parcelo::{Environment, ParcelStatus, TrackingNumber};
 use super::ClockControl;
 use crate::{
     clock::Millis,
-    core::{ParcelRow, State, scenario::SCENARIOS},
+    domain::{ParcelRow, State, scenario::SCENARIOS},
     service::{Fired, Service},
     store::{Created, Store, StoreError},
 };

@@ -7,7 +7,7 @@ use parcelo::{ApiKey, CountryCode, Environment};
 use super::{MockServer, at_once::at_once};
 use crate::{
     clock::Clock as _,
-    core::{
+    domain::{
         access,
         keys::{Countries, KeyRecord},
     },
@@ -131,7 +131,7 @@ impl MockServer {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # use std::time::Duration;
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// use parcelo::Outcome;
     /// use parcelo_server::mock::MockServer;
     ///

@@ -64,7 +64,7 @@ pub use snapshot::Snapshot;
 pub use status::NotPut;
 pub use times::Times;
 
-pub use crate::service::Fired;
+pub use crate::{domain::sample, service::Fired};
 use crate::{
     http::{Api, Listener, Stop},
     ids::Ids,
@@ -148,7 +148,7 @@ impl MockServer {
     /// # use std::time::Duration;
     /// # use parcelo::ParcelStatus;
     /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::core::sample::ORDER)?;
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// let inbox = server.webhook_inbox().reply([503, 503, 200]).start().await;
     /// let client = server.client(&server.key().issue());
     /// client.orders().create(&order).await?; // a parcel of the journey SB-SUCCESS-

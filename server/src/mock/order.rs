@@ -3,7 +3,7 @@
 use parcelo::{IdempotencyKey, OrderRequest, TrackingNumber};
 
 use super::MockServer;
-use crate::core::sample;
+use crate::domain::sample;
 
 impl MockServer {
     /// An order that keeps every rule, of a parcel with this tracking number: Miami to Quito, with the

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::MockServer;
 use crate::{
-    core::sample,
+    domain::sample,
     service::{Answer, Caller},
 };
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::MockServer;
 use crate::{
-    core::{Cause, ParcelRow, Refusal, State},
+    domain::{Cause, ParcelRow, Refusal, State},
     ids::named,
     service::{Caller, Carrier, Keyed},
 };

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::admin::AccountView,
+    domain::admin::AccountView,
     ids::Ids,
     service::KeyIssuer,
 };

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{access, keys::MAX_OVERLAP_SECONDS, legacy::Era, webhooks::Allowance},
+    domain::{access, keys::MAX_OVERLAP_SECONDS, legacy::Era, webhooks::Allowance},
     http::DEFAULT_SHARE,
     service::Limits,
 };

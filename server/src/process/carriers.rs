@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::admin::{CarrierKeyView, NewCarrierKeyView},
+    domain::admin::{CarrierKeyView, NewCarrierKeyView},
     ids::Ids,
     service::KeyIssuer,
 };

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::{
+    domain::{
         Countries,
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
     },

@@ -25,7 +25,7 @@ pub use args::Args;
 use args::Command;
 
 use crate::{
-    core::Secrets,
+    domain::Secrets,
     service::EndpointError,
     store::{Lost, Store, StoreError},
 };

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::session::{MAX_PASSWORD_CHARS, is_password},
+    domain::session::{MAX_PASSWORD_CHARS, is_password},
     ids::{Ids, named},
     service::{Service, hash_password},
 };

@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 use super::Failure;
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         AccountRecord, CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample, to_body,
         tokens::TokenRecord, webhooks::Logged,
     },

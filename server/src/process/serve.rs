@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, GuardedClock, SystemClock},
-    core::{Secrets, Site, access, keys::Countries, site::local_url},
+    domain::{Secrets, Site, access, keys::Countries, site::local_url},
     http::{Api, Connections, Listener, Stop, admin_router, router},
     ids::Ids,
     service::{KeyIssuer, NewKeyRequest, Service, Settings},

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    core::admin::{NewTokenView, TokenView},
+    domain::admin::{NewTokenView, TokenView},
     ids::Ids,
     service::KeyIssuer,
 };

@@ -7,7 +7,7 @@ use tokio::time::interval;
 
 use crate::{
     clock::stopwatch,
-    core::webhooks::IN_FLIGHT,
+    domain::webhooks::IN_FLIGHT,
     http::Stop,
     service::Service,
     store::{Lost, Store},

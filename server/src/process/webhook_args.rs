@@ -8,7 +8,7 @@ use super::{
     args::{DatabaseArg, EnvironmentArg, name},
     list_args::Trimmed,
 };
-use crate::core::webhooks::{Kind, Kinds};
+use crate::domain::webhooks::{Kind, Kinds};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Webhooks {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Millis, SystemClock},
-    core::{
+    domain::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         webhooks::{Allowance, AllowedHosts, Kinds, OLD_SECRET},

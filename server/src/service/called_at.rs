@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use tokio::task::futures::TaskLocalFuture;
 
-use crate::core::Site;
+use crate::domain::Site;
 
 tokio::task_local! {
     static CALLED_AT: String;

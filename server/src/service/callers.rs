@@ -9,7 +9,7 @@ use parcelo::{ApiKey, Environment, ErrorCode};
 
 use super::{Rotation, Service, key_cache::CachedKey};
 use crate::{
-    core::{Refusal, access, keys::KeyRecord},
+    domain::{Refusal, access, keys::KeyRecord},
     store::{KeyChanges, Store, StoreError},
 };
 

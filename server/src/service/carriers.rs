@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{KeyIssuer, Service, changes::of_item, failed, key_cache::CachedKey, keys::last4};
 use crate::{
     clock::Millis,
-    core::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
+    domain::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
     ids::named,
     store::{CarrierHash, Commit, KeyChanges, Store, StoreError},
 };

@@ -10,7 +10,7 @@ use super::{
     Answer, Caller, Keyed, Refusal, Service,
     idempotency::{Decision, TRIES, Written},
 };
-use crate::core::{Op, ParcelRow, RecordKey, Tenant, labels, to_body, void};
+use crate::domain::{Op, ParcelRow, RecordKey, Tenant, labels, to_body, void};
 
 impl Service {
     /// Voids the orders that a request names (docs/api.md, Void orders).

@@ -61,7 +61,7 @@ mod tests {
 
     use crate::{
         clock::{GuardedClock, Millis, Reading, TwoClocks},
-        core::{
+        domain::{
             Countries, sample,
             webhooks::{AllowedHosts, AttemptResult, DeliveryError, Kinds, Places},
         },

@@ -6,7 +6,7 @@ use parcelo::{
 
 use super::Service;
 use crate::{
-    core::{
+    domain::{
         AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, carrier::LoggedException,
         legacy::Uses, webhooks::Logged,
     },

@@ -8,7 +8,7 @@ use parcelo::webhook;
 use super::{Refusal, Service};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Tenant,
         webhooks::{
             self, AllowedHosts, AttemptResult, DeliveryError, DisabledBy, Endpoint,

@@ -6,7 +6,7 @@ use ulid::Ulid;
 
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Tenant,
         webhooks::{
             AllowedHosts, DisabledBy, Endpoint, InvalidUrl, Kind, Kinds, OutboxEvent, check_url,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Answer, Caller, Refusal, Service, failed};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Changes, IdempotencyRecord, Op, ParcelKey, RecordKey, Version, idempotency,
         idempotency::Verdict,
     },

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Caller, KeyIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis},
-    core::{
+    domain::{
         Cause, Changes, Countries, Event, Op, State, sample, scenario::SCENARIOS,
         state::TRANSITIONS,
     },

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::{KeyIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};
 use crate::{
     clock::{ManualClock, Millis, stopwatch},
-    core::{Countries, KeyRecord, limit::Admission},
+    domain::{Countries, KeyRecord, limit::Admission},
     ids::Ids,
     store::Store,
 };

@@ -5,7 +5,7 @@ use parcelo::{ApiKey, Environment};
 
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         AccountRecord, Secrets, Tenant,
         keys::{Countries, KeyRecord, MAX_OVERLAP_SECONDS, NewKey, NewSecret},
     },

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::ManualClock,
-        core::Countries,
+        domain::Countries,
         ids::Ids,
         service::{KeyIssuer, NewKeyRequest, tests::settings},
         store::{Store, held},

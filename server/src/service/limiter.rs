@@ -1,4 +1,4 @@
-//! Counts requests by caller; the counting itself is decided in the core.
+//! Counts requests by caller; the counting itself is decided in the domain.
 
 use std::{
     net::IpAddr,
@@ -10,7 +10,7 @@ use parcelo::Environment;
 use super::{Caller, Carrier, Service};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         access::client_network,
         limit::{Admission, Quota, Windows},
     },

@@ -7,7 +7,7 @@ use parcelo::{
 };
 
 use super::{Caller, Service};
-use crate::core::{Refusal, Tenant, list};
+use crate::domain::{Refusal, Tenant, list};
 
 impl Service {
     /// A page of the caller's parcels, newest first (spec: GET parcels).

@@ -12,7 +12,7 @@ use super::{
     idempotency::{TRIES, on_conflict},
 };
 use crate::{
-    core::{
+    domain::{
         Changes, IdempotencyRecord, RecordKey,
         manifest::{self, Submission, Submitted},
         to_body,

@@ -15,7 +15,7 @@ use prometheus_client::{
 use super::{BadHead, Limited, Request, Service};
 use crate::{
     clock::Millis,
-    core::{Refusal, Tenant, webhooks::DisabledBy},
+    domain::{Refusal, Tenant, webhooks::DisabledBy},
     store::{Backlog, Store},
 };
 

@@ -1,4 +1,4 @@
-//! The service: each operation loads what its decision needs, lets the core decide, and commits.
+//! The service: each operation loads what its decision needs, lets the domain decide, and commits.
 //!
 //! It knows the store, the clock and the ids; it knows nothing of HTTP. The HTTP shell, the mock
 //! server and the admin commands all call it.
@@ -47,7 +47,7 @@ use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    core::{KeyRecord, Refusal, Secrets, Site},
+    domain::{KeyRecord, Refusal, Secrets, Site},
     ids::Ids,
     store::{CarrierHash, Commit, Store, StoreError},
 };

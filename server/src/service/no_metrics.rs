@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{BadHead, Limited, Request};
-use crate::core::{Tenant, webhooks::DisabledBy};
+use crate::domain::{Tenant, webhooks::DisabledBy};
 
 /// The counts of one service, which nobody reads.
 #[derive(Debug, Clone, Default)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Answer, Caller, Keyed, Service, failed, idempotency::on_conflict};
 use crate::{
     clock::Millis,
-    core::{RecordKey, Refusal, create, create::Creation, keys::Countries},
+    domain::{RecordKey, Refusal, create, create::Creation, keys::Countries},
     store::Commit,
 };
 

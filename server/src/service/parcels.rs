@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Caller, Service, changes::of_item};
 use crate::{
-    core::{ParcelRow, Refusal, Secrets, Tenant, history, labels},
+    domain::{ParcelRow, Refusal, Secrets, Tenant, history, labels},
     label::{self, LabelData},
 };
 

@@ -7,7 +7,7 @@ use parcelo::{
 };
 
 use super::{Caller, Service};
-use crate::{clock::Millis, core::Refusal};
+use crate::{clock::Millis, domain::Refusal};
 
 /// How long the sandbox keeps data (spec: Limits).
 const RETENTION: i64 = 30 * Millis::DAY;

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
 
-use crate::core::{
+use crate::domain::{
     Secrets, Site,
     legacy::Era,
     webhooks::{Allowance, AllowedHosts},

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::{Refusal, Service, passwords};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Secrets,
         login_throttle::{LoginAttempt, LoginThrottle},
         session::{Login, SESSION_LIFETIME, Session},

@@ -8,7 +8,7 @@ use parcelo::{ParcelStatus, TrackingNumber};
 use super::{Refusal, Service, failed};
 use crate::{
     clock::Millis,
-    core::{Changes, Op, ParcelKey, ParcelRow, Step, Tenant, Version, scenario},
+    domain::{Changes, Op, ParcelKey, ParcelRow, Step, Tenant, Version, scenario},
     store::{Commit, StoreError},
 };
 

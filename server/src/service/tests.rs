@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Carrier, KeyIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
 use crate::{
     clock::{Clock, ManualClock, Millis},
-    core::{
+    domain::{
         CarrierKeyRecord, CarrierNumber, Countries, Refusal, Secrets, Site,
         limit::{Admission, Quota},
         sample,
@@ -25,7 +25,7 @@ pub(super) fn settings() -> Settings {
     let site =
         |environment| Site { environment, base_url: String::new(), labels_host: String::new() };
     Settings {
-        legacy: crate::core::legacy::Era::default(),
+        legacy: crate::domain::legacy::Era::default(),
         production: site(Environment::Production),
         sandbox: site(Environment::Sandbox),
         destinations: Destinations::All,

@@ -5,7 +5,7 @@ use parcelo::{ErrorCode, admin::AdminToken};
 use super::{KeyIssuer, Service, keys::last4};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Refusal,
         tokens::{NewToken, TokenRecord},
     },

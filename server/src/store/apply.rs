@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Commit, carriers, counts, erase, manifests, outbox, parcels, records};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Changes, Event, IdempotencyRecord, NewParcel, Op, ParcelKey, State, Step, Version,
         idempotency::is_alive, manifest::NewManifest,
     },

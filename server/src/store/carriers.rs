@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         CarrierException, CarrierKeyRecord, CarrierNumber, NewCarrierKey, ParcelKey, Report, Scan,
         SeenEvent, Tenant, carrier::LoggedException,
     },

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::Millis,
-        core::keys::NewSecret,
+        domain::keys::NewSecret,
         store::{ALL_KEYS, Store},
     };
 

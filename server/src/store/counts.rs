@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::parcels::read_state;
-use crate::core::{NewParcel, ParcelKey, State, Tenant, activity, activity::Counted};
+use crate::domain::{NewParcel, ParcelKey, State, Tenant, activity, activity::Counted};
 
 /// The day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] has it.
 macro_rules! day {

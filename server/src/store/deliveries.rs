@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Tenant,
         webhooks::{
             AttemptResult, DeliveryStatus, DisabledBy, Lease, Logged, LoggedAttempt, RetryDecision,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         AccountKey, Tenant,
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },

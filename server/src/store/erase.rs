@@ -6,7 +6,7 @@ use parcelo::{Environment, TrackingNumber, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Store, StoreError, counts, pages::Budget, parcels, resets};
-use crate::{clock::Millis, core::ParcelKey};
+use crate::{clock::Millis, domain::ParcelKey};
 
 /// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
 macro_rules! sandboxes {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use super::{Store, StoreError, parcels::damaged};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         AccountKey, AccountRecord, Countries, KeyRecord, NewKey, Tenant,
         keys::{NewSecret, OLD_SECRETS, OldSecret},
     },

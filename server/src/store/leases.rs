@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         ParcelKey, Tenant, history,
         webhooks::{
             About, Attempt, AttemptResult, DeliveryError, DisabledBy, Endpoint, EventPayload, Kind,

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use rusqlite::{Connection, Row};
 
 use super::{Store, StoreError};
-use crate::core::{AccountKey, legacy::Uses};
+use crate::domain::{AccountKey, legacy::Uses};
 
 impl Store {
     /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they

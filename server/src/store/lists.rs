@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Listed, State, Tenant,
         activity::{Counted, begin_of, day_of},
     },

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         ParcelKey, Tenant,
         manifest::{Candidate, NewManifest},
         webhooks::is_of_manifest,

@@ -1,6 +1,6 @@
 //! The store: one `SQLite` database, in a file or in memory.
 //!
-//! It keeps what the core decided ([`Changes`]) whole or not at all, and answers point reads. It
+//! It keeps what the domain decided ([`Changes`]) whole or not at all, and answers point reads. It
 //! decides nothing but what only the database can know: whether a key, a version or a number is
 //! taken. A file has one writer thread with group commit and readers beside it; memory is one
 //! connection, used inline, with no thread and no timer.
@@ -85,7 +85,7 @@ use self::{
 };
 use crate::{
     clock::Millis,
-    core::{AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey},
+    domain::{AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey},
 };
 
 /// How long a caller waits for a write.
@@ -232,7 +232,7 @@ impl Store {
         }
     }
 
-    /// The idempotency record under a key; it may be past its 24 h, which the core judges.
+    /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
     pub fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
         self.read(|db| records::find(db, key))
     }

@@ -12,7 +12,7 @@ use ulid::Ulid;
 use super::parcels::read_state;
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Event, NewParcel, ParcelKey, State, Tenant,
         manifest::NewManifest,
         webhooks::{self, Kinds, OutboxEvent, RELEASED_AFTER},
@@ -200,7 +200,7 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::webhooks::DeliveryStatus;
+    use crate::domain::webhooks::DeliveryStatus;
 
     #[test]
     fn the_numbers_are_those_of_the_standings() {

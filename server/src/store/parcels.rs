@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history},
+    domain::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history},
 };
 
 /// The columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.

@@ -1,11 +1,11 @@
-//! Idempotency records in the database. Which of them still counts is the core's decision.
+//! Idempotency records in the database. Which of them still counts is the domain's decision.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Store, StoreError, pages::Budget, resets};
 use crate::{
     clock::Millis,
-    core::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
+    domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
 };
 
 /// How many records one statement of the purge looks at.

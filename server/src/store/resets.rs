@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     clock::{is_older, stopwatch},
-    core::{AccountKey, RecordKey, Tenant},
+    domain::{AccountKey, RecordKey, Tenant},
 };
 
 /// How long a caller waits for the erasure; after that what it will have deleted is counted, which

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{Mode, Store, StoreError};
-use crate::{clock::runtime_time, core::Tenant};
+use crate::{clock::runtime_time, domain::Tenant};
 
 /// How many of one tenant are at work.
 const MAX_PER_TENANT: usize = 1;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Store, StoreError};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         AccountKey,
         session::{Login, Session},
     },

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{Store, StoreError};
-use crate::{clock::Millis, core::webhooks::LEASE};
+use crate::{clock::Millis, domain::webhooks::LEASE};
 
 /// How many rows one commit moves.
 const PAGE: usize = 1_000;

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::{Store, StoreError};
 use crate::{
     clock::Millis,
-    core::tokens::{NewToken, TokenRecord},
+    domain::tokens::{NewToken, TokenRecord},
 };
 
 /// The columns of a [`TokenRecord`] in the order in which [`read`] takes them.

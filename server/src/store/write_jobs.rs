@@ -1,4 +1,4 @@
-//! The two kinds of write: changes that the core decided, and plain calls (accounts, keys, purge).
+//! The two kinds of write: changes that the domain decided, and plain calls (accounts, keys, purge).
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The webhook dispatcher: leases what is due from the outbox and sends it, a few messages at a time to
 //! each endpoint and to all of them, so that a slow one delays nobody else. It decides nothing: what an answer
-//! means is the core's, what is due the store's.
+//! means is the domain's, what is due the store's.
 //!
 //! A lease lasts a minute, four times what an attempt may take (15 s): when it ends, the process that held it is
 //! gone, and the event is due again. An answer that comes after the end of its lease (a process that was
@@ -22,7 +22,7 @@ use tokio::{
 
 use self::send::Sender;
 use crate::{
-    core::{
+    domain::{
         Refusal, Tenant,
         webhooks::{AttemptResult, DeliveryError, EndpointAnswer, Places},
     },

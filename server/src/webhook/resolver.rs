@@ -6,7 +6,7 @@ use std::{io, net::SocketAddr};
 use futures_util::{FutureExt, future::BoxFuture};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::core::webhooks::AllowedHosts;
+use crate::domain::webhooks::AllowedHosts;
 
 /// Finds the addresses of a name.
 type LookUp = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;

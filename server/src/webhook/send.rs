@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::stopwatch,
-    core::webhooks::{AllowedHosts, DeliveryError, EndpointAnswer, check_url},
+    domain::webhooks::{AllowedHosts, DeliveryError, EndpointAnswer, check_url},
     service::Delivery,
 };
 

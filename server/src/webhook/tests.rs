@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use super::Dispatcher;
 use crate::{
     clock::{Clock, ManualClock, Millis},
-    core::{
+    domain::{
         Countries, Tenant, sample,
         webhooks::{
             AllowedHosts, AttemptResult, DeliveryStatus, DisabledBy, EndpointAnswer, IN_FLIGHT,

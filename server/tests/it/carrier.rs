@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parcelo::{Environment, Operation, admin::CarrierKey};
 use parcelo_server::{
-    core::{AccountKey, State, Tenant},
+    domain::{AccountKey, State, Tenant},
     mock::MockServer,
     store::Store,
 };

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 use parcelo::{Operation, ParcelStatus, TrackingNumber};
 use parcelo_server::{
-    core::scenario::SCENARIOS,
+    domain::scenario::SCENARIOS,
     mock::{Clock, MockServer},
 };
 use reqwest::RequestBuilder;

@@ -32,7 +32,7 @@ const WALLS: &[Wall] = &[
         words: &["reqwest", "tokio", "getrandom", "SystemTime", "Instant"],
     },
     Wall {
-        folder: "server/src/core",
+        folder: "server/src/domain",
         modules: &["store", "http", "service", "label", "mock", "process", "webhook"],
         words: &[
             "rusqlite",
@@ -219,9 +219,9 @@ fn the_cli_and_the_sdk_never_name_the_server() {
 
 #[test]
 fn the_wall_reader_sees_groups_and_single_names() {
-    let code = "use crate::{clock::{Clock, Millis}, ids, core::{a::b, c}}; crate::store::open();";
+    let code = "use crate::{clock::{Clock, Millis}, ids, domain::{a::b, c}}; crate::store::open();";
     let named: Vec<_> = modules_named(code).into_iter().collect();
-    assert_eq!(named, ["clock", "core", "ids", "store"]);
+    assert_eq!(named, ["clock", "domain", "ids", "store"]);
     assert!(has_word("use tokio::fs;", "tokio") && has_word("std::fs::read", "fs"));
     assert!(has_word("use crate::clock::{Clock, Millis};", "Clock"));
     assert!(!has_word("SystemClock", "Clock") && !has_word("crate::clock::Millis", "Clock"));

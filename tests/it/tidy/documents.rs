@@ -6,7 +6,7 @@ use parcelo::{
     ErrorCode, Language, Operation, ParcelStatus,
     model::{EventKind, FaultCode, WarningCode},
 };
-use parcelo_server::core::state::TRANSITIONS;
+use parcelo_server::domain::state::TRANSITIONS;
 
 use super::{
     assert_none,

@@ -29,7 +29,7 @@ const SOCKETS: &[&str] = &[
 const STATUSES: &[&str] = &[
     "sdk/src/model/error_code.rs",
     "sdk/src/client",
-    "server/src/core/webhooks/retry.rs",
+    "server/src/domain/webhooks/retry.rs",
     RECEIVER,
     EXTRACTOR,
 ];

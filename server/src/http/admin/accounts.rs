@@ -9,7 +9,7 @@ use axum::{
 
 use super::invalid;
 use crate::{
-    core::admin::AccountView,
+    domain::admin::AccountView,
     http::{Api, Refused, answer, body, gate::RequestId},
 };
 

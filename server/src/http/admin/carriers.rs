@@ -10,7 +10,7 @@ use parcelo::{Environment, ErrorCode};
 
 use super::{account_named, environment, invalid, tenant};
 use crate::{
-    core::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+    domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
     http::{Api, Refused, answer, body, gate::RequestId},
 };
 

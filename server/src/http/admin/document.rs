@@ -24,8 +24,8 @@ use utoipa::{
 
 use super::FOLDER;
 use crate::{
-    core::webhooks::MAX_URL,
-    core::{
+    domain::webhooks::MAX_URL,
+    domain::{
         admin::{
             AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
             NewCarrierKeyView, NewSecret, ReplayedView, RotatedApiKey, TestedView, WebhookView,

@@ -10,7 +10,7 @@ use parcelo::{ErrorCode, admin::KeyRequest};
 
 use super::invalid;
 use crate::{
-    core::{
+    domain::{
         AccountKey, KeyRecord, Refusal, access,
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
         keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},

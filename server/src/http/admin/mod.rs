@@ -27,7 +27,7 @@ use parcelo::{
 
 use super::{Api, DOCUMENT, Refused, body, openapi};
 use crate::{
-    core::{Refusal, Tenant},
+    domain::{Refusal, Tenant},
     service::EndpointError,
 };
 

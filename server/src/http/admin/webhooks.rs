@@ -12,7 +12,7 @@ use ulid::Ulid;
 use super::{account_named, environment, invalid, tenant};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Refusal, Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         webhooks::{Endpoint, Kinds, OLD_SECRET},

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{Refusal, Tenant, session::Session},
+    domain::{Refusal, Tenant, session::Session},
     http::{Api, Refused, read_body},
 };
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use parcelo::{Language, ParcelStatus};
 
 use super::frame::tone;
-use crate::core::activity::{Counted, begin_of};
+use crate::domain::activity::{Counted, begin_of};
 
 /// The picture's height, in its own units, without the line of dates.
 const HEIGHT: u64 = 120;
@@ -108,7 +108,7 @@ fn parts(amounts: &[(&'static str, u64)], most: u64) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::State;
+    use crate::domain::State;
 
     #[test]
     fn columns_are_as_high_as_their_share_of_the_fullest_day() {

@@ -9,7 +9,7 @@ use super::{
     frame::{Frame, Moment, Section, page, tone},
 };
 use crate::{
-    core::carrier::LoggedException,
+    domain::carrier::LoggedException,
     http::{Api, Refused},
 };
 

@@ -11,7 +11,7 @@ use parcelo::{Environment, ErrorCode, Language, ParcelStatus};
 use super::{flash::FlashText, visit::FORGED};
 use crate::{
     clock::Millis,
-    core::Refusal,
+    domain::Refusal,
     http::{Refused, answer},
 };
 

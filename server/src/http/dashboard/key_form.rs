@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, Language, model::FaultCode, rules::Destinations};
 
 use super::auth::Fields;
-use crate::core::{Countries, access};
+use crate::domain::{Countries, access};
 
 /// The most addresses and networks that a key may be tied to.
 const MOST_ADDRESSES: usize = 50;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         KeyRecord,
         keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },

@@ -8,7 +8,7 @@ use super::{
     frame::{Frame, Section, page},
 };
 use crate::{
-    core::legacy::Uses,
+    domain::legacy::Uses,
     http::{Api, Refused, public::in_words},
 };
 

@@ -11,7 +11,7 @@ use super::{
     webhooks,
 };
 use crate::{
-    core::{
+    domain::{
         activity::{Counted, begin_of, day_of},
         webhooks::DisabledBy,
     },

@@ -16,7 +16,7 @@ use super::{
     webhooks::environment_of,
 };
 use crate::{
-    core::labels,
+    domain::labels,
     http::{Api, Refused},
     service::OwnParcel,
 };

@@ -14,7 +14,7 @@ use super::{
     visit::{FORGED, Visit, as_guest, signed_in, signed_out},
 };
 use crate::{
-    core::Refusal,
+    domain::Refusal,
     http::{Api, Refused, answer},
     service::{LoginOutcome, LoginRequest},
 };

@@ -129,7 +129,7 @@ fn is_page(response: &Response) -> bool {
 
 /// Signs the visitor in, with a session that begins here.
 pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
-    let seconds = crate::core::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
+    let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), SESSION, token, seconds);
     set_cookie(response.headers_mut(), GUEST, "", 0);
     response
@@ -143,7 +143,7 @@ pub(super) fn signed_out(mut response: Response) -> Response {
 
 /// Tells the visitor apart from others until the form to sign in comes back.
 pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
-    let seconds = crate::core::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
+    let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), GUEST, guest, seconds);
     response
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Tenant,
         webhooks::{DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, Logged},
     },

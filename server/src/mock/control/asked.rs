@@ -18,7 +18,7 @@ use url::form_urlencoded;
 #[cfg(test)]
 use super::schemas;
 use crate::{
-    core::{
+    domain::{
         Refusal,
         keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::asked::{FaultKind, HeaderValues, PlannedFault, operation};
 use crate::{
-    core::Refusal,
+    domain::Refusal,
     mock::{Fault, MockServer, Reply, reply::STATUSES},
 };
 

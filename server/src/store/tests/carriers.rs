@@ -5,7 +5,7 @@ use parcelo::Environment;
 
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
-    core::{
+    domain::{
         CarrierException, CarrierNumber, Changes, Event, NewCarrierKey, Op, ParcelRow, Report,
         Scan, SeenEvent, State, Version,
     },
@@ -57,7 +57,7 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time() {
     let parcel = row(&store, "SB-SUCCESS-0001").unwrap();
     let told: Vec<_> = store.events(&parcel).unwrap().iter().map(|event| event.sequence).collect();
     assert_eq!(told, [3, 1, 2, 5, 4], "by time");
-    let nowhere = ParcelRow { key: crate::core::ParcelKey(4_711), ..parcel.clone() };
+    let nowhere = ParcelRow { key: crate::domain::ParcelKey(4_711), ..parcel.clone() };
     for ops in [
         vec![Op::AddEvent { parcel: nowhere.key, event: event(&parcel, 1) }],
         vec![Op::AddEvent { parcel: parcel.key, event: event(&before, 1) }],

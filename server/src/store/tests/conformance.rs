@@ -15,7 +15,7 @@ use crate::store::{
 };
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         AccountKey, Changes, Countries, Event, IdempotencyRecord, KeyRecord, NewKey, NewParcel, Op,
         ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, Version, idempotency::LIFETIME,
         keys::NewSecret,

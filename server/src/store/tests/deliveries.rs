@@ -8,7 +8,7 @@ use ulid::Ulid;
 use super::conformance::{NOW, SECRET, sandbox};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Tenant,
         webhooks::{
             AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, Kind, Kinds,

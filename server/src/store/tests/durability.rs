@@ -306,7 +306,7 @@ async fn a_bad_page_hurts_its_own_rows_only() {
     let (page, total) = store.list(sandbox(1), &query).unwrap();
     assert_eq!(total, 60);
     assert!((40..60).contains(&page.len()), "{} of them", page.len());
-    let ops = vec![moved(&hurt, crate::core::State::CustomsClearance, 1)];
+    let ops = vec![moved(&hurt, crate::domain::State::CustomsClearance, 1)];
     let move_hurt = on(&hurt, ops);
     assert_eq!(store.commit(move_hurt).await, Commit::Broken);
     assert_eq!(store.lost(), None, "one bad page does not end the process");

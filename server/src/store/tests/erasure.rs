@@ -6,7 +6,7 @@ use ulid::Ulid;
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
-    core::{Changes, Event, Op, ParcelKey, State, Tenant, manifest::NewManifest},
+    domain::{Changes, Event, Op, ParcelKey, State, Tenant, manifest::NewManifest},
     store::{Commit, Store, connection, erase},
 };
 

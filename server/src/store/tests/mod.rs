@@ -11,7 +11,7 @@ pub(crate) mod reads;
 mod resets;
 
 use super::Store;
-use crate::core::Tenant;
+use crate::domain::Tenant;
 
 /// Changes a database file as nothing of ours would; answers how many rows.
 #[cfg(feature = "server")]

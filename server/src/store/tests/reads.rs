@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::conformance::{NOW, SECRET, create, nothing, sandbox};
 use crate::{
     clock::{Millis, runtime_time},
-    core::{Changes, Event, Op, ParcelKey, State, Tenant},
+    domain::{Changes, Event, Op, ParcelKey, State, Tenant},
     store::{Commit, Store, StoreError},
 };
 
@@ -93,7 +93,7 @@ fn tenant(draw: &mut fastrand::Rng) -> Tenant {
     tenant
 }
 
-/// Some parcel, moved somewhere: what may follow on what is the core's to say, not the store's.
+/// Some parcel, moved somewhere: what may follow on what is the domain's to say, not the store's.
 fn moved(draw: &mut fastrand::Rng, store: &Store) -> Changes {
     let parcels = "SELECT id, last_sequence FROM parcels ORDER BY random() LIMIT 1";
     let found = store.read(|db| db.query_row(parcels, [], |row| Ok((row.get(0)?, row.get(1)?))));

@@ -11,7 +11,7 @@ use ulid::Ulid;
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         CarrierException, CarrierNumber, Changes, Event, NewCarrierKey, Op, ParcelRow, Report,
         Scan, SeenEvent, State, Step, Tenant,
         manifest::NewManifest,

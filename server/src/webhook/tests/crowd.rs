@@ -16,7 +16,7 @@ use ulid::Ulid;
 use super::{House, START};
 use crate::{
     clock::{Clock, TokioClock},
-    core::webhooks::{DeliveryError, EndpointAnswer, IN_FLIGHT, LEASE},
+    domain::webhooks::{DeliveryError, EndpointAnswer, IN_FLIGHT, LEASE},
     service::{Delivery, Service},
     webhook::{Dispatcher, Transport},
 };

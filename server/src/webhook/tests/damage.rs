@@ -4,7 +4,7 @@ use parcelo::Environment;
 
 use super::{House, START};
 use crate::{
-    core::{
+    domain::{
         Tenant,
         webhooks::{DeliveryStatus, DisabledBy},
     },

@@ -8,7 +8,7 @@ use ulid::Ulid;
 use super::{House, OLD, START};
 use crate::{
     clock::Millis,
-    core::{
+    domain::{
         Changes, Op, Tenant,
         manifest::NewManifest,
         webhooks::{AllowedHosts, DeliveryStatus, Kind, Kinds, OutboxEvent},

@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::{
     clock::{ManualClock, Millis},
-    core::{
+    domain::{
         Countries, KeyRecord, Secrets, Site, Tenant,
         legacy::Era,
         webhooks::{

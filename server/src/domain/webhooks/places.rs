@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::IN_FLIGHT_IN_ALL;
-use crate::core::Tenant;
+use crate::domain::Tenant;
 
 /// An endpoint may take a tenth of the places that are free: however many endpoints hang, some are
 /// left for one that answers.
@@ -74,7 +74,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::webhooks::IN_FLIGHT;
+    use crate::domain::webhooks::IN_FLIGHT;
 
     fn tenants(count: i64) -> Vec<Tenant> {
         (0..count).map(Tenant::of_number).collect()

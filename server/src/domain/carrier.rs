@@ -165,7 +165,7 @@ mod tests {
     use ulid::Ulid;
 
     use super::*;
-    use crate::core::{
+    use crate::domain::{
         AccountKey, Step, Version, history,
         scenario::{self, SCENARIOS},
         state::TRANSITIONS,

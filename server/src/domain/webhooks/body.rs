@@ -11,7 +11,7 @@ use ulid::Ulid;
 use super::Kind;
 use crate::{
     clock::Millis,
-    core::{Event, ParcelRow, State, to_body},
+    domain::{Event, ParcelRow, State, to_body},
     ids::{named, parcel_id},
 };
 

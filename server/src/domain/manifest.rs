@@ -14,7 +14,7 @@ use ulid::Ulid;
 use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body};
 use crate::{
     clock::Millis,
-    core::state::Cause,
+    domain::state::Cause,
     ids::{manifest_id, named},
 };
 

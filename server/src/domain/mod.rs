@@ -1,4 +1,4 @@
-//! The core: what is decided, as pure functions of a request, loaded state, now and ids.
+//! The domain: what is decided, as pure functions of a request, loaded state, now and ids.
 //!
 //! No store, no HTTP, no clock, no randomness in here. A decision answers with one [`Changes`],
 //! which the store commits whole or not at all.

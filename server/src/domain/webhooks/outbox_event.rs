@@ -7,7 +7,7 @@ use ulid::Ulid;
 use super::{Kind, Kinds};
 use crate::{
     clock::Millis,
-    core::{Event, NewParcel, State, manifest::NewManifest},
+    domain::{Event, NewParcel, State, manifest::NewManifest},
 };
 
 /// An event as the outbox keeps it; its words are found in its parcel or manifest.

@@ -6,7 +6,7 @@ use ulid::Ulid;
 use super::{Attempt, Kind, Kinds};
 use crate::{
     clock::Millis,
-    core::{ParcelKey, State, Tenant},
+    domain::{ParcelKey, State, Tenant},
 };
 
 /// A tenant's endpoint.
