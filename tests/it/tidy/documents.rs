@@ -6,7 +6,7 @@ use parcelo::{
     ErrorCode, Language, Operation, ParcelStatus,
     model::{EventKind, FaultCode, WarningCode},
 };
-use parcelo_server::domain::state::TRANSITIONS;
+use parcelo_server::internals::TRANSITIONS;
 
 use super::{
     assert_none,
