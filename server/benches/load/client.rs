@@ -20,8 +20,8 @@ use crate::figures::Latencies;
 
 const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 pub(crate) const CREATE: &str = "/api/v1/orders/create";
-/// As many connections as fill a database.
-const LOADERS: usize = 64;
+/// As many connections as fill a database fast.
+pub(crate) const LOADERS: usize = 64;
 /// How many parcels of a filled database are remembered, to be asked for.
 const REMEMBERED: usize = 20_000;
 
@@ -81,12 +81,12 @@ impl Known {
 }
 
 /// Creates parcels until there are as many.
-pub(crate) async fn fill(target: &Target, known: &mut Known, parcels: usize) {
+pub(crate) async fn fill(target: &Target, known: &mut Known, parcels: usize, connections: usize) {
     let missing = parcels.saturating_sub(known.parcels);
     let every = (missing / REMEMBERED).max(1);
     let left = Arc::new(AtomicUsize::new(missing));
     let mut tasks = JoinSet::new();
-    for _ in 0..LOADERS {
+    for _ in 0..connections {
         let (left, target) = (Arc::clone(&left), target.clone());
         tasks.spawn(async move {
             let (mut connection, mut sample) = (Connection::open(&target).await, Vec::new());
@@ -106,6 +106,17 @@ pub(crate) async fn fill(target: &Target, known: &mut Known, parcels: usize) {
     }
     known.sample.extend(tasks.join_all().await.into_iter().flatten());
     known.parcels += missing;
+}
+
+/// Asks for each known parcel once, over one connection.
+pub(crate) async fn ask_each(target: &Target, ask: Ask, known: &Known) {
+    let mut connection = Connection::open(target).await;
+    for (order, number) in &known.sample {
+        match ask {
+            Ask::Create => connection.send(ask, &random_key(), number).await,
+            _ => connection.send(ask, order, number).await,
+        };
+    }
 }
 
 /// Asks the same over so many connections until a moment; how long each answer took.
@@ -185,6 +196,7 @@ impl Connection {
         let head = head.header("content-type", "application/json");
         // prism answers with the document's first status unless it is asked for another.
         let head = head.header("prefer", format!("code={status}"));
+        self.sender.ready().await.unwrap();
         let answer = self.sender.send_request(head.body(Full::new(body)).unwrap()).await.unwrap();
         assert_eq!(answer.status(), status);
         answer.into_body().collect().await.unwrap().to_bytes()

@@ -7,6 +7,7 @@
 //! ```text
 //! … --bench load -- [--seconds N] [--connections 1,32,256] [--parcels 10000,300000,1000000]
 //!                   [--plots FOLDER]
+//! … --bench load -- instructions             what an answer costs at most, counted by valgrind
 //! … --bench load -- starts                   how long a new server takes to its first order
 //! … --bench load -- neighbour [--seconds N]  creates beside a tenant who lists 300,000 parcels
 //! ```
@@ -29,12 +30,13 @@
 mod client;
 mod disk;
 mod figures;
+mod instructions;
 mod neighbour;
 mod peer;
 mod plot;
 mod starts;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use client::{Ask, Known};
 use figures::Figures;
@@ -48,22 +50,26 @@ struct Plan {
     plots: Option<PathBuf>,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     if let [peer::STATIC, ready] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        return runtime.block_on(peer::serve_static(ready.as_ref()));
+        runtime.block_on(peer::serve_static(ready.as_ref()));
+        return ExitCode::SUCCESS;
     }
     let plan = Plan::read(&arguments);
     match arguments.first().map(String::as_str) {
-        Some("starts") => return runtime.block_on(starts::measure()),
-        Some("neighbour") => return runtime.block_on(neighbour::measure(plan.row)),
-        _ => {}
+        Some("instructions") => return runtime.block_on(instructions::measure()),
+        Some("starts") => runtime.block_on(starts::measure()),
+        Some("neighbour") => runtime.block_on(neighbour::measure(plan.row)),
+        _ => {
+            let rows = runtime.block_on(measure(&plan));
+            if let Some(folder) = &plan.plots {
+                plot::draw(&rows, folder);
+            }
+        }
     }
-    let rows = runtime.block_on(measure(&plan));
-    if let Some(folder) = &plan.plots {
-        plot::draw(&rows, folder);
-    }
+    ExitCode::SUCCESS
 }
 
 impl Plan {
@@ -115,7 +121,7 @@ async fn measure(plan: &Plan) -> Vec<Row> {
     let mut key = None;
     for &parcels in &plan.parcels {
         let start = |key: &mut Option<String>| Peer::start_server(folder.path(), &database, key);
-        client::fill(&start(&mut key).target, &mut known, parcels).await;
+        client::fill(&start(&mut key).target, &mut known, parcels, client::LOADERS).await;
         for &connections in &plan.connections {
             for ask in Ask::READS {
                 let peer = start(&mut key);

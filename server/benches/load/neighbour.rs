@@ -26,7 +26,7 @@ pub(crate) async fn measure(time: Duration) {
     let peer = Peer::start_server(folder.path(), &database, &mut None);
     let lister = Target { key: Peer::key_of_another_account(&database), ..peer.target.clone() };
     let begun = Utc::now();
-    client::fill(&lister, &mut Known::default(), PARCELS).await;
+    client::fill(&lister, &mut Known::default(), PARCELS, client::LOADERS).await;
     let half_way = begun + (Utc::now() - begun) / 2;
     println!(
         "| pair | p50 ms alone | p50 ms beside lists | ratio | lists a second | p50 ms of a list |"

@@ -26,6 +26,6 @@ async fn start() -> (Duration, f64) {
     let folder = tempfile::tempdir().unwrap();
     let begun = Instant::now();
     let peer = Peer::start_server(folder.path(), &folder.path().join("new.db"), &mut None);
-    client::fill(&peer.target, &mut Known::default(), 1).await;
+    client::fill(&peer.target, &mut Known::default(), 1, 1).await;
     (begun.elapsed(), peer.resident_mib())
 }
