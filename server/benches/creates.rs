@@ -306,10 +306,10 @@ async fn serve_static(ready: &Path) {
     std::fs::write(ready, socket.local_addr().unwrap().to_string()).unwrap();
     let routes =
         Router::new().route(PATH, post(async |_: Bytes| (axum::http::StatusCode::CREATED, ANSWER)));
-    let listener = parcelo_server::http::Listener::start(
+    let listener = parcelo_server::internals::Listener::start(
         socket,
         routes,
-        parcelo_server::http::Stop::default(),
+        parcelo_server::internals::Stop::default(),
     );
     listener.finish().await;
 }

@@ -18,18 +18,9 @@ use std::{
 
 use axum::{Router, http::HeaderMap};
 use parcelo::{Environment, rules::Destinations, webhook};
-use parcelo_server::{
-    clock::SystemClock,
-    domain::{
-        Secrets, Site, Tenant,
-        legacy::Era,
-        webhooks::{Allowance, AllowedHosts, IN_FLIGHT, Kinds},
-    },
-    http::{Listener, Stop},
-    ids::Ids,
-    service::{EndpointRequest, Limits, Service, Settings},
-    store::Store,
-    webhook::Dispatcher,
+use parcelo_server::internals::{
+    Allowance, AllowedHosts, Dispatcher, EndpointRequest, Era, IN_FLIGHT, Ids, Kinds, Limits,
+    Listener, Secrets, Service, Settings, Site, Stop, Store, SystemClock, Tenant,
 };
 use tokio::net::TcpListener;
 use ulid::Ulid;

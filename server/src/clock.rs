@@ -13,7 +13,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-pub use jumps::{JumpGuard, Reading};
+pub(crate) use jumps::{JumpGuard, Reading};
 
 /// A moment: milliseconds since 1970 began in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,14 +88,14 @@ impl Clock for SystemClock {
 }
 
 /// Where a [`GuardedClock`] reads both times.
-pub trait TwoClocks: fmt::Debug + Send + Sync {
+pub(crate) trait TwoClocks: fmt::Debug + Send + Sync {
     /// What both show now.
     fn read(&self) -> Reading;
 }
 
 /// The machine's.
 #[derive(Debug)]
-pub struct MachineClocks(Instant);
+pub(crate) struct MachineClocks(Instant);
 
 impl TwoClocks for MachineClocks {
     fn read(&self) -> Reading {
@@ -107,21 +107,21 @@ impl TwoClocks for MachineClocks {
 /// The machine's clock, watched for jumps: it shows what the machine shows, and doubts that for a while
 /// where something would be lost.
 #[derive(Debug)]
-pub struct GuardedClock<T = MachineClocks> {
+pub(crate) struct GuardedClock<T = MachineClocks> {
     clocks: T,
     guard: Mutex<JumpGuard>,
 }
 
 impl GuardedClock {
     /// The machine's clock, from now on.
-    pub fn of_machine() -> Self {
+    pub(crate) fn of_machine() -> Self {
         Self::reading(MachineClocks(stopwatch()))
     }
 }
 
 impl<T: TwoClocks> GuardedClock<T> {
     /// A clock over any two, from now on.
-    pub fn reading(clocks: T) -> Self {
+    pub(crate) fn reading(clocks: T) -> Self {
         let guard = Mutex::new(JumpGuard::starting_at(clocks.read()));
         Self { clocks, guard }
     }
@@ -174,14 +174,14 @@ impl Clock for ManualClock {
 /// A clock that begins at a moment and runs as tokio's time does: with the machine, or, on a runtime
 /// whose time is paused, as far as its sleeps have been moved.
 #[derive(Debug, Clone, Copy)]
-pub struct TokioClock {
+pub(crate) struct TokioClock {
     origin: Millis,
     start: tokio::time::Instant,
 }
 
 impl TokioClock {
     /// A clock that shows `origin` now.
-    pub fn starting_at(origin: Millis) -> Self {
+    pub(crate) fn starting_at(origin: Millis) -> Self {
         Self { origin, start: runtime_time() }
     }
 }
@@ -196,18 +196,18 @@ impl Clock for TokioClock {
 /// Real time since some moment of this process, for how long a cached thing may be believed and
 /// how long work took; it has nothing to do with the service's own clock.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
-pub fn stopwatch() -> Instant {
+pub(crate) fn stopwatch() -> Instant {
     Instant::now()
 }
 
 /// The runtime's time, by which it sleeps: a test can hold and move it.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads tokio's time")]
-pub fn runtime_time() -> tokio::time::Instant {
+pub(crate) fn runtime_time() -> tokio::time::Instant {
     tokio::time::Instant::now()
 }
 
 /// Whether `age` has passed on the stopwatch since `start`.
-pub fn is_older(start: Instant, age: Duration) -> bool {
+pub(crate) fn is_older(start: Instant, age: Duration) -> bool {
     stopwatch().saturating_duration_since(start) > age
 }
 

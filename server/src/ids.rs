@@ -143,17 +143,17 @@ impl Buffer {
 }
 
 /// The public id of a parcel.
-pub fn parcel_id(ulid: Ulid) -> ParcelId {
+pub(crate) fn parcel_id(ulid: Ulid) -> ParcelId {
     ParcelId::unchecked(named("par", ulid))
 }
 
 /// The public id of a manifest.
-pub fn manifest_id(ulid: Ulid) -> ManifestId {
+pub(crate) fn manifest_id(ulid: Ulid) -> ManifestId {
     ManifestId::unchecked(named("man", ulid))
 }
 
 /// A public id: what it names, and a ULID.
-pub fn named(kind: &str, ulid: Ulid) -> String {
+pub(crate) fn named(kind: &str, ulid: Ulid) -> String {
     format!("{kind}_{ulid}")
 }
 

@@ -14,30 +14,77 @@
 //! # }
 //! ```
 //!
-//! Where things are:
-//!
-//! - [`core`] decides: pure functions of a request, loaded state, now and ids;
-//! - [`store`] keeps what was decided, whole or not at all;
-//! - [`service`] loads, lets the core decide, and commits;
-//! - [`label`] draws labels;
-//! - [`webhook`] sends what the outbox holds;
-//! - [`http`] is the shell of the API, [`process`] that of the command, [`mock`] that of tests;
-//! - [`clock`] and [`ids`] are the only places that read time and randomness.
+//! What integrators use is [`mock`]; [`process`] is the command's entry. The rest is private;
+//! ARCHITECTURE.md in the repository says what is where.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// The mock server alone leaves out the operators' side; that what is left is used, the whole build shows.
+#![cfg_attr(
+    not(feature = "server"),
+    allow(dead_code, unused_imports, reason = "used by the operators' side")
+)]
 
 #[cfg(all(doctest, feature = "sdk"))]
 #[doc = include_str!("../../docs/testing.md")]
 mod testing {}
 
-pub mod clock;
-pub mod domain;
-pub mod http;
-pub mod ids;
-pub mod label;
+mod clock;
+mod domain;
+mod http;
+mod ids;
+mod label;
 pub mod mock;
 #[cfg(feature = "server")]
 pub mod process;
-pub mod service;
-pub mod store;
-pub mod webhook;
+mod service;
+mod store;
+mod webhook;
+
+/// What this repository's own tests and benches reach into; it changes without notice.
+///
+/// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
+/// `tests/it/listening.rs`,
+/// `server/benches` (`creates`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
+/// repository in `tests/it/tidy`.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::{
+        clock::{Clock, ManualClock, Millis, SystemClock},
+        domain::{
+            keys::{Countries, KeyRecord},
+            legacy::{Era, FIELDS as LEGACY_FIELDS},
+            limit::{Admission, Quota, Windows},
+            scenario::SCENARIOS,
+            secrets::Secrets,
+            session::SESSION_LIFETIME,
+            site::Site,
+            state::State,
+            tenant::{AccountKey, Tenant},
+            webhooks::{
+                IN_FLIGHT,
+                endpoint::DisabledBy,
+                kinds::Kinds,
+                places::Places,
+                retry::{AttemptResult, DeliveryError, EndpointAnswer},
+                target::{Allowance, AllowedHosts, MAX_URL},
+            },
+        },
+        http::{
+            Api,
+            listen::{Listener, Stop},
+        },
+        ids::Ids,
+        service::{
+            Service,
+            callers::{Caller, Visitor},
+            endpoints::EndpointRequest,
+            idempotency::Keyed,
+            keys::NewKeyRequest,
+            settings::{Limits, Settings},
+        },
+        store::Store,
+        webhook::Dispatcher,
+    };
+    #[cfg(feature = "server")]
+    pub use crate::{http::admin_router, service::passwords::hash_password};
+}

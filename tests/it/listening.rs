@@ -6,7 +6,7 @@ use std::{
 };
 
 use parcelo::webhook::{ID, SIGNATURE, Secret, TIMESTAMP};
-use parcelo_server::clock::{Clock, SystemClock};
+use parcelo_server::internals::{Clock, SystemClock};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

@@ -18,11 +18,8 @@ use parcelo::{
     calls::{Attempt, StopReason},
     transport::{BodyStream, Transport, TransportError},
 };
-use parcelo_server::{
-    clock::Millis,
-    domain::limit::{Admission, Windows},
-    mock::{Clock, MockServer},
-};
+use parcelo_server::internals::{Admission, Millis, Windows};
+use parcelo_server::mock::{Clock, MockServer};
 use tokio::time::{Instant, sleep};
 
 use crate::script::{CREATED, Script, answer, key, order, refusal};
@@ -50,7 +47,7 @@ impl Limited {
         Self { limit, began: now(), phase, latency, window, refused }
     }
 
-    fn take(&self) -> (u16, parcelo_server::domain::limit::Quota) {
+    fn take(&self) -> (u16, parcelo_server::internals::Quota) {
         let millis = self.phase + u64::try_from(self.began.elapsed().as_millis()).unwrap();
         let at = Millis(1_768_057_500_000 + i64::try_from(millis).unwrap());
         match self.window.lock().unwrap().take((), self.limit, at) {

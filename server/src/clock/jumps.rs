@@ -16,7 +16,7 @@ const DOUBT: Duration = Duration::from_secs(600);
 
 /// What the machine's two clocks showed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// The time of day, which can be set.
     pub wall: Millis,
     /// The time since some moment, which only goes on.
@@ -38,7 +38,7 @@ impl Reading {
 
 /// The wall clock as it is believed.
 #[derive(Debug)]
-pub struct JumpGuard {
+pub(crate) struct JumpGuard {
     /// The latest look.
     last: Reading,
     /// The earliest of the times that jumped while the clock is in doubt.
@@ -50,12 +50,12 @@ pub struct JumpGuard {
 impl JumpGuard {
     /// A guard from the process's start on: a clock that was wrong before cannot be told from one that
     /// is right, so it is in doubt like one that has jumped.
-    pub fn starting_at(first: Reading) -> Self {
+    pub(crate) fn starting_at(first: Reading) -> Self {
         Self { last: first, before: None, doubted_until: first.monotonic + DOUBT }
     }
 
     /// Looks at the clock; answers by how many milliseconds it has jumped since the last look, if it has.
-    pub fn look(&mut self, reading: Reading) -> Option<i64> {
+    pub(crate) fn look(&mut self, reading: Reading) -> Option<i64> {
         if reading.monotonic < self.last.monotonic {
             return None;
         }
@@ -71,7 +71,7 @@ impl JumpGuard {
 
     /// The moment by which something may be said to have expired: while the clock is in doubt the
     /// earlier of what it shows and what it would show had it not jumped.
-    pub fn expiry(&self, reading: Reading) -> Millis {
+    pub(crate) fn expiry(&self, reading: Reading) -> Millis {
         let has_jumped = self.last.strayed(reading).saturating_abs() > STRAY;
         if has_jumped || self.is_doubted(reading.monotonic) {
             reading.wall.min(self.earliest(reading.monotonic).carried_to(reading.monotonic))
@@ -81,7 +81,7 @@ impl JumpGuard {
     }
 
     /// Whether things may be deleted for their age.
-    pub fn may_purge(&self, reading: Reading) -> bool {
+    pub(crate) fn may_purge(&self, reading: Reading) -> bool {
         !self.is_doubted(reading.monotonic) && self.last.strayed(reading).saturating_abs() <= STRAY
     }
 

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 /// The address of the client: the socket's peer, unless that is a trusted proxy; then the
 /// right-most entry of `X-Forwarded-For` that no trusted proxy has.
-pub fn client_address<'a>(
+pub(crate) fn client_address<'a>(
     peer: IpAddr,
     forwarded_for: impl DoubleEndedIterator<Item = &'a str>,
     trusted: &[IpNet],
@@ -31,13 +31,13 @@ fn hop_address(hop: &str) -> Option<IpAddr> {
 }
 
 /// Whether a key with this list may be used from `client`; an empty list allows any address.
-pub fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
+pub(crate) fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
     list.is_empty() || contains(list, client)
 }
 
 /// Whose requests and attempts are counted together: an address, and of IPv6 its /64, which is the
 /// least that a household or a rented server is given.
-pub fn client_network(client: IpAddr) -> IpAddr {
+pub(crate) fn client_network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
@@ -49,7 +49,7 @@ pub fn client_network(client: IpAddr) -> IpAddr {
 
 /// Reads an address, as a network of one, or a network. IPv4 written as IPv6 is IPv4, as it is in
 /// [`client_address`].
-pub fn network(text: &str) -> Option<IpNet> {
+pub(crate) fn network(text: &str) -> Option<IpNet> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical().into());
     }

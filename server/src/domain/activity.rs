@@ -15,12 +15,12 @@ pub struct Counted {
 }
 
 /// The day in which a moment lies.
-pub const fn day_of(at: Millis) -> i64 {
+pub(crate) const fn day_of(at: Millis) -> i64 {
     at.0.div_euclid(Millis::DAY)
 }
 
 /// When a day begins.
-pub const fn begin_of(day: i64) -> Millis {
+pub(crate) const fn begin_of(day: i64) -> Millis {
     Millis(day.saturating_mul(Millis::DAY))
 }
 

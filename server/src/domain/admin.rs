@@ -21,7 +21,7 @@ fn wire(at: Millis) -> String {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct NewApiKey {
+pub(crate) struct NewApiKey {
     key_id: String,
     /// The whole key, shown this once.
     key: String,
@@ -34,7 +34,7 @@ pub struct NewApiKey {
 
 impl NewApiKey {
     /// The key with what is kept of it.
-    pub fn of(key: &parcelo::ApiKey, record: &KeyRecord) -> Self {
+    pub(crate) fn of(key: &parcelo::ApiKey, record: &KeyRecord) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
@@ -50,7 +50,7 @@ impl NewApiKey {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct RotatedApiKey {
+pub(crate) struct RotatedApiKey {
     key_id: String,
     /// The whole key with its new secret, shown this once.
     key: String,
@@ -60,7 +60,7 @@ pub struct RotatedApiKey {
 
 impl RotatedApiKey {
     /// The key with what is kept of it.
-    pub fn of(key: &parcelo::ApiKey, record: &KeyRecord, now: Millis) -> Self {
+    pub(crate) fn of(key: &parcelo::ApiKey, record: &KeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
@@ -73,7 +73,7 @@ impl RotatedApiKey {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ApiKeyView {
+pub(crate) struct ApiKeyView {
     key_id: String,
     /// The key's last four characters.
     last4: String,
@@ -92,7 +92,7 @@ pub struct ApiKeyView {
 
 impl ApiKeyView {
     /// The key as it is at a moment.
-    pub fn of(record: &KeyRecord, now: Millis) -> Self {
+    pub(crate) fn of(record: &KeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
@@ -112,7 +112,7 @@ impl ApiKeyView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct NewCarrierKeyView {
+pub(crate) struct NewCarrierKeyView {
     key_id: String,
     /// The whole key, shown this once.
     key: String,
@@ -122,7 +122,7 @@ pub struct NewCarrierKeyView {
 
 impl NewCarrierKeyView {
     /// The key with what is kept of it.
-    pub fn of(key: &parcelo::admin::CarrierKey, record: &CarrierKeyRecord) -> Self {
+    pub(crate) fn of(key: &parcelo::admin::CarrierKey, record: &CarrierKeyRecord) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
@@ -136,7 +136,7 @@ impl NewCarrierKeyView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct CarrierKeyView {
+pub(crate) struct CarrierKeyView {
     key_id: String,
     /// The key's last four characters.
     last4: String,
@@ -163,7 +163,7 @@ impl From<&CarrierKeyRecord> for CarrierKeyView {
 /// An admin token that was just made: the only place with the whole token.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NewTokenView {
+pub(crate) struct NewTokenView {
     token_id: String,
     token: String,
     name: String,
@@ -171,7 +171,7 @@ pub struct NewTokenView {
 
 impl NewTokenView {
     /// The token with what is kept of it.
-    pub fn of(token: &parcelo::admin::AdminToken, record: &TokenRecord) -> Self {
+    pub(crate) fn of(token: &parcelo::admin::AdminToken, record: &TokenRecord) -> Self {
         let (token_id, name) = (record.id.clone(), record.name.clone());
         Self { token_id, token: token.secret().to_owned(), name }
     }
@@ -181,7 +181,7 @@ impl NewTokenView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct TokenView {
+pub(crate) struct TokenView {
     token_id: String,
     /// The token's last four characters.
     last4: String,
@@ -206,7 +206,7 @@ impl From<&TokenRecord> for TokenView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct AccountView {
+pub(crate) struct AccountView {
     account_id: String,
     name: String,
     created_at: String,
@@ -223,7 +223,7 @@ impl From<&AccountRecord> for AccountView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct WebhookView {
+pub(crate) struct WebhookView {
     url: String,
     environment: Environment,
     account: String,
@@ -242,7 +242,7 @@ pub struct WebhookView {
 
 impl WebhookView {
     /// A webhook of the account with this name, without its secret.
-    pub fn of(account: &str, endpoint: &Endpoint) -> Self {
+    pub(crate) fn of(account: &str, endpoint: &Endpoint) -> Self {
         Self {
             url: endpoint.url.clone(),
             environment: endpoint.tenant.environment,
@@ -257,7 +257,7 @@ impl WebhookView {
     }
 
     /// The same with its secret.
-    pub fn with_secret(account: &str, endpoint: &Endpoint) -> Self {
+    pub(crate) fn with_secret(account: &str, endpoint: &Endpoint) -> Self {
         let secret = Some(endpoint.secret.expose());
         Self { secret, ..Self::of(account, endpoint) }
     }
@@ -267,7 +267,7 @@ impl WebhookView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct NewSecret {
+pub(crate) struct NewSecret {
     /// The new secret, shown this once.
     secret: String,
     /// Until when the one before signs beside it.
@@ -276,7 +276,7 @@ pub struct NewSecret {
 
 impl NewSecret {
     /// The secret, and until when the one before is in force.
-    pub fn of(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
+    pub(crate) fn of(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
         Self { secret: secret.expose(), old_secret_until: wire(old_until) }
     }
 }
@@ -285,7 +285,7 @@ impl NewSecret {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct TestedView {
+pub(crate) struct TestedView {
     event_id: String,
 }
 
@@ -298,7 +298,7 @@ impl From<Ulid> for TestedView {
 /// Events that are sent again.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
-pub struct ReplayedView {
+pub(crate) struct ReplayedView {
     /// How many.
     pub replayed: usize,
 }
@@ -307,7 +307,7 @@ pub struct ReplayedView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct DeliveryView {
+pub(crate) struct DeliveryView {
     event_id: String,
     event: model::EventKind,
     tracking_number: Option<String>,
@@ -322,7 +322,7 @@ pub struct DeliveryView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct AttemptView {
+pub(crate) struct AttemptView {
     attempt: u32,
     at: String,
     milliseconds: i64,
@@ -363,7 +363,7 @@ impl From<&LoggedAttempt> for AttemptView {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ExceptionView {
+pub(crate) struct ExceptionView {
     tracking_number: String,
     /// The carrier's name.
     carrier: String,

@@ -38,7 +38,7 @@ pub struct Report {
 
 /// What a scan means to a parcel.
 #[derive(Debug, Clone)]
-pub enum Judgement {
+pub(crate) enum Judgement {
     /// The parcel moves.
     Applied(Vec<Op>),
     /// The scan joins the history, and the parcel stays where it is.
@@ -64,7 +64,7 @@ impl From<Illegal> for Refusal {
 
 /// Judges a scan. Older than the newest event: it joins the history at its place. The same state
 /// again: so too. Otherwise the table decides. No scan shows what only others can bring about.
-pub fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
+pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
     let illegal = Illegal { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {
         return Judgement::Rejected(illegal);
@@ -83,7 +83,7 @@ pub fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
 
 /// Decides what becomes of a report: what its carrier is told, and what changes. A refused event is
 /// not marked as taken: sent again, it is judged anew, since scans come out of order.
-pub fn take(
+pub(crate) fn take(
     parcel: &ParcelRow,
     report: Report,
     now: Millis,

@@ -15,7 +15,7 @@ use crate::{clock::Millis, ids::parcel_id};
 
 /// An order that keeps the rules, and all that its creation needs.
 #[derive(Debug)]
-pub struct Creation<'a> {
+pub(crate) struct Creation<'a> {
     /// Whose parcel it will be.
     pub tenant: Tenant,
     /// The order.
@@ -31,7 +31,12 @@ pub struct Creation<'a> {
 }
 
 /// Decides what a creation changes, and the body of its answer.
-pub fn create(creation: Creation<'_>, id: Ulid, tail: &str, now: Millis) -> (Vec<u8>, Changes) {
+pub(crate) fn create(
+    creation: Creation<'_>,
+    id: Ulid,
+    tail: &str,
+    now: Millis,
+) -> (Vec<u8>, Changes) {
     let Creation { tenant, order, warnings, replay, site, secrets } = creation;
     let country = order.receiver.address.country;
     let given = order.tracking_number.clone();

@@ -20,14 +20,14 @@ const ELSEWHERE: Destination = Destination("", 12, 0);
 
 /// The promised day at the destination, in days since 1970 began: the local date of the order,
 /// and the days on the way.
-pub fn promised_day(country: CountryCode, created: Millis) -> i32 {
+pub(crate) fn promised_day(country: CountryCode, created: Millis) -> i32 {
     let destination = destination(country);
     let local = created.to_utc().with_timezone(&offset(destination)).date_naive();
     (local + chrono::Days::new(destination.1.unsigned_abs().into())).to_epoch_days()
 }
 
 /// The end of a promised day, with the destination's own offset.
-pub fn estimated_delivery(country: CountryCode, day: i32) -> DateTime<FixedOffset> {
+pub(crate) fn estimated_delivery(country: CountryCode, day: i32) -> DateTime<FixedOffset> {
     let last_second = NaiveDate::from_epoch_days(day).and_then(|date| date.and_hms_opt(23, 59, 59));
     offset(destination(country))
         .from_local_datetime(&last_second.unwrap_or_default())

@@ -9,7 +9,7 @@ use parcelo::{
 use super::{Event, ParcelRow, Refusal, State, delivery};
 
 /// The two events that every parcel begins with; its row implies them.
-pub fn first_events(parcel: &ParcelRow) -> [Event; 2] {
+pub(crate) fn first_events(parcel: &ParcelRow) -> [Event; 2] {
     [(1, State::Ordered), (2, State::LabelGenerated)].map(|(sequence, state)| Event {
         sequence,
         state,
@@ -20,7 +20,11 @@ pub fn first_events(parcel: &ParcelRow) -> [Event; 2] {
 }
 
 /// The record of a parcel, with its history when there is one to show.
-pub fn record(parcel: &ParcelRow, events: Option<&[Event]>, language: Language) -> TrackingRecord {
+pub(crate) fn record(
+    parcel: &ParcelRow,
+    events: Option<&[Event]>,
+    language: Language,
+) -> TrackingRecord {
     let status = ParcelStatus::from(parcel.state);
     let name = status.name(language).to_owned();
     let estimated = delivery::estimated_delivery(parcel.country, parcel.promised_day);
@@ -32,7 +36,11 @@ pub fn record(parcel: &ParcelRow, events: Option<&[Event]>, language: Language) 
 }
 
 /// The record as anybody may see it: of an event only what happened, when, and in which city.
-pub fn public_record(parcel: &ParcelRow, events: &[Event], language: Language) -> TrackingRecord {
+pub(crate) fn public_record(
+    parcel: &ParcelRow,
+    events: &[Event],
+    language: Language,
+) -> TrackingRecord {
     let mut record = record(parcel, Some(events), language);
     for entry in record.history.iter_mut().flatten().flatten() {
         entry.description = None;
@@ -52,7 +60,7 @@ fn entry(event: &Event, language: Language) -> HistoryEntry {
 }
 
 /// One number of a batch: its record, or why there is none.
-pub fn batch_result(
+pub(crate) fn batch_result(
     tracking_number: String,
     tracking: Result<TrackingRecord, Refusal>,
 ) -> BatchResult {

@@ -8,7 +8,7 @@ use super::Tenant;
 use crate::clock::Millis;
 
 /// How long a key is remembered, from its first use.
-pub const LIFETIME: i64 = 24 * Millis::HOUR;
+pub(crate) const LIFETIME: i64 = 24 * Millis::HOUR;
 
 /// A hash of (API key, operation, idempotency key): the scope in which a key is one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ impl std::fmt::Debug for IdempotencyRecord {
 
 /// What a key means to the request at hand.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The key is new, or forgotten.
     Fresh,
     /// The same request was answered before.
@@ -72,12 +72,16 @@ pub enum Verdict {
 }
 
 /// Whether a record of this age still counts.
-pub const fn is_alive(first_seen: Millis, now: Millis) -> bool {
+pub(crate) const fn is_alive(first_seen: Millis, now: Millis) -> bool {
     now.0 < first_seen.plus(LIFETIME).0
 }
 
 /// Decides what the record found under a key means to a request.
-pub fn judge(found: Option<IdempotencyRecord>, fingerprint: &Fingerprint, now: Millis) -> Verdict {
+pub(crate) fn judge(
+    found: Option<IdempotencyRecord>,
+    fingerprint: &Fingerprint,
+    now: Millis,
+) -> Verdict {
     match found {
         Some(record) if is_alive(record.first_seen, now) => {
             if record.fingerprint == *fingerprint {

@@ -10,12 +10,12 @@ use super::Tenant;
 use crate::clock::Millis;
 
 /// For how many seconds a replaced secret still works unless the operator says otherwise: a day.
-pub const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
+pub(crate) const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
 /// The most seconds that a replaced secret may still work: a week.
-pub const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
+pub(crate) const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
 /// Replaced secrets kept for each key: the latest. More at once would mean a rotation every few
 /// hours, and each one is a door that somebody may have left open.
-pub const OLD_SECRETS: u32 = 15;
+pub(crate) const OLD_SECRETS: u32 = 15;
 
 /// The destinations a key may create orders for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::{ParcelRow, Refusal, Secrets, Site, State};
 use crate::{clock::Millis, ids::named};
 
 /// The metadata of a parcel's label; an order without a label has none.
-pub fn metadata(
+pub(crate) fn metadata(
     parcel: &ParcelRow,
     site: &Site,
     secrets: &Secrets,
@@ -38,7 +38,7 @@ pub fn metadata(
 }
 
 /// Whether a parcel in this state has a label that can be used.
-pub fn check_alive(state: State) -> Result<(), Refusal> {
+pub(crate) fn check_alive(state: State) -> Result<(), Refusal> {
     if state == State::Ordered {
         return Err(ErrorCode::LabelNotFound.into());
     }
@@ -49,7 +49,7 @@ pub fn check_alive(state: State) -> Result<(), Refusal> {
 }
 
 /// The parcel as it is after its label was made anew, unless its journey is over.
-pub fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
+pub(crate) fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
     check_alive(parcel.state)?;
     match parcel.state {
         State::Delivered | State::ReturnToSender => {

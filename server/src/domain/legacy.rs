@@ -12,7 +12,7 @@ use super::Refusal;
 use crate::clock::Millis;
 
 /// The most numbers of one tracking request.
-pub const MOST_NUMBERS: usize = 20;
+pub(crate) const MOST_NUMBERS: usize = 20;
 
 /// When the legacy API was deprecated, and when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ const FURTHER: &[(&str, &str)] =
     &[("X-Idempotency-Key", "idempotencyKey"), ("receiver_province", "receiver.address.state")];
 
 /// The order that a legacy body describes, without an idempotency key.
-pub fn order(body: &Value) -> Value {
+pub(crate) fn order(body: &Value) -> Value {
     let mut order =
         json!({ "sender": { "address": {} }, "receiver": { "address": {} }, "parcelDetails": {} });
     for (legacy, path) in FIELDS {
@@ -94,7 +94,7 @@ pub fn order(body: &Value) -> Value {
 }
 
 /// The idempotency key of an order that has a reference: the same reference is the same order.
-pub fn key_of_reference(body: &Value) -> Option<String> {
+pub(crate) fn key_of_reference(body: &Value) -> Option<String> {
     let reference = body.get("reference")?.as_str()?.trim();
     let hash = Sha256::digest(reference);
     let hex: Vec<_> = hash.iter().take(20).map(|byte| format!("{byte:02x}")).collect();
@@ -120,7 +120,7 @@ fn name_of(path: &str) -> &str {
 }
 
 /// A refusal in the legacy API's words.
-pub fn refusal(refusal: &Refusal) -> Value {
+pub(crate) fn refusal(refusal: &Refusal) -> Value {
     let mut answer = json!({
         "ok": false,
         "error": refusal.code.code(),
@@ -162,7 +162,7 @@ fn unmistakable(path: &str) -> Option<&str> {
 }
 
 /// A created order.
-pub fn created(order: &CreatedOrder) -> Value {
+pub(crate) fn created(order: &CreatedOrder) -> Value {
     let parcel = &order.parcel;
     json!({
         "ok": true,
@@ -174,7 +174,7 @@ pub fn created(order: &CreatedOrder) -> Value {
 }
 
 /// Where parcels stand.
-pub fn tracked(batch: &BatchTracking) -> Value {
+pub(crate) fn tracked(batch: &BatchTracking) -> Value {
     let results = batch.results.iter().map(|result| match result {
         BatchResult::Found { tracking, .. } => record(tracking),
         BatchResult::NotFound { tracking_number, error } => {

@@ -20,7 +20,7 @@ pub struct Listed {
 }
 
 /// The parcel in a list; `label_url` is where its label lies, if it has one that lives.
-pub fn summary(
+pub(crate) fn summary(
     listed: Listed,
     label_url: impl FnOnce(&ParcelRow) -> String,
     language: Language,

@@ -37,7 +37,7 @@ const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Mill
 
 /// Somebody who tries to sign in.
 #[derive(Debug, Clone, Copy)]
-pub struct LoginAttempt<'a> {
+pub(crate) struct LoginAttempt<'a> {
     /// The account that is named; it may not exist.
     pub account: &'a str,
     /// From where.
@@ -64,11 +64,11 @@ struct Failures {
 /// An attempt that was let through, and counts as a failure until it is taken back.
 #[derive(Debug)]
 #[must_use = "an attempt that did not fail has to be taken back"]
-pub struct Begun(Vec<Counted>);
+pub(crate) struct Begun(Vec<Counted>);
 
 /// The failures so far, and who is known.
 #[derive(Debug)]
-pub struct LoginThrottle {
+pub(crate) struct LoginThrottle {
     failures: LruCache<Counted, Failures>,
     known: LruCache<(String, IpAddr), ()>,
 }
@@ -82,7 +82,7 @@ impl Default for LoginThrottle {
 impl LoginThrottle {
     /// Lets an attempt through, or says how many seconds it has to wait. It counts as a failure at
     /// once, so that of many at a time no more get through than one after the other.
-    pub fn begin(&mut self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Begun, u32> {
+    pub(crate) fn begin(&mut self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Begun, u32> {
         let counted = self.counted(attempt);
         let waits = counted.iter().map(|by| self.wait(by, now));
         let wait = waits.max().unwrap_or(0);
@@ -99,7 +99,7 @@ impl LoginThrottle {
     }
 
     /// The attempt did not fail, or nobody knows whether it did.
-    pub fn take_back(&mut self, Begun(counted): Begun) {
+    pub(crate) fn take_back(&mut self, Begun(counted): Begun) {
         for by in counted {
             if let Some(failures) = self.failures.get_mut(&by) {
                 failures.count = failures.count.saturating_sub(1);
@@ -108,7 +108,7 @@ impl LoginThrottle {
     }
 
     /// Somebody has signed in: further attempts from there are counted apart.
-    pub fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
+    pub(crate) fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
         self.known.insert(known(attempt), ());
     }
 

@@ -50,7 +50,7 @@ pub struct Candidate {
 
 /// A request to submit a manifest, and what was found for it.
 #[derive(Debug)]
-pub struct Submission<'a> {
+pub(crate) struct Submission<'a> {
     /// Whose request it is.
     pub tenant: Tenant,
     /// The request.
@@ -63,7 +63,7 @@ pub struct Submission<'a> {
 
 /// What comes of a submission that is not refused.
 #[derive(Debug)]
-pub enum Submitted {
+pub(crate) enum Submitted {
     /// The same had been submitted before; there is nothing to do.
     Before(Manifest),
     /// It is submitted now.
@@ -78,7 +78,11 @@ pub enum Submitted {
 }
 
 /// Decides a submission.
-pub fn submit(submission: Submission<'_>, id: Ulid, now: Millis) -> Result<Submitted, Refusal> {
+pub(crate) fn submit(
+    submission: Submission<'_>,
+    id: Ulid,
+    now: Millis,
+) -> Result<Submitted, Refusal> {
     let Submission { tenant, request, known, found } = submission;
     if let Some(known) = known {
         return if is_same_set(request, &known) {

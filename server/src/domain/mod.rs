@@ -3,49 +3,49 @@
 //! No store, no HTTP, no clock, no randomness in here. A decision answers with one [`Changes`],
 //! which the store commits whole or not at all.
 
-pub mod access;
-pub mod activity;
+pub(crate) mod access;
+pub(crate) mod activity;
 #[cfg(feature = "server")]
-pub mod admin;
-pub mod carrier;
-pub mod carrier_keys;
-pub mod changes;
-pub mod create;
-pub mod delivery;
-pub mod history;
-pub mod idempotency;
-pub mod keys;
-pub mod labels;
-pub mod legacy;
-pub mod limit;
-pub mod list;
+pub(crate) mod admin;
+pub(crate) mod carrier;
+pub(crate) mod carrier_keys;
+pub(crate) mod changes;
+pub(crate) mod create;
+pub(crate) mod delivery;
+pub(crate) mod history;
+pub(crate) mod idempotency;
+pub(crate) mod keys;
+pub(crate) mod labels;
+pub(crate) mod legacy;
+pub(crate) mod limit;
+pub(crate) mod list;
 #[cfg(feature = "server")]
-pub mod login_throttle;
-pub mod manifest;
-pub mod refusal;
+pub(crate) mod login_throttle;
+pub(crate) mod manifest;
+pub(crate) mod refusal;
 pub mod sample;
-pub mod scenario;
-pub mod secrets;
-pub mod session;
-pub mod site;
-pub mod state;
-pub mod tenant;
-pub mod tokens;
-pub mod void;
-pub mod webhooks;
+pub(crate) mod scenario;
+pub(crate) mod secrets;
+pub(crate) mod session;
+pub(crate) mod site;
+pub(crate) mod state;
+pub(crate) mod tenant;
+pub(crate) mod tokens;
+pub(crate) mod void;
+pub(crate) mod webhooks;
 
-pub use carrier::{CarrierException, CarrierNumber, Report, Scan, SeenEvent};
-pub use carrier_keys::{CarrierKeyRecord, NewCarrierKey};
-pub use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
-pub use idempotency::{IdempotencyRecord, RecordKey};
-pub use keys::{Countries, KeyRecord, NewKey};
-pub use list::Listed;
-pub use refusal::Refusal;
-pub use scenario::Scenario;
-pub use secrets::Secrets;
-pub use site::Site;
-pub use state::{Cause, State};
-pub use tenant::{AccountKey, AccountRecord, Tenant};
+pub(crate) use carrier::{CarrierException, CarrierNumber, Report, Scan, SeenEvent};
+pub(crate) use carrier_keys::{CarrierKeyRecord, NewCarrierKey};
+pub(crate) use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
+pub(crate) use idempotency::{IdempotencyRecord, RecordKey};
+pub(crate) use keys::{Countries, KeyRecord, NewKey};
+pub(crate) use list::Listed;
+pub(crate) use refusal::Refusal;
+pub(crate) use scenario::Scenario;
+pub(crate) use secrets::Secrets;
+pub(crate) use site::Site;
+pub(crate) use state::{Cause, State};
+pub(crate) use tenant::{AccountKey, AccountRecord, Tenant};
 
 /// An answer's body on the wire.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {

@@ -59,7 +59,7 @@ impl Scenario {
 /// What happens to a parcel whose next step is due: the scan at its scheduled time, judged as a
 /// carrier's, and the step after it. A parcel whose state does not let the step happen leaves its
 /// journey.
-pub fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
+pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
     let leave = Op::CancelSteps { parcel: parcel.key };
     let Some(scenario) = Scenario::of(&parcel.tracking_number) else { return vec![leave] };
     let Some((_, state)) = scenario.steps.get(usize::from(step.index)) else { return vec![leave] };

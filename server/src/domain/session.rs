@@ -9,9 +9,9 @@ use parcelo::{Environment, rules::is_invisible};
 /// How long one stays signed in.
 pub const SESSION_LIFETIME: i64 = 12 * Millis::HOUR;
 /// The fewest characters of a password.
-pub const MIN_PASSWORD_CHARS: usize = 12;
+pub(crate) const MIN_PASSWORD_CHARS: usize = 12;
 /// The most characters of a password.
-pub const MAX_PASSWORD_CHARS: usize = 200;
+pub(crate) const MAX_PASSWORD_CHARS: usize = 200;
 
 /// An account that somebody may sign in to.
 #[derive(Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Session {
 }
 
 /// Whether a text can be a password: long enough to be hard to guess, one line, and not blank.
-pub fn is_password(text: &str) -> bool {
+pub(crate) fn is_password(text: &str) -> bool {
     let is_blank = text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c));
     let is_line = !text.contains(['\n', '\r']);
     (MIN_PASSWORD_CHARS..=MAX_PASSWORD_CHARS).contains(&text.chars().count())

@@ -21,7 +21,7 @@ pub struct Site {
 
 /// The address under which a socket is called from its own machine: one that listens everywhere has
 /// no address that anybody could call.
-pub fn local_url(mut address: SocketAddr) -> String {
+pub(crate) fn local_url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),

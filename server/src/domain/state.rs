@@ -30,7 +30,7 @@ use State::{
 };
 
 /// Each state with the states that may follow it.
-pub const TRANSITIONS: [(State, &[State]); 13] = [
+pub(crate) const TRANSITIONS: [(State, &[State]); 13] = [
     (Ordered, &[LabelGenerated, Voided]),
     (LabelGenerated, &[ManifestSubmitted, PickedUp, CustomsClearance, InTransit, Voided]),
     (ManifestSubmitted, &[PickedUp, CustomsClearance, InTransit]),

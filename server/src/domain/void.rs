@@ -12,7 +12,7 @@ use crate::clock::Millis;
 
 /// What voiding changes, and the body of its answer.
 #[derive(Debug)]
-pub struct Voiding {
+pub(crate) struct Voiding {
     /// The answer.
     pub body: Vec<u8>,
     /// The parcels it was decided on.
@@ -22,7 +22,7 @@ pub struct Voiding {
 }
 
 /// Decides a void on the parcels that were found for the numbers asked, in their order, or why one was not.
-pub fn void(
+pub(crate) fn void(
     request: &VoidRequest,
     found: &[Result<ParcelRow, Refusal>],
     request_id: &str,

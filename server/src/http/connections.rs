@@ -17,7 +17,7 @@ use crate::{
 
 /// The most connections that one address holds at a listener unless an operator says otherwise: a
 /// quarter of them all.
-pub const DEFAULT_SHARE: u32 = MAX_CONNECTIONS / 4;
+pub(crate) const DEFAULT_SHARE: u32 = MAX_CONNECTIONS / 4;
 
 /// Whom a listener serves, and where it counts.
 #[derive(Debug, Clone)]

@@ -37,7 +37,7 @@ const HANDLER_TIME: Duration = Duration::from_secs(30);
 
 /// The other end of the connection; the listener tells it to the gate.
 #[derive(Debug, Clone, Copy)]
-pub struct Peer(pub IpAddr);
+pub(crate) struct Peer(pub IpAddr);
 
 /// The id of the request at hand, for answers that hold it.
 #[derive(Debug, Clone)]

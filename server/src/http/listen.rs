@@ -33,7 +33,7 @@ use super::{
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops: less than the 30 s that
 /// Kubernetes grants by default.
-pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
+pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 /// Connections served at once; a further one waits to be accepted.
 pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that

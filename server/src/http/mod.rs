@@ -27,7 +27,7 @@ mod legacy;
 #[cfg(feature = "server")]
 mod legacy_pages;
 mod linger;
-mod listen;
+pub(crate) mod listen;
 mod manifests;
 #[cfg(feature = "server")]
 mod metrics;
@@ -63,11 +63,11 @@ use url::Url;
 use crate::service::Service;
 pub(crate) use answer::{Refused, ok as answer_ok, written};
 pub(crate) use body::{any_json_object, idempotency_key, parameter};
-pub use connections::{Connections, DEFAULT_SHARE};
-pub use gate::Peer;
+pub(crate) use connections::{Connections, DEFAULT_SHARE};
+pub(crate) use gate::Peer;
 pub(crate) use host::of as host_of;
 pub(crate) use listen::Line;
-pub use listen::{Listener, SHUTDOWN_GRACE, Stop};
+pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 pub(crate) use request_body::{read_body, settle};
 
@@ -86,7 +86,7 @@ pub struct Api {
 }
 
 /// The routes of one environment.
-pub fn router(api: Api) -> Router {
+pub(crate) fn router(api: Api) -> Router {
     gated(routes(&api), api)
 }
 

@@ -109,7 +109,8 @@ fn beyond(_: char) -> Option<Glyph> {
 }
 
 /// Whether a label shows this character as itself; any other becomes a box.
-pub fn is_drawable(character: char) -> bool {
+#[cfg(test)]
+pub(crate) fn is_drawable(character: char) -> bool {
     glyph(Weight::Regular, character).id != BOX
 }
 

@@ -37,11 +37,9 @@ mod tests;
 use chrono::NaiveDate;
 use parcelo::{LabelFormat, OrderRequest, TrackingNumber};
 
-pub use font::is_drawable;
-
 /// All that a label is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct LabelData<'a> {
+pub(crate) struct LabelData<'a> {
     /// The order behind the parcel.
     pub order: &'a OrderRequest,
     /// The number in the bars.
@@ -61,7 +59,7 @@ pub struct LabelData<'a> {
 /// Why a label cannot be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LabelError {
+pub(crate) enum LabelError {
     /// The number has characters that Code 128 lacks, or too many.
     #[error("the tracking number does not fit a Code 128 on the label")]
     Barcode,
@@ -77,7 +75,7 @@ pub enum LabelError {
 }
 
 /// Draws a label.
-pub fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>, LabelError> {
+pub(crate) fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>, LabelError> {
     let elements = layout::layout(data)?;
     match format {
         LabelFormat::Pdf => pdf::write(&elements),

@@ -16,7 +16,7 @@ use super::MockServer;
 use crate::{
     domain::{IdempotencyRecord, RecordKey, State, idempotency},
     ids::named,
-    store::{Created, Store, StoreError},
+    store::{CreationRecord, Store, StoreError},
 };
 
 /// The parcels of each key that something is wrong with, by tenant and key.
@@ -57,13 +57,13 @@ fn offence(key: &str, parcels: &[String]) -> String {
 /// Several parcels of one tenant under one name, oldest first.
 struct Twice<'a> {
     name: (i64, String),
-    parcels: Vec<&'a Created>,
+    parcels: Vec<&'a CreationRecord>,
 }
 
 /// The parcels that share a name with others.
 fn twice<'a>(
-    parcels: &[&'a Created],
-    name: impl Fn(&'a Created) -> Option<&'a str>,
+    parcels: &[&'a CreationRecord],
+    name: impl Fn(&'a CreationRecord) -> Option<&'a str>,
 ) -> impl Iterator<Item = Twice<'a>> {
     let mut named: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for parcel in parcels {
@@ -103,7 +103,7 @@ impl Twice<'_> {
     }
 }
 
-fn suspects(store: &Store, creations: &[Created]) -> Result<Suspects, StoreError> {
+fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspects, StoreError> {
     let mut keys: HashMap<i64, Vec<i64>> = HashMap::new();
     for key in store.keys()? {
         keys.entry(key.tenant.number()).or_default().push(key.row);
@@ -143,7 +143,7 @@ fn records(
 }
 
 /// Whether the record is of the creation of this parcel, or could have taken its record's place.
-fn accounts_for(record: &IdempotencyRecord, parcel: &Created) -> bool {
+fn accounts_for(record: &IdempotencyRecord, parcel: &CreationRecord) -> bool {
     let id = made(record).and_then(|made| text(&made, "id"));
     id == Some(named("par", parcel.id))
         || !idempotency::is_alive(parcel.created_at, record.first_seen)

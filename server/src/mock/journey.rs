@@ -9,7 +9,7 @@ use crate::{
     clock::Millis,
     domain::{ParcelRow, State, scenario::SCENARIOS},
     service::{Fired, Service},
-    store::{Created, Store, StoreError},
+    store::{CreationRecord, Store, StoreError},
 };
 
 /// How many parcels a hint names.
@@ -122,7 +122,7 @@ struct Resting {
 
 fn resting(service: &Service) -> Result<Resting, StoreError> {
     let (store, mut resting) = (service.store(), Resting::default());
-    for Created { number, .. } in store.creations()? {
+    for CreationRecord { number, .. } in store.creations()? {
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
         let Some(parcel) = parcel(store, &number)? else { continue };
         match parcel.step {

@@ -15,7 +15,7 @@ tokio::task_local! {
 }
 
 /// A request's answer, whose links lead to this address.
-pub fn called_at<F: Future>(base_url: String, request: F) -> TaskLocalFuture<String, F> {
+pub(crate) fn called_at<F: Future>(base_url: String, request: F) -> TaskLocalFuture<String, F> {
     CALLED_AT.scope(base_url, request)
 }
 

@@ -4,7 +4,7 @@
 //! server and the admin commands all call it.
 
 mod called_at;
-mod callers;
+pub(crate) mod callers;
 mod carriers;
 mod changes;
 mod clock;
@@ -12,10 +12,10 @@ mod counted;
 #[cfg(feature = "server")]
 mod dashboard;
 mod deliveries;
-mod endpoints;
-mod idempotency;
+pub(crate) mod endpoints;
+pub(crate) mod idempotency;
 mod key_cache;
-mod keys;
+pub(crate) mod keys;
 mod legacy;
 mod limiter;
 mod lists;
@@ -29,9 +29,9 @@ mod orders;
 mod parcel_locks;
 mod parcels;
 #[cfg(feature = "server")]
-mod passwords;
+pub(crate) mod passwords;
 mod sandbox;
-mod settings;
+pub(crate) mod settings;
 #[cfg(feature = "server")]
 mod sign_in;
 mod steps;
@@ -51,24 +51,24 @@ use crate::{
     ids::Ids,
     store::{CarrierHash, Commit, Store, StoreError},
 };
-pub use called_at::called_at;
-pub use callers::{Caller, Visitor};
-pub use carriers::Carrier;
-pub use counted::{BadHead, Request};
+pub(crate) use called_at::called_at;
+pub(crate) use callers::{Caller, Visitor};
+pub(crate) use carriers::Carrier;
+pub(crate) use counted::{BadHead, Request};
 #[cfg(feature = "server")]
-pub use dashboard::OwnParcel;
-pub use deliveries::{Delivery, LeasedEvent};
-pub use endpoints::{EndpointError, EndpointRequest, Endpoints};
-pub use idempotency::Keyed;
-pub use keys::{KeyIssuer, NewKeyRequest, Rotation};
-pub use limiter::Limited;
-pub use metrics::Metrics;
-pub use parcels::LabelFile;
+pub(crate) use dashboard::OwnParcel;
+pub(crate) use deliveries::{Delivery, LeasedEvent};
+pub(crate) use endpoints::{EndpointError, EndpointRequest, Endpoints};
+pub(crate) use idempotency::Keyed;
+pub(crate) use keys::{KeyIssuer, NewKeyRequest, Rotation};
+pub(crate) use limiter::Limited;
+pub(crate) use metrics::Metrics;
+pub(crate) use parcels::LabelFile;
 #[cfg(feature = "server")]
-pub use passwords::hash_password;
-pub use settings::{Limits, Settings};
+pub(crate) use passwords::hash_password;
+pub(crate) use settings::{Limits, Settings};
 #[cfg(feature = "server")]
-pub use sign_in::{LoginOutcome, LoginRequest};
+pub(crate) use sign_in::{LoginOutcome, LoginRequest};
 pub use steps::Fired;
 
 /// The service, shared by all that serve it.

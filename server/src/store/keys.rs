@@ -39,7 +39,7 @@ pub struct KeyChanges<K> {
 }
 
 /// Asks for every key there is.
-pub const ALL_KEYS: i64 = -1;
+pub(crate) const ALL_KEYS: i64 = -1;
 
 impl Store {
     /// An account's API keys, newest first, revoked or not.

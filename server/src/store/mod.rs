@@ -62,16 +62,15 @@ use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
-pub use self::{
+pub(crate) use self::{
     carriers::CarrierHash,
     deliveries::{Backlog, Settled},
     endpoints::Replay,
     error::StoreError,
-    health::{Lost, Stats},
+    health::Lost,
     keys::{ALL_KEYS, KeyChanges},
-    leases::LeasedBatch,
-    parcels::Created,
-    vacuum::{ToVacuum, Vacuumed},
+    parcels::CreationRecord,
+    vacuum::Vacuumed,
 };
 use self::{
     group::WriteJob,

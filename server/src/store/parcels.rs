@@ -37,7 +37,7 @@ const ORDER: usize = MORE;
 
 /// A parcel, and the idempotency key that its order names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Created {
+pub struct CreationRecord {
     /// Whose it is.
     pub tenant: Tenant,
     /// The parcel's public id, without its prefix.
@@ -56,7 +56,7 @@ pub struct Created {
 
 impl Store {
     /// What every parcel was created by, oldest first.
-    pub fn creations(&self) -> Result<Vec<Created>, StoreError> {
+    pub fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant, public_id, number, created_at, state, \
@@ -64,7 +64,7 @@ impl Store {
                  json_extract(order_json, '$.externalOrderId') FROM living_parcels ORDER BY id",
             )?;
             let creation = |row: &Row<'_>| {
-                Ok(Created {
+                Ok(CreationRecord {
                     tenant: Tenant::of_number(row.get(0)?),
                     id: Ulid::from_bytes(row.get(1)?),
                     number: row.get(2)?,

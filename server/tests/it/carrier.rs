@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use parcelo::{Environment, Operation, admin::CarrierKey};
-use parcelo_server::{
-    domain::{AccountKey, State, Tenant},
-    mock::MockServer,
-    store::Store,
-};
+use parcelo_server::internals::{AccountKey, State, Store, Tenant};
+use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::{

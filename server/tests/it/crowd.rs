@@ -4,10 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use parcelo::{Operation, ParcelStatus, TrackingNumber};
-use parcelo_server::{
-    domain::scenario::SCENARIOS,
-    mock::{Clock, MockServer},
-};
+use parcelo_server::internals::SCENARIOS;
+use parcelo_server::mock::{Clock, MockServer};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use tokio::{sync::Barrier, task::JoinSet};

@@ -81,8 +81,8 @@ impl Receiver {
 }
 
 async fn axum_serve(socket: TcpListener, routes: Router) {
-    let stop = parcelo_server::http::Stop::default();
-    parcelo_server::http::Listener::start(socket, routes, stop).finish().await;
+    let stop = parcelo_server::internals::Stop::default();
+    parcelo_server::internals::Listener::start(socket, routes, stop).finish().await;
 }
 
 fn webhooks(house: &House, command: &str, more: &[&str]) -> Value {

@@ -9,7 +9,8 @@ use parcelo::{
     rules,
     rules::{Destinations, OrderContext, Rejected},
 };
-use parcelo_server::domain::{legacy, sample};
+use parcelo_server::internals::LEGACY_FIELDS;
+use parcelo_server::mock::sample;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -316,7 +317,7 @@ async fn a_legacy_field_has_the_limits_of_the_field_that_it_stands_for() {
     let document = served().await;
     let schemas = &document["components"]["schemas"];
     let order = fields(&document, "", &schemas["OrderRequest"]);
-    for (name, stands_for) in legacy::FIELDS {
+    for (name, stands_for) in LEGACY_FIELDS {
         let legacy = &schemas["LegacyOrder"]["properties"][name];
         let ours = order.iter().find(|field| field.path == *stands_for).unwrap().schema;
         let differ = LIMITS.iter().find(|limit| {
@@ -332,7 +333,7 @@ async fn a_legacy_field_has_the_limits_of_the_field_that_it_stands_for() {
 async fn limits_outside_the_rules_are_declared_too() {
     let [(_, service), _, (_, admin)] = documents().await;
     let url = &admin["components"]["schemas"]["WebhookRequest"]["properties"]["url"];
-    assert_eq!(url["maxLength"], parcelo_server::domain::webhooks::MAX_URL);
+    assert_eq!(url["maxLength"], parcelo_server::internals::MAX_URL);
     let list = call(&service, Operation::ListParcels)["parameters"].as_array().unwrap();
     let parameter = |name| &list.iter().find(|one| one["name"] == name).unwrap()["schema"];
     assert_eq!(parameter("limit")["maximum"], rules::ListQuery::MAX_LIMIT);

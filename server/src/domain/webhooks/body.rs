@@ -51,7 +51,7 @@ pub enum About {
 }
 
 /// The body of an event.
-pub fn body(payload: EventPayload) -> Vec<u8> {
+pub(crate) fn body(payload: EventPayload) -> Vec<u8> {
     let EventPayload { event, environment, kind, at, about } = payload;
     let data = match about {
         About::Parcel { parcel, previous, event, external_order_id } => {

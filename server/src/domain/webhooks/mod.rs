@@ -2,43 +2,42 @@
 //! (docs/api.md, Webhooks). The store keeps the outbox, the webhook shell sends.
 
 mod body;
-mod endpoint;
-mod kinds;
+pub(crate) mod endpoint;
+pub(crate) mod kinds;
 mod outbox_event;
-mod places;
-mod retry;
-mod target;
+pub(crate) mod places;
+pub(crate) mod retry;
+pub(crate) mod target;
 
-pub use body::{About, EventPayload, body};
-pub use endpoint::{DeliveryStatus, DisabledBy, Endpoint, Lease, Logged, LoggedAttempt};
-pub use kinds::{Kind, Kinds};
-pub use outbox_event::{OutboxEvent, is_of_manifest, of_creation, of_manifest, of_move};
-pub use places::Places;
-pub use retry::{
-    Attempt, AttemptResult, DeliveryError, EndpointAnswer, RELEASED_AFTER, RetryDecision, attempts,
-    judge,
+pub(crate) use body::{About, EventPayload, body};
+pub(crate) use endpoint::{DeliveryStatus, DisabledBy, Endpoint, Lease, Logged, LoggedAttempt};
+pub(crate) use kinds::{Kind, Kinds};
+pub(crate) use outbox_event::{OutboxEvent, is_of_manifest, of_creation, of_manifest, of_move};
+pub(crate) use places::Places;
+pub(crate) use retry::{
+    Attempt, AttemptResult, DeliveryError, EndpointAnswer, RELEASED_AFTER, RetryDecision, judge,
 };
-pub use target::{Allowance, AllowedHosts, InvalidUrl, MAX_URL, check_url};
+pub(crate) use target::{Allowance, AllowedHosts, InvalidUrl, check_url};
 
 use crate::clock::Millis;
 
 /// How long a replaced secret signs beside the new one.
-pub const OLD_SECRET: i64 = Millis::DAY;
+pub(crate) const OLD_SECRET: i64 = Millis::DAY;
 
 /// At most so many replaced secrets sign: the SDK looks at sixteen signatures.
-pub const OLD_SECRETS: u32 = 15;
+pub(crate) const OLD_SECRETS: u32 = 15;
 
 /// How long events and the log of their deliveries are kept.
-pub const RETENTION: i64 = 30 * Millis::DAY;
+pub(crate) const RETENTION: i64 = 30 * Millis::DAY;
 
 /// At most so many deliveries are on their way to one endpoint.
 pub const IN_FLIGHT: usize = 10;
 
 /// At most so many are on their way to all endpoints together: each holds a socket and its message.
-pub const IN_FLIGHT_IN_ALL: usize = 1_024;
+pub(crate) const IN_FLIGHT_IN_ALL: usize = 1_024;
 
 /// At most so many events are leased in one commit, which others wait for.
-pub const LEASED_AT_ONCE: usize = 256;
+pub(crate) const LEASED_AT_ONCE: usize = 256;
 
 /// How long a delivery that is being made is nobody else's; longer than any attempt may take.
-pub const LEASE: i64 = Millis::MINUTE;
+pub(crate) const LEASE: i64 = Millis::MINUTE;

@@ -26,7 +26,7 @@ pub struct OutboxEvent {
 }
 
 /// What a new parcel tells: the order, then that its label is there.
-pub fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
+pub(crate) fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
     let at = parcel.created_at;
     let told = |kind, sequence, previous| OutboxEvent {
         event: event_id(parcel.id, kind, sequence, at),
@@ -41,7 +41,12 @@ pub fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
 }
 
 /// What a parcel's new state tells; `parcel` is its public id.
-pub fn of_move(kinds: Kinds, parcel: Ulid, previous: State, event: &Event) -> Vec<OutboxEvent> {
+pub(crate) fn of_move(
+    kinds: Kinds,
+    parcel: Ulid,
+    previous: State,
+    event: &Event,
+) -> Vec<OutboxEvent> {
     let told = |kind| OutboxEvent {
         event: event_id(parcel, kind, event.sequence, event.at),
         kind,
@@ -55,7 +60,7 @@ pub fn of_move(kinds: Kinds, parcel: Ulid, previous: State, event: &Event) -> Ve
 }
 
 /// What a new manifest tells.
-pub fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
+pub(crate) fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
     let (kind, at) = (Kind::ManifestSubmitted, manifest.submitted_at);
     let event = event_id(manifest.id, kind, 0, at);
     kinds.wants(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
@@ -63,7 +68,7 @@ pub fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> 
 
 /// Whether an event tells of the manifest with this public id: its row's number may have been given
 /// to another since.
-pub fn is_of_manifest(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
+pub(crate) fn is_of_manifest(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
     event == event_id(manifest, Kind::ManifestSubmitted, 0, submitted_at)
 }
 

@@ -27,7 +27,7 @@ const SANDBOX: [i64; 3] = [0, 5 * Millis::SECOND, Millis::MINUTE];
 const MAX_RETRY_AFTER: i64 = 24 * Millis::HOUR;
 
 /// From this failed attempt on, an event holds up no later one of its parcel.
-pub const RELEASED_AFTER: u32 = 3;
+pub(crate) const RELEASED_AFTER: u32 = 3;
 
 const GONE: u16 = 410;
 /// Too many requests, and unavailable: the two answers whose `Retry-After` is honoured.
@@ -104,13 +104,8 @@ pub enum RetryDecision {
     Unreadable,
 }
 
-/// How often a delivery is tried.
-pub const fn attempts(environment: Environment) -> usize {
-    pauses(environment).len()
-}
-
 /// What becomes of a delivery after an attempt.
-pub fn judge(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision {
+pub(crate) fn judge(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision {
     match &outcome.answer {
         Ok(answer) if (200..300).contains(&answer.status) => return RetryDecision::Delivered,
         Ok(answer) if answer.status == GONE => return RetryDecision::Gone,
@@ -199,8 +194,8 @@ mod tests {
     fn production_tries_for_75_hours_35_minutes_and_5_seconds() {
         assert_eq!(PRODUCTION.iter().sum::<i64>(), (75 * 3_600 + 35 * 60 + 5) * Millis::SECOND);
         assert_eq!(SANDBOX.iter().sum::<i64>(), 65 * Millis::SECOND);
-        assert_eq!(attempts(Environment::Production), 10);
-        assert_eq!(attempts(Environment::Sandbox), 3);
+        assert_eq!(pauses(Environment::Production).len(), 10);
+        assert_eq!(pauses(Environment::Sandbox).len(), 3);
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl AllowedHosts {
 }
 
 /// Reads an endpoint's address. A name is looked up when something is sent.
-pub fn check_url(text: &str, reach: AllowedHosts) -> Result<Url, InvalidUrl> {
+pub(crate) fn check_url(text: &str, reach: AllowedHosts) -> Result<Url, InvalidUrl> {
     if text.chars().count() > MAX_URL {
         return Err(InvalidUrl::TooLong);
     }

@@ -24,7 +24,7 @@ use utoipa::{
 
 use super::FOLDER;
 use crate::{
-    domain::webhooks::MAX_URL,
+    domain::webhooks::target::MAX_URL,
     domain::{
         admin::{
             AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,

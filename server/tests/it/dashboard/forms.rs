@@ -1,7 +1,7 @@
 //! What each form does, and that it does nothing for whoever was not shown it.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
-use parcelo_server::{clock::Millis, domain::Countries, service::Visitor as Caller};
+use parcelo_server::internals::{Countries, Millis, Visitor as Caller};
 
 use super::house::{House, Visitor};
 use crate::api::{Answer, send};

@@ -3,19 +3,11 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use parcelo::{Environment, rules::Destinations};
-use parcelo_server::{
-    clock::{ManualClock, Millis},
-    domain::{
-        Countries, KeyRecord, Secrets, Site, Tenant,
-        legacy::Era,
-        webhooks::{
-            Allowance, AllowedHosts, AttemptResult, EndpointAnswer, IN_FLIGHT, Kinds, Places,
-        },
-    },
-    http::{Api, Listener, Stop, admin_router},
-    ids::Ids,
-    service::{Caller, EndpointRequest, Limits, NewKeyRequest, Service, Settings, hash_password},
-    store::Store,
+use parcelo_server::internals::{
+    Allowance, AllowedHosts, Api, AttemptResult, Caller, Countries, EndpointAnswer,
+    EndpointRequest, Era, IN_FLIGHT, Ids, KeyRecord, Kinds, Limits, Listener, ManualClock, Millis,
+    NewKeyRequest, Places, Secrets, Service, Settings, Site, Stop, Store, Tenant, admin_router,
+    hash_password,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
 use serde_json::Value;

@@ -122,7 +122,7 @@ async fn a_new_secret_is_made_after_a_word_on_what_it_does() {
 
 #[tokio::test]
 async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
-    use parcelo_server::domain::webhooks::DisabledBy;
+    use parcelo_server::internals::DisabledBy;
     let house = House::new().await;
     let mut member = house.member("default").await;
     let table = [

@@ -1,7 +1,7 @@
 //! What the pages are made of: both languages, no script, safe headers, and refusals as pages.
 
 use parcelo::Environment;
-use parcelo_server::clock::Millis;
+use parcelo_server::internals::Millis;
 
 use super::house::{House, NOW, Visitor, gone, marked};
 use crate::{
@@ -244,7 +244,7 @@ async fn a_parcels_page_has_its_way_its_order_and_its_label() {
         serde_json::json!({ "idempotencyKey": "void-0002", "trackingNumbers": ["SB-NORMAL-0002"] });
     house.order(&caller, "SB-NORMAL-0002").await;
     let keyed =
-        parcelo_server::service::Keyed { body: &void, header_key: None, request_id: "req_1" };
+        parcelo_server::internals::Keyed { body: &void, header_key: None, request_id: "req_1" };
     house.service.void_orders(&caller, keyed).await.unwrap();
     let html = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
     assert!(html.contains("and its label with it") && !html.contains("<img"));

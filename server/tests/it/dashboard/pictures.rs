@@ -4,13 +4,9 @@
 use std::{fs, path::PathBuf};
 
 use parcelo::{Environment, admin::CarrierKey};
-use parcelo_server::{
-    clock::Millis,
-    domain::{
-        Tenant,
-        webhooks::{AllowedHosts, AttemptResult, DeliveryError, EndpointAnswer, IN_FLIGHT, Places},
-    },
-    service::EndpointRequest,
+use parcelo_server::internals::{
+    AllowedHosts, AttemptResult, DeliveryError, EndpointAnswer, EndpointRequest, IN_FLIGHT, Millis,
+    Places, Tenant,
 };
 use serde_json::json;
 
@@ -124,7 +120,7 @@ async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: 
 async fn deliveries(house: &House, tenant: Tenant) {
     let reach = AllowedHosts::Here;
     let url = "https://shop.example/hooks/parcelo".to_owned();
-    let kinds = parcelo_server::domain::webhooks::Kinds::named(["parcel.created"]).unwrap();
+    let kinds = parcelo_server::internals::Kinds::named(["parcel.created"]).unwrap();
     let request = EndpointRequest { tenant, url, kinds, reach };
     house.service.endpoints().set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
     house.service.endpoints().test(tenant, house.service.now()).await.unwrap();

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use parcelo_server::{clock::Millis, domain::session::SESSION_LIFETIME};
+use parcelo_server::internals::{Millis, SESSION_LIFETIME};
 
 use super::house::{House, PASSWORD, Visitor, cookie, token_in};
 use crate::{

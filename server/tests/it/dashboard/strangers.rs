@@ -2,8 +2,8 @@
 //! whoever is not signed in sees nothing.
 
 use parcelo::Environment;
-use parcelo_server::domain::{Tenant, webhooks::Kinds};
-use parcelo_server::service::{Caller, EndpointRequest};
+use parcelo_server::internals::{Caller, EndpointRequest};
+use parcelo_server::internals::{Kinds, Tenant};
 
 use super::house::{House, NOW, marked};
 
@@ -18,7 +18,7 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
         tenant: caller.key.tenant,
         url: "https://neighbour.example/CanaryHook".to_owned(),
         kinds: Kinds::default(),
-        reach: parcelo_server::domain::webhooks::AllowedHosts::Here,
+        reach: parcelo_server::internals::AllowedHosts::Here,
     };
     house.service.endpoints().set(request, NOW).await.unwrap();
     house.create(&caller, &order).await;
