@@ -70,6 +70,20 @@ async fn operators_see_requests_refusals_and_commits() {
 }
 
 #[tokio::test]
+async fn every_metric_is_in_the_manual() {
+    let house = House::new();
+    let text = Api::new(house.start(&[]).url("admin")).get("/metrics").await.text();
+    let manual = include_str!("../../../docs/operations.md");
+    let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let names: Vec<_> = names.collect();
+    assert!(names.len() > 10, "{text}");
+    let missing = names.iter().filter(|name| !manual.contains(&format!("| `{name}`")));
+    let missing: Vec<_> =
+        missing.filter(|name| !manual.contains(&format!(", `{name}` |"))).collect();
+    assert!(missing.is_empty(), "docs/operations.md lacks {missing:?}");
+}
+
+#[tokio::test]
 async fn only_the_operators_listener_has_them() {
     let house = House::new();
     let running = house.start(&[]);
