@@ -8,6 +8,7 @@ mod ending;
 mod keys;
 mod legacy;
 mod list_args;
+mod log;
 mod mock;
 mod mock_args;
 mod password;

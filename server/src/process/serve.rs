@@ -20,7 +20,7 @@ use super::{
     Failure,
     args::{Database, EnvironmentArg, Serve},
     ending::{Cause, Ending, Signals},
-    password, print, secrets, upkeep,
+    log, password, print, secrets, upkeep,
 };
 use crate::{
     clock::{Clock, GuardedClock, SystemClock},
@@ -41,7 +41,7 @@ struct Sockets {
 }
 
 pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
-    print::log();
+    let _flush = log::start();
     let ids = Arc::new(Ids::random());
     let store = match &options.database.database {
         Database::Memory => Store::memory(ids.array())?,
