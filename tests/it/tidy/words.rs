@@ -41,7 +41,8 @@ const NAMES: &[(&str, &str)] = &[
 const LEFT: &[(&str, usize)] = &[
     ("CHANGELOG.md", 5),
     ("cli/", 163),
-    ("docs/", 42),
+    // A tracking number in an example, and docs/testing.md.
+    ("docs/", 3),
     ("examples/", 6),
     ("sdk/src/model/", 38),
     ("sdk/src/rules/", 12),
@@ -49,10 +50,10 @@ const LEFT: &[(&str, usize)] = &[
     ("server/src/domain/", 67),
     ("server/src/http/", 82),
     ("server/src/mock/", 67),
-    ("server/src/process/", 15),
+    ("server/src/process/", 16),
     ("server/src/service/", 54),
     ("server/src/store/", 63),
-    ("server/", 104),
+    ("server/", 106),
     ("tests/it/tidy", 0),
     ("tests/", 114),
 ];
