@@ -8,6 +8,7 @@ mod dependencies;
 mod documents;
 mod imports;
 mod public_api;
+mod rings;
 mod sizes;
 mod sources;
 mod walls;

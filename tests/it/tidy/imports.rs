@@ -1,24 +1,17 @@
 //! Which file uses which. A file uses the file that holds the name it writes, in a `use` or in a path:
 //! re-exports are followed, and a `pub use` alone is no use. `mod` lines, attributes, test code and the
 //! bodies of `macro_rules!` do not count.
-//!
-//! A parent module and its children may use one another: the parent holds what they share and puts the
-//! parts together. So a ring is a fault unless the file of the innermost module around all its files is
-//! one of them: `a.rs` → `mod.rs` → `b.rs` → `a.rs` is allowed, `a.rs` → `b.rs` → `a.rs` is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    assert_none,
-    sources::{Kind, all, is_word, tokens},
-};
+use super::sources::{Kind, all, is_word, tokens};
 
 /// A module of a crate: `["store", "group"]`; the crate's root is empty.
-type Path = Vec<String>;
+pub(super) type Path = Vec<String>;
 /// The texts of files by their paths.
-type Files = BTreeMap<String, String>;
+pub(super) type Files = BTreeMap<String, String>;
 /// Which files each file uses.
-type Edges<'c> = BTreeMap<&'c str, BTreeSet<&'c str>>;
+pub(super) type Edges<'c> = BTreeMap<&'c str, BTreeSet<&'c str>>;
 
 pub(super) struct Crate {
     modules: BTreeMap<Path, Module>,
@@ -40,30 +33,13 @@ struct Use {
     visibility: String,
 }
 
-/// How many rings are left in each crate: may only become fewer.
-const LEFT: &[(&str, usize)] =
-    &[("sdk/src/lib.rs", 4), ("cli/main.rs", 4), ("server/src/lib.rs", 9)];
-
-#[test]
-fn files_do_not_import_one_another_in_rings() {
-    for (root, left) in LEFT {
-        let repository = Crate::in_repository(root);
-        let rings = repository.rings().into_iter().map(|(ring, knot)| {
-            format!("{} → {} ({knot} files in the knot)", ring.join(" → "), ring[0])
-        });
-        let rings: Vec<_> = rings.collect();
-        let found = if rings.len() > *left { rings } else { Vec::new() };
-        assert_none(&format!("more than {left} rings of files that use one another"), &found);
-    }
-}
-
 impl Crate {
     pub(super) fn in_repository(root: &str) -> Self {
         let files = all().into_iter().filter(|file| file.is("rs"));
         Self::new(root, &files.map(|file| (file.path, file.text)).collect())
     }
 
-    fn new(root: &str, files: &Files) -> Self {
+    pub(super) fn new(root: &str, files: &Files) -> Self {
         let mut new = Self { modules: BTreeMap::new() };
         new.read_file(&[], root, root.rsplit_once('/').unwrap().0, files);
         new
@@ -166,6 +142,11 @@ impl Crate {
         module.uses.iter().find(|found| found.name == name)
     }
 
+    /// Each module's path and file.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&[String], &str)> {
+        self.modules.iter().map(|(path, module)| (&**path, &*module.file))
+    }
+
     /// The file that holds a resolved name; none for a module itself and for another crate's name.
     fn holder(&self, name: &[String]) -> Option<&str> {
         let path = name.strip_prefix(&["crate".to_owned()])?;
@@ -199,7 +180,7 @@ impl Crate {
         uses.map(move |found| (&*found.name, self.resolve(&path, &found.path, 16)))
     }
 
-    fn edges(&self) -> Edges<'_> {
+    pub(super) fn edges(&self) -> Edges<'_> {
         let mut edges = Edges::new();
         for (file, name) in self.names() {
             if let Some(holder) = self.holder(&name).filter(|holder| *holder != file) {
@@ -208,75 +189,12 @@ impl Crate {
         }
         edges
     }
-
-    /// One ring of each knot of files that use one another, with the size of the knot.
-    fn rings(&self) -> Vec<(Vec<&str>, usize)> {
-        let (edges, mut rings) = (self.edges(), Vec::new());
-        for (scope, parent) in &self.modules {
-            // Backwards, so that a file's own module comes last, after those that stand within it.
-            let below = self.modules.iter().rev().filter(|(path, module)| {
-                path.len() > scope.len() && path.starts_with(scope) && module.file != parent.file
-            });
-            let mut branches: Branches =
-                below.map(|(path, module)| (&*module.file, &*path[scope.len()])).collect();
-            while let Some(ring) = shortest_ring(&edges, &branches) {
-                let reached: Vec<_> = ways(&edges, &branches, ring[0]).into_keys().collect();
-                let knot: BTreeSet<_> = reached
-                    .into_iter()
-                    .filter(|file| ways(&edges, &branches, file).contains_key(ring[0]))
-                    .collect();
-                branches.retain(|file, _| !knot.contains(file));
-                rings.push((ring, knot.len()));
-            }
-        }
-        rings
-    }
 }
 
 impl Module {
     fn mentions(&self, name: &str) -> bool {
         self.code.iter().any(|piece| piece.split("::").next() == Some(name))
     }
-}
-
-/// The files below a module, each with the child module that it belongs to.
-type Branches<'c> = BTreeMap<&'c str, &'c str>;
-
-/// The shortest ring that leads from one child module to another.
-fn shortest_ring<'c>(edges: &Edges<'c>, branches: &Branches<'c>) -> Option<Vec<&'c str>> {
-    let crossings = branches.iter().flat_map(|(file, branch)| {
-        let used = edges.get(file).into_iter().flatten();
-        let used =
-            used.filter(move |used| branches.get(**used).is_some_and(|other| other != branch));
-        used.map(move |used| (*file, *used))
-    });
-    let rings = crossings.filter_map(|(last, first)| {
-        let ways = ways(edges, branches, first);
-        let mut ring = vec![last];
-        while ring[ring.len() - 1] != first {
-            ring.push(ways.get(ring[ring.len() - 1])?);
-        }
-        // From `last` on, in the order of uses.
-        ring[1..].reverse();
-        Some(ring)
-    });
-    rings.min_by_key(Vec::len)
-}
-
-/// The files that a file leads to, each with the one before it on a shortest way.
-fn ways<'c>(edges: &Edges<'c>, within: &Branches<'c>, from: &'c str) -> BTreeMap<&'c str, &'c str> {
-    let (mut before, mut next) = (BTreeMap::from([(from, from)]), vec![from]);
-    while !next.is_empty() {
-        for file in std::mem::take(&mut next) {
-            for used in edges.get(file).into_iter().flatten() {
-                if within.contains_key(used) && !before.contains_key(used) {
-                    before.insert(used, file);
-                    next.push(used);
-                }
-            }
-        }
-    }
-    before
 }
 
 fn without_tests_and_attributes<'c>(code: &[&'c str]) -> Vec<&'c str> {
@@ -358,70 +276,4 @@ fn collect_leaves(before: &str, tree: &str, leaves: &mut Vec<String>) {
     for part in parts {
         collect_leaves(&format!("{before}{head}"), part, leaves);
     }
-}
-
-/// A crate of made-up files: `mod` lines are added for those in `src`.
-fn rings_of(files: &[(&str, &str)]) -> Vec<String> {
-    let files: Files =
-        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-    let made = Crate::new("src/lib.rs", &files);
-    made.rings().into_iter().map(|(ring, _)| ring.join(" ")).collect()
-}
-
-#[test]
-fn a_ring_is_found_however_it_is_written() {
-    let table = [
-        ("use crate::b::B; pub struct A;", "use crate::a::A; pub struct B;"),
-        ("use super::{b::{self, B as C}}; pub struct A;", "pub struct B; fn f() { crate::a::A; }"),
-        ("pub struct A; fn f() { use crate::b; b::g() }", "pub fn g(_: super::a::A) {}"),
-        ("pub struct A; use crate::B;", "pub struct B; use crate::a::*;"),
-        (
-            "pub struct A; mod x { use crate::b::B; }",
-            "pub struct B; macro_rules! m {} use crate::a::A;",
-        ),
-    ];
-    for (a, b) in table {
-        let files =
-            [("src/lib.rs", "mod a; mod b; pub use b::B;"), ("src/a.rs", a), ("src/b.rs", b)];
-        assert_eq!(rings_of(&files), ["src/a.rs src/b.rs"], "{a} {b}");
-    }
-}
-
-#[test]
-fn what_is_no_ring_is_not_taken_for_one() {
-    let parent = ("src/lib.rs", "mod a; mod b; pub use b::B; pub struct P; fn f() { a::A; }");
-    let table = [
-        // One direction; the other in a test, a comment, a text, an attribute or a macro's body.
-        (
-            "use crate::B; pub struct A;",
-            "pub struct B; #[cfg(test)] mod tests { use crate::a::A; }",
-        ),
-        (
-            "use crate::B; pub struct A;",
-            "pub struct B; // use crate::a::A;\nconst C: &str = \"crate::a::A\";",
-        ),
-        (
-            "use crate::B; pub struct A;",
-            "pub struct B; #[x(crate::a::A)] macro_rules! m { () => { crate::a::A } }",
-        ),
-        // A child and its parent, and two children through it.
-        ("use crate::P; pub struct A;", "pub struct B;"),
-        ("use super::P; pub struct A;", "use crate::a::A; pub struct B;"),
-        // The names of other crates.
-        ("use b::B; pub struct A;", "use ::a::A; pub struct B;"),
-    ];
-    for (a, b) in table {
-        assert_eq!(rings_of(&[parent, ("src/a.rs", a), ("src/b.rs", b)]), [""; 0], "{a} {b}");
-    }
-}
-
-#[test]
-fn a_ring_between_folders_is_found_through_a_parent_of_one() {
-    let rings = rings_of(&[
-        ("src/lib.rs", "mod a; mod b;"),
-        ("src/a/mod.rs", "mod c; pub struct A; use crate::b::B;"),
-        ("src/a/c.rs", "use super::A; pub struct C;"),
-        ("src/b.rs", "pub struct B; use crate::a::c::C;"),
-    ]);
-    assert_eq!(rings, ["src/a/mod.rs src/b.rs src/a/c.rs"]);
 }
