@@ -1,13 +1,16 @@
 //! Dependencies are guests: each has its reason in docs/decisions.md and is used, and those who build the
 //! SDK or the mock server get few others with it.
 
-use std::{collections::BTreeSet, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
 
 use serde_json::Value;
 
 use super::{
     assert_none,
-    sources::{Kind, read, root, rust_under, tokens},
+    sources::{Kind, is_word, read, root, rust_under, tokens},
 };
 
 #[test]
@@ -19,23 +22,30 @@ fn every_dependency_has_its_reason() {
 
 #[test]
 fn every_crate_uses_what_it_depends_on() {
+    let mut named = BTreeMap::new();
     let mut faults = Vec::new();
     for (folder, name) in dependencies() {
-        let folders: &[&str] = if folder.is_empty() { &["cli/", "tests/"] } else { &[&folder] };
-        let wanted = name.replace('-', "_");
-        let is_named = |code: &str| {
-            tokens(code).into_iter().any(|(_, kind, text)| match kind {
-                Kind::Word => text == wanted,
-                // An example that runs.
-                Kind::Comment => text.starts_with("//") && text.contains(&wanted),
-                Kind::Text | Kind::Sign => false,
-            })
-        };
-        if !rust_under(folders).iter().any(|source| is_named(&source.text)) {
+        let words = named.entry(folder.clone()).or_insert_with(|| words_of(&folder));
+        if !words.contains(&name.replace('-', "_")) {
             faults.push(format!("{folder}Cargo.toml: {name}"));
         }
     }
     assert_none("a crate depends on what its code never names", &faults);
+}
+
+/// The words of a crate's code and of its documentation, which has examples that run.
+fn words_of(folder: &str) -> BTreeSet<String> {
+    let folders: &[&str] = if folder.is_empty() { &["cli/", "tests/"] } else { &[folder] };
+    let mut words = BTreeSet::new();
+    for source in rust_under(folders) {
+        for (_, kind, text) in tokens(&source.text) {
+            let is_documentation = text.starts_with("///") || text.starts_with("//!");
+            if kind == Kind::Word || is_documentation {
+                words.extend(text.split(|c| !is_word(c)).map(str::to_owned));
+            }
+        }
+    }
+    words
 }
 
 /// Each dependency on a crate of others, with the folder of the crate that has it.
