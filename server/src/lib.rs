@@ -58,7 +58,7 @@ pub mod internals {
             secrets::Secrets,
             session::SESSION_LIFETIME,
             site::Site,
-            state::{State, TRANSITIONS},
+            state::State,
             tenant::{AccountKey, Tenant},
             webhooks::{
                 IN_FLIGHT,

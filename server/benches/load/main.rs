@@ -107,14 +107,16 @@ async fn measure(plan: &Plan) -> Vec<Row> {
     Figures::print_heading();
     for &connections in &plan.connections {
         let peer = Peer::start_static(folder.path());
-        rows.push(row(peer, Ask::Create, &Known::default(), None, connections, plan.row).await);
+        rows.push(row(peer, Ask::Create, &Known::default(), None, (connections, plan.row)).await);
         if let Some(prism) = Peer::start_prism(folder.path()).await {
             rows.push(
-                row(prism, Ask::Create, &Known::default(), None, connections, plan.row).await,
+                row(prism, Ask::Create, &Known::default(), None, (connections, plan.row)).await,
             );
         }
         let mock = Peer::start_mock(folder.path());
-        rows.push(row(mock, Ask::Create, &Known::default(), Some(0), connections, plan.row).await);
+        rows.push(
+            row(mock, Ask::Create, &Known::default(), Some(0), (connections, plan.row)).await,
+        );
     }
     let database = folder.path().join("parcelo.db");
     let mut known = Known::default();
@@ -125,13 +127,13 @@ async fn measure(plan: &Plan) -> Vec<Row> {
         for &connections in &plan.connections {
             for ask in Ask::READS {
                 let peer = start(&mut key);
-                rows.push(row(peer, ask, &known, Some(parcels), connections, plan.row).await);
+                rows.push(row(peer, ask, &known, Some(parcels), (connections, plan.row)).await);
             }
         }
         // What is created stays: these rows come last, so that the reads are of as many as they say.
         for &connections in &plan.connections {
             let peer = start(&mut key);
-            let row = row(peer, Ask::Create, &known, Some(parcels), connections, plan.row).await;
+            let row = row(peer, Ask::Create, &known, Some(parcels), (connections, plan.row)).await;
             known.more((row.figures.answers) as usize);
             rows.push(row);
         }
@@ -144,8 +146,7 @@ async fn row(
     ask: Ask,
     known: &Known,
     parcels: Option<usize>,
-    connections: usize,
-    time: Duration,
+    (connections, time): (usize, Duration),
 ) -> Row {
     let what = peer.name(ask);
     let figures = Figures::measure(peer, ask, known, connections, time).await;
