@@ -13,8 +13,9 @@ use clap::{
 use parcelo::{LabelFormat, Language};
 
 use crate::{
-    help, refusal,
-    results::Done,
+    help,
+    results::CommandOutcome,
+    usage_error,
     voice::{Format, Voice},
 };
 
@@ -286,9 +287,9 @@ impl From<FileFormat> for LabelFormat {
 
 /// Reads the command line. What is no command comes back as what there is to say: the help that
 /// was asked for, or what is wrong.
-pub(crate) fn parse(arguments: &[OsString], voice: Voice) -> Result<Args, Done> {
+pub(crate) fn parse(arguments: &[OsString], voice: Voice) -> Result<Args, CommandOutcome> {
     help::speaking(Args::command(), voice.language)
         .try_get_matches_from(arguments)
         .and_then(|matches| Args::from_arg_matches(&matches))
-        .map_err(|stop| refusal::of(&stop))
+        .map_err(|stop| usage_error::of(&stop))
 }

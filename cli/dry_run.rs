@@ -13,11 +13,11 @@ use parcelo::{
 
 /// The requests of a run that sends none. Clones write to the same list.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct DryRun(Arc<Mutex<Vec<Unsent>>>);
+pub(crate) struct DryRun(Arc<Mutex<Vec<UnsentRequest>>>);
 
 /// A request that was not sent, its key masked.
 #[derive(Debug, Clone)]
-pub(crate) struct Unsent {
+pub(crate) struct UnsentRequest {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -26,7 +26,7 @@ pub(crate) struct Unsent {
 
 impl DryRun {
     /// What would have been sent.
-    pub(crate) fn requests(&self) -> Vec<Unsent> {
+    pub(crate) fn requests(&self) -> Vec<UnsentRequest> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -37,7 +37,7 @@ impl Transport for DryRun {
         request: Request<Bytes>,
     ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
         let body = request.body();
-        let unsent = Unsent {
+        let unsent = UnsentRequest {
             method: request.method().to_string(),
             url: request.uri().to_string(),
             headers: shown(request.headers()),
@@ -67,7 +67,7 @@ pub(crate) fn masked(key: &str) -> String {
     format!("{known}***")
 }
 
-impl Unsent {
+impl UnsentRequest {
     /// The request as a command line of curl.
     pub(crate) fn curl(&self) -> String {
         let mut line = format!("curl -X {} {}", self.method, quoted(&self.url));
@@ -98,7 +98,7 @@ mod tests {
         let mut key = http::HeaderValue::from_static("pk_test_secret");
         key.set_sensitive(true);
         headers.insert("x-api-key", key);
-        let unsent = Unsent {
+        let unsent = UnsentRequest {
             method: "POST".to_owned(),
             url: "http://h/a?b=c&d".to_owned(),
             headers: shown(&headers),

@@ -8,8 +8,8 @@ use parcelo::{
 };
 
 use crate::{
-    resume::Resume,
-    texts::{self, Said},
+    resume::ResumeHint,
+    texts::{self, Message},
 };
 
 /// The exit codes, which scripts rely on; `texts::EXIT_CODES` explains them.
@@ -38,15 +38,15 @@ impl From<Exit> for ExitCode {
 
 /// A failure; one pointer, so that results stay small.
 #[derive(Debug)]
-pub(crate) struct Failure(Box<Facts>);
+pub(crate) struct Failure(Box<FailureDetails>);
 
 /// What is known about a failure.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct FailureDetails {
     pub(crate) exit: Exit,
     pub(crate) code: String,
-    pub(crate) message: Said,
-    pub(crate) hint: Option<Said>,
+    pub(crate) message: Message,
+    pub(crate) hint: Option<Message>,
     pub(crate) fields: Vec<FieldFault>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) status: Option<u16>,
@@ -60,16 +60,16 @@ pub(crate) struct Facts {
 }
 
 impl std::ops::Deref for Failure {
-    type Target = Facts;
+    type Target = FailureDetails;
 
-    fn deref(&self) -> &Facts {
+    fn deref(&self) -> &FailureDetails {
         &self.0
     }
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<Said>) -> Self {
-        Self(Box::new(Facts {
+    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<Message>) -> Self {
+        Self(Box::new(FailureDetails {
             exit,
             code: code.to_owned(),
             message: message.into(),
@@ -85,17 +85,17 @@ impl Failure {
         }))
     }
 
-    pub(crate) fn with(mut self, fill: impl FnOnce(&mut Facts)) -> Self {
+    pub(crate) fn with(mut self, fill: impl FnOnce(&mut FailureDetails)) -> Self {
         fill(&mut self.0);
         self
     }
 
-    pub(crate) fn hint(self, hint: impl Into<Said>) -> Self {
-        self.with(|facts| facts.hint = Some(hint.into()))
+    pub(crate) fn hint(self, hint: impl Into<Message>) -> Self {
+        self.with(|details| details.hint = Some(hint.into()))
     }
 
     /// The command line, or a file that it names, is wrong.
-    pub(crate) fn usage(message: impl Into<Said>, hint: impl Into<Said>) -> Self {
+    pub(crate) fn usage(message: impl Into<Message>, hint: impl Into<Message>) -> Self {
         Self::new(Exit::Usage, "USAGE", message).hint(hint)
     }
 
@@ -105,10 +105,10 @@ impl Failure {
             io::ErrorKind::NotFound => texts::NOT_THERE.into(),
             io::ErrorKind::PermissionDenied => texts::FORBIDDEN.into(),
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
-            _ => Said { en: why.to_string(), es: why.to_string() },
+            _ => Message { en: why.to_string(), es: why.to_string() },
         };
         let said = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
-        let message = Said { en: said(&why.en).en, es: said(&why.es).es };
+        let message = Message { en: said(&why.en).en, es: said(&why.es).es };
         Self::new(Exit::Usage, "FILE", message).hint(texts::NAME_FILE)
     }
 
@@ -125,28 +125,28 @@ impl Failure {
     }
 
     /// The API key is missing or is none.
-    pub(crate) fn key(code: ErrorCode, message: impl Into<Said>) -> Self {
+    pub(crate) fn key(code: ErrorCode, message: impl Into<Message>) -> Self {
         Self::new(Exit::Auth, code.code(), message).hint(texts::GIVE_KEY)
     }
 
     /// What was given breaks rules, and nothing was sent.
-    pub(crate) fn invalid(message: impl Into<Said>, fields: Vec<FieldFault>) -> Self {
+    pub(crate) fn invalid(message: impl Into<Message>, fields: Vec<FieldFault>) -> Self {
         Self::new(Exit::Validation, ErrorCode::ValidationFailed.code(), message)
             .hint(texts::FIX_FIELDS)
-            .with(|facts| facts.fields = fields)
+            .with(|details| details.fields = fields)
     }
 
     /// The same with what else was odd: a misspelt field is the reason why another is missing.
     pub(crate) fn warned(self, warnings: Vec<Warning>) -> Self {
-        self.with(|facts| facts.warnings = warnings)
+        self.with(|details| details.warnings = warnings)
     }
 
     /// Ctrl-C while the service was being asked.
-    pub(crate) fn interrupted(resume: Resume<'_>) -> Self {
-        Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|facts| {
-            facts.hint = resume.hint();
-            facts.idempotency_key = resume.key().cloned();
-            facts.may_have_executed = resume.writes();
+    pub(crate) fn interrupted(resume: ResumeHint<'_>) -> Self {
+        Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|details| {
+            details.hint = resume.hint();
+            details.idempotency_key = resume.key().cloned();
+            details.may_have_executed = resume.writes();
         })
     }
 
@@ -157,8 +157,8 @@ impl Failure {
 
     /// The order exists, its label could not be saved.
     pub(crate) fn label_unsaved(number: &TrackingNumber, why: &Self) -> Self {
-        let Said { en, es } = &why.message;
-        let message = Said {
+        let Message { en, es } = &why.message;
+        let message = Message {
             en: texts::LABEL_UNSAVED.with(&[("why", en)]).en,
             es: texts::LABEL_UNSAVED.with(&[("why", es)]).es,
         };
@@ -166,10 +166,10 @@ impl Failure {
         // A void label is not to be had later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();
         let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
-        Self::new(Exit::Partly, &why.code, message).hint(hint).with(|facts| {
-            facts.status = why.status;
-            facts.request_id.clone_from(&why.request_id);
-            facts.retry_after = why.retry_after;
+        Self::new(Exit::Partly, &why.code, message).hint(hint).with(|details| {
+            details.status = why.status;
+            details.request_id.clone_from(&why.request_id);
+            details.retry_after = why.retry_after;
         })
     }
 
@@ -192,7 +192,7 @@ impl Failure {
             None => Self::new(Exit::Partly, "PARTLY_FAILED", message),
         };
         let hint = alike.and_then(|last| last.hint.clone());
-        failure.with(|facts| (facts.items, facts.hint) = (items, hint))
+        failure.with(|details| (details.items, details.hint) = (items, hint))
     }
 
     /// Some orders in files are not valid; the verdicts say which and why.

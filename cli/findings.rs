@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use parcelo::model::LabelMetadata;
 
 use crate::{
-    dry_run::Unsent,
+    dry_run::UnsentRequest,
     failure::{Exit, Failure},
-    texts::{Said, Text},
+    texts::{Message, Text},
     voice::Format,
 };
 
 /// What one of these commands has found.
 #[derive(Debug)]
 pub(crate) enum Finding {
-    Requests(Vec<Unsent>),
+    Requests(Vec<UnsentRequest>),
     Profiles(Vec<Listed>),
     Place(ConfigFile),
     Checks(Vec<Check>),
@@ -56,8 +56,8 @@ pub(crate) struct Check {
     pub(crate) name: &'static str,
     pub(crate) title: Text,
     pub(crate) state: State,
-    pub(crate) detail: Said,
-    pub(crate) hint: Option<Said>,
+    pub(crate) detail: Message,
+    pub(crate) hint: Option<Message>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl State {
 }
 
 impl Check {
-    pub(crate) fn fine(name: &'static str, title: Text, detail: impl Into<Said>) -> Self {
+    pub(crate) fn fine(name: &'static str, title: Text, detail: impl Into<Message>) -> Self {
         Self { name, title, state: State::Fine, detail: detail.into(), hint: None }
     }
 

@@ -6,7 +6,7 @@ use clap::{
 };
 use parcelo::Language;
 
-use crate::texts::{self, Text, around, import};
+use crate::texts::{self, Text, import, tools};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -16,9 +16,9 @@ const STYLES: Styles = Styles::styled()
 /// Texts by name, in several lists.
 type Tables = &'static [&'static [(&'static str, Text)]];
 
-const COMMAND_HELP: Tables = &[texts::COMMAND_HELP, around::COMMAND_HELP, import::COMMAND_HELP];
-const ARGUMENT_HELP: Tables = &[texts::ARGUMENT_HELP, around::ARGUMENT_HELP, import::ARGUMENT_HELP];
-const VALUE_NAMES: Tables = &[texts::VALUE_NAMES, around::VALUE_NAMES, import::VALUE_NAMES];
+const COMMAND_HELP: Tables = &[texts::COMMAND_HELP, tools::COMMAND_HELP, import::COMMAND_HELP];
+const ARGUMENT_HELP: Tables = &[texts::ARGUMENT_HELP, tools::ARGUMENT_HELP, import::ARGUMENT_HELP];
+const VALUE_NAMES: Tables = &[texts::VALUE_NAMES, tools::VALUE_NAMES, import::VALUE_NAMES];
 
 /// The command line with every text in one language.
 pub(crate) fn speaking(command: Command, language: Language) -> Command {

@@ -1,26 +1,26 @@
 //! The `parcelo` command: parse, resolve, run, tell, exit.
 
+mod api_error;
 mod args;
-mod calls;
 mod clock;
 mod commands;
 mod dry_run;
 mod failure;
-mod fields;
 mod findings;
 mod help;
 mod import;
 mod input;
+mod order_fields;
 mod output;
 mod picture;
 mod profiles;
-mod refusal;
 mod requests;
 mod resolve;
 mod results;
 mod resume;
 mod settings;
 mod texts;
+mod usage_error;
 mod voice;
 
 use std::{
@@ -31,7 +31,7 @@ use std::{
 };
 
 use failure::Exit;
-use results::Done;
+use results::CommandOutcome;
 use settings::Settings;
 use voice::Voice;
 
@@ -47,11 +47,13 @@ fn main() -> ExitCode {
     .unwrap_or(Exit::Bug.into())
 }
 
-fn end_of(arguments: &[OsString], voice: Voice, settings: Settings) -> Done {
+fn end_of(arguments: &[OsString], voice: Voice, settings: Settings) -> CommandOutcome {
     let end = args::parse(arguments, voice).and_then(|args| {
         output::tell_attempts(args.global.verbose, voice);
         output::warn_of_exposure(&settings, voice);
-        resolve::resolve(args, voice, settings).and_then(commands::run).map_err(Done::from)
+        resolve::resolve(args, voice, settings)
+            .and_then(commands::run)
+            .map_err(CommandOutcome::from)
     });
     end.unwrap_or_else(|stopped| stopped)
 }

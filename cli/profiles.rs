@@ -16,7 +16,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 use crate::{
     args::Lang,
     failure::Failure,
-    texts::{self, Said},
+    texts::{self, Message},
     voice::Format,
 };
 
@@ -36,16 +36,16 @@ pub(crate) struct Profiles {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Profile {
     pub(crate) base_url: Option<String>,
-    pub(crate) api_key: Option<Hidden>,
+    pub(crate) api_key: Option<Secret>,
     pub(crate) language: Option<Language>,
     pub(crate) output: Option<Format>,
 }
 
 /// A text that never shows itself.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Hidden(pub(crate) String);
+pub(crate) struct Secret(pub(crate) String);
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -53,18 +53,18 @@ impl fmt::Debug for Hidden {
 
 /// Why the file cannot be used. It never quotes the file: a key may stand in the line.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
-    message: Said,
+pub(crate) struct ConfigError {
+    message: Message,
 }
 
-impl From<&Fault> for Failure {
-    fn from(fault: &Fault) -> Self {
+impl From<&ConfigError> for Failure {
+    fn from(fault: &ConfigError) -> Self {
         Self::usage(fault.message.clone(), texts::FIX_CONFIG)
     }
 }
 
 /// Where the file is; nowhere when nobody knows the user's home.
-pub(crate) fn place() -> Option<PathBuf> {
+pub(crate) fn config_path() -> Option<PathBuf> {
     Some(choose_base_strategy().ok()?.config_dir().join("parcelo").join("config.toml"))
 }
 
@@ -74,7 +74,7 @@ const NAMES: [&str; 4] = ["base_url", "api_key", "language", "output"];
 
 impl Profiles {
     /// The file's profiles; none when there is no file.
-    pub(crate) fn read(file: PathBuf) -> Result<Self, Fault> {
+    pub(crate) fn read(file: PathBuf) -> Result<Self, ConfigError> {
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => String::new(),
@@ -141,9 +141,9 @@ impl Profiles {
     }
 }
 
-fn wrong(file: &Path, text: texts::Text, what: &str) -> Fault {
+fn wrong(file: &Path, text: texts::Text, what: &str) -> ConfigError {
     let values = [("file", &*file.to_string_lossy()), ("what", what)];
-    Fault { message: text.with(&values) }
+    ConfigError { message: text.with(&values) }
 }
 
 type Contents = (Option<String>, BTreeMap<String, Profile>);
@@ -176,7 +176,7 @@ fn profile(table: &dyn TableLike, place: &str) -> Result<Profile, String> {
         let text = text(item, &place)?;
         match name {
             "base_url" => profile.base_url = Some(text),
-            "api_key" => profile.api_key = Some(Hidden(text)),
+            "api_key" => profile.api_key = Some(Secret(text)),
             "language" => {
                 profile.language = Some(Lang::from_str(&text, true).map_err(|_| place)?.into());
             }

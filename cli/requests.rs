@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     input::{self, Source},
     output,
-    texts::{self, Said},
+    texts::{self, Message},
 };
 
 /// The tracking numbers as they were typed, those on standard input in the place of a `-`.
@@ -116,6 +116,6 @@ fn no_number(field: String, text: &str) -> FieldFault {
     fault(field, FaultCode::InvalidFormat, &said)
 }
 
-fn fault(field: String, code: FaultCode, said: &Said) -> FieldFault {
+fn fault(field: String, code: FaultCode, said: &Message) -> FieldFault {
     FieldFault::new(field, code, (said.en.clone(), said.es.clone()))
 }

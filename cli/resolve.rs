@@ -1,8 +1,8 @@
 //! What a command line means: arguments and environment become a job whose values are all valid.
 
-mod access;
-mod around;
+mod client;
 mod import;
+mod tools;
 
 use std::{
     env,
@@ -19,12 +19,12 @@ use crate::{
         Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
         Reset, Sandbox, Shell, Webhook,
     },
-    commands::{Patient, Receiver, Request, Task, Watched},
+    commands::{ConfigAction, Preflight, RawCall, WatchOptions, WebhookListener},
     dry_run::DryRun,
     failure::Failure,
-    fields::{Field, OrderInput},
-    import::Plan,
+    import::ImportPlan,
     input::{self, Source},
+    order_fields::{FieldAssignment, OrderInput},
     output, requests,
     settings::{self, Settings},
     texts,
@@ -52,13 +52,13 @@ pub(crate) enum Job {
     SampleCsv,
     Import {
         client: Client,
-        plan: Box<Plan>,
+        plan: Box<ImportPlan>,
         voice: Voice,
     },
     /// An import of which nothing is sent.
     CheckImport {
         environment: Option<Environment>,
-        plan: Box<Plan>,
+        plan: Box<ImportPlan>,
     },
     Submit {
         client: Client,
@@ -75,14 +75,14 @@ pub(crate) enum Job {
     },
     List {
         client: Client,
-        filter: Filter,
-        pages: Pages,
+        filter: ParcelFilter,
+        pages: PageSelection,
     },
     Labels {
         client: Client,
         numbers: Vec<TrackingNumber>,
         format: LabelFormat,
-        place: Place,
+        target: LabelTarget,
     },
     ShowLabel {
         client: Client,
@@ -106,20 +106,20 @@ pub(crate) enum Job {
     },
     Watch {
         client: Client,
-        watched: Watched,
+        options: WatchOptions,
     },
     Api {
         client: Client,
-        request: Request,
+        request: RawCall,
     },
     Listen {
-        receiver: Receiver,
+        listener: WebhookListener,
     },
     Config {
-        task: Box<Task>,
+        action: Box<ConfigAction>,
     },
     Doctor {
-        patient: Box<Patient>,
+        preflight: Box<Preflight>,
     },
     Completions {
         shell: Shell,
@@ -142,14 +142,14 @@ pub(crate) enum Job {
 
 /// Which parcels a list has.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct ParcelFilter {
     pub(crate) status: Option<ParcelStatus>,
     pub(crate) country: Option<CountryCode>,
 }
 
 /// Which of its pages; a limit that nobody gave is the service's.
 #[derive(Debug)]
-pub(crate) enum Pages {
+pub(crate) enum PageSelection {
     One { page: u32, limit: Option<u32> },
     All { limit: u32 },
 }
@@ -163,7 +163,7 @@ pub(crate) struct LabelFile {
 
 /// Where labels go.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum LabelTarget {
     Directory(PathBuf),
     Output,
 }
@@ -171,8 +171,8 @@ pub(crate) enum Place {
 pub(crate) fn resolve(args: Args, voice: Voice, settings: Settings) -> Result<Job, Failure> {
     settings::check(|name| env::var(name).ok())?;
     let dry_run = args.global.dry_run.then(DryRun::default);
-    let caller = Caller { global: args.global, voice, settings, dry_run: dry_run.clone() };
-    let job = caller.job(args.command)?;
+    let resolver = Resolver { global: args.global, voice, settings, dry_run: dry_run.clone() };
+    let job = resolver.job(args.command)?;
     Ok(match dry_run {
         Some(dry_run) => Job::DryRun { job: Box::new(job), dry_run },
         None => job,
@@ -180,7 +180,7 @@ pub(crate) fn resolve(args: Args, voice: Voice, settings: Settings) -> Result<Jo
 }
 
 /// Who runs the command: the settings, and how to speak.
-struct Caller {
+struct Resolver {
     global: Global,
     voice: Voice,
     settings: Settings,
@@ -188,28 +188,28 @@ struct Caller {
     dry_run: Option<DryRun>,
 }
 
-impl Caller {
+impl Resolver {
     fn job(self, command: Command) -> Result<Job, Failure> {
-        let caller = self;
+        let resolver = self;
         match command {
-            Command::Order(order) => caller.order(order),
-            Command::Manifest(manifest) => caller.manifest(manifest),
-            Command::Track(track) => caller.track(track),
+            Command::Order(order) => resolver.order(order),
+            Command::Manifest(manifest) => resolver.manifest(manifest),
+            Command::Track(track) => resolver.track(track),
             Command::Parcel(Parcel::List(list)) => {
                 let (filter, pages) = (filter(&list)?, pages(&list));
-                Ok(Job::List { client: caller.client()?, filter, pages })
+                Ok(Job::List { client: resolver.client()?, filter, pages })
             }
-            Command::Label(label) => caller.label(label),
-            Command::Sandbox(Sandbox::Reset(reset)) => caller.reset(&reset),
-            Command::Health => Ok(Job::Health { client: caller.client()? }),
-            Command::Api(api) => caller.api(api),
-            Command::Webhook(Webhook::Listen(listen)) => caller.listen(&listen),
-            Command::Config(config) => caller.config(config),
-            Command::Doctor => caller.doctor(),
+            Command::Label(label) => resolver.label(label),
+            Command::Sandbox(Sandbox::Reset(reset)) => resolver.reset(&reset),
+            Command::Health => Ok(Job::Health { client: resolver.client()? }),
+            Command::Api(api) => resolver.api(api),
+            Command::Webhook(Webhook::Listen(listen)) => resolver.listen(&listen),
+            Command::Config(config) => resolver.config(config),
+            Command::Doctor => resolver.doctor(),
             Command::Completions(completions) => {
-                Ok(Job::Completions { shell: completions.shell, language: caller.voice.language })
+                Ok(Job::Completions { shell: completions.shell, language: resolver.voice.language })
             }
-            Command::Man(man) => caller.man(man),
+            Command::Man(man) => resolver.man(man),
         }
     }
 
@@ -218,7 +218,7 @@ impl Caller {
             Order::Create(create) => {
                 let source = create.file.as_deref().map(Source::of);
                 self.stdin_once(usize::from(source.as_ref().is_some_and(Source::is_stdin)))?;
-                let fields = create.set.iter().map(|field| Field::parse(field));
+                let fields = create.set.iter().map(|field| FieldAssignment::parse(field));
                 let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
                 let label = label_file(create)?;
                 Ok(Job::Create { client: self.client()?, order, label })
@@ -257,12 +257,12 @@ impl Caller {
             Label::Get(mut get) => {
                 let numbers = self.typed(std::mem::take(&mut get.numbers))?;
                 let numbers = requests::numbers(&numbers)?;
-                let place = match self.dry_run {
-                    Some(_) => Place::Output,
-                    None => place(&get, numbers.len())?,
+                let target = match self.dry_run {
+                    Some(_) => LabelTarget::Output,
+                    None => label_target(&get, numbers.len())?,
                 };
                 let format = get.format.into();
-                Ok(Job::Labels { client: self.client()?, numbers, format, place })
+                Ok(Job::Labels { client: self.client()?, numbers, format, target })
             }
             Label::Show(info) => {
                 let number = requests::number(&info.number)?;
@@ -313,8 +313,8 @@ fn country(code: &str) -> Result<CountryCode, Failure> {
     })
 }
 
-fn filter(list: &ListParcels) -> Result<Filter, Failure> {
-    Ok(Filter {
+fn filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
+    Ok(ParcelFilter {
         status: list.status.as_deref().map(status).transpose()?,
         country: list.country.as_deref().map(country).transpose()?,
     })
@@ -332,13 +332,13 @@ fn status(name: &str) -> Result<ParcelStatus, Failure> {
 }
 
 /// The most parcels of a page: what all pages together are asked for by.
-const FULL_PAGE: u32 = 100;
+const MAX_PAGE_SIZE: u32 = 100;
 
-fn pages(list: &ListParcels) -> Pages {
+fn pages(list: &ListParcels) -> PageSelection {
     if list.all {
-        Pages::All { limit: list.limit.unwrap_or(FULL_PAGE) }
+        PageSelection::All { limit: list.limit.unwrap_or(MAX_PAGE_SIZE) }
     } else {
-        Pages::One { page: list.page.unwrap_or(1), limit: list.limit }
+        PageSelection::One { page: list.page.unwrap_or(1), limit: list.limit }
     }
 }
 
@@ -375,13 +375,13 @@ fn format_of(path: &Path) -> LabelFormat {
     LabelFormat::parse(ending).unwrap_or_default()
 }
 
-fn place(get: &GetLabel, labels: usize) -> Result<Place, Failure> {
+fn label_target(get: &GetLabel, labels: usize) -> Result<LabelTarget, Failure> {
     if get.dir.as_os_str() != "-" {
-        return Ok(Place::Directory(get.dir.clone()));
+        return Ok(LabelTarget::Directory(get.dir.clone()));
     }
     let format = LabelFormat::from(get.format);
     if format == LabelFormat::Zpl {
-        return Ok(Place::Output);
+        return Ok(LabelTarget::Output);
     }
     if labels > 1 {
         return Err(Failure::usage(texts::ONE_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
@@ -390,7 +390,7 @@ fn place(get: &GetLabel, labels: usize) -> Result<Place, Failure> {
         let message = texts::NOT_TO_TERMINAL.with(&[("format", format.code())]);
         return Err(Failure::usage(message, texts::REDIRECT));
     }
-    Ok(Place::Output)
+    Ok(LabelTarget::Output)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{failure::Failure, findings::Finding, import::Imported, texts::Said};
+use crate::{failure::Failure, findings::Finding, import::ImportResults, texts::Message};
 use parcelo::{
     IdempotencyKey, LabelFormat, OrderRequest, Outcome, Reply, TrackingNumber,
     model::{
@@ -13,10 +13,10 @@ use parcelo::{
 
 /// The end of a run. Results and a failure can both be there: some of it was done.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct CommandOutcome {
     pub(crate) results: Option<Results>,
     /// What people may want to know besides.
-    pub(crate) notes: Vec<Said>,
+    pub(crate) notes: Vec<Message>,
     pub(crate) failure: Option<Failure>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Results {
     Help(String),
     /// A file for imports to start from: each column's name and sample.
     Columns(Vec<[String; 2]>),
-    Imported(Box<Imported>),
+    Imported(Box<ImportResults>),
     /// A sample order.
     Sample(Box<OrderRequest>),
     /// A file's content, as it is.
@@ -141,18 +141,18 @@ impl<T> Written<T> {
     }
 }
 
-impl Done {
+impl CommandOutcome {
     pub(crate) fn with(results: Results) -> Self {
         Self { results: Some(results), ..Self::default() }
     }
 
-    pub(crate) fn note(mut self, note: Said) -> Self {
+    pub(crate) fn note(mut self, note: Message) -> Self {
         self.notes.push(note);
         self
     }
 }
 
-impl From<Failure> for Done {
+impl From<Failure> for CommandOutcome {
     fn from(failure: Failure) -> Self {
         Self { failure: Some(failure), ..Self::default() }
     }

@@ -3,11 +3,11 @@
 
 use parcelo::IdempotencyKey;
 
-use crate::texts::{self, Said};
+use crate::texts::{self, Message};
 
 /// What keeps a call from being carried out twice.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Resume<'a> {
+pub(crate) enum ResumeHint<'a> {
     /// It only reads.
     Reads,
     /// The key stands in the order's file.
@@ -22,7 +22,7 @@ pub(crate) enum Resume<'a> {
     Look,
 }
 
-impl<'a> Resume<'a> {
+impl<'a> ResumeHint<'a> {
     /// True when the call changes something.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Self::Reads)
@@ -37,7 +37,7 @@ impl<'a> Resume<'a> {
     }
 
     /// What to do when the outcome is unknown.
-    pub(crate) fn hint(self) -> Option<Said> {
+    pub(crate) fn hint(self) -> Option<Message> {
         let with_key =
             |text: texts::Text, key: &IdempotencyKey| text.with(&[("key", key.as_str())]);
         match self {

@@ -9,7 +9,7 @@ use crate::{
     args::Lang,
     failure::Failure,
     output,
-    profiles::{Fault, Profile, Profiles, place},
+    profiles::{ConfigError, Profile, Profiles, config_path},
     texts,
     voice::{self, Format},
 };
@@ -18,9 +18,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// None when nobody knows the user's home.
-    pub(crate) file: Option<Result<Profiles, Fault>>,
-    /// The profile's name, when it was asked for by flag or variable.
-    pub(crate) asked: Option<String>,
+    pub(crate) file: Option<Result<Profiles, ConfigError>>,
+    /// The profile's name, when it was requested by flag or variable.
+    pub(crate) requested: Option<String>,
 }
 
 /// The profile that counts where none is named.
@@ -30,8 +30,9 @@ impl Settings {
     /// The settings for these arguments.
     pub(crate) fn of(arguments: &[OsString], variable: impl Fn(&str) -> Option<String>) -> Self {
         let flag = voice::value(arguments, "--profile", None).map(str::to_owned);
-        let asked = flag.or_else(|| variable("PARCELO_PROFILE").filter(|name| !name.is_empty()));
-        Self { file: place().map(Profiles::read), asked }
+        let requested =
+            flag.or_else(|| variable("PARCELO_PROFILE").filter(|name| !name.is_empty()));
+        Self { file: config_path().map(Profiles::read), requested }
     }
 
     /// The profile as far as it can be read, for what must be known before anything can go wrong.
@@ -39,7 +40,7 @@ impl Settings {
         self.profile().unwrap_or_default()
     }
 
-    /// The profile that counts; an empty one when there is none and none was asked for.
+    /// The profile that counts; an empty one when there is none and none was requested.
     pub(crate) fn profile(&self) -> Result<Profile, Failure> {
         let name = self.name()?;
         let found = self.profiles()?.and_then(|profiles| profiles.all.get(&name));
@@ -57,12 +58,12 @@ impl Settings {
     /// The name of the profile that counts.
     pub(crate) fn name(&self) -> Result<String, Failure> {
         let current = self.profiles()?.and_then(|profiles| profiles.current.clone());
-        Ok(self.asked.clone().or(current).unwrap_or_else(|| DEFAULT.to_owned()))
+        Ok(self.requested.clone().or(current).unwrap_or_else(|| DEFAULT.to_owned()))
     }
 
     fn is_named(&self) -> Result<bool, Failure> {
         let current = self.profiles()?.and_then(|profiles| profiles.current.as_ref());
-        Ok(self.asked.is_some() || current.is_some())
+        Ok(self.requested.is_some() || current.is_some())
     }
 
     /// The file's profiles; none when there is no place for the file.

@@ -10,12 +10,12 @@ macro_rules! texts {
     };
 }
 
-pub(crate) mod around;
 pub(crate) mod import;
+pub(crate) mod tools;
 
 use parcelo::Language;
 
-pub(crate) use around::{
+pub(crate) use tools::{
     ADDRESS, ANSWERED, ANSWERED_TLS, API_KEY, AS_IS, ASK_ADDRESS, ASK_KEY, BAD_PROFILE_NAME,
     BAD_SECRET, BAD_SIGNATURE, CHECK_ADDRESS_OF, CHECK_API_KEY, CHECK_CLOCK, CHECK_DNS,
     CHECK_LIMITS, CHECK_RECEIVER, CHECK_SERVICE, CHMOD, CLOCK_FAST, CLOCK_FINE, CLOCK_SLOW,
@@ -39,7 +39,7 @@ pub(crate) struct Text {
 
 /// A text in both languages, filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Message {
     pub(crate) en: String,
     pub(crate) es: String,
 }
@@ -51,23 +51,23 @@ impl Text {
     }
 
     /// The text with its places filled in.
-    pub(crate) fn with(self, values: &[(&str, &str)]) -> Said {
+    pub(crate) fn with(self, values: &[(&str, &str)]) -> Message {
         let filled = |text: &str| {
             values.iter().fold(text.to_owned(), |text, (name, value)| {
                 text.replace(&format!("{{{name}}}"), value)
             })
         };
-        Said { en: filled(self.en), es: filled(self.es) }
+        Message { en: filled(self.en), es: filled(self.es) }
     }
 }
 
-impl From<Text> for Said {
+impl From<Text> for Message {
     fn from(text: Text) -> Self {
         text.with(&[])
     }
 }
 
-impl Said {
+impl Message {
     /// The text in a language.
     pub(crate) fn pick(&self, language: Language) -> &str {
         language.pick(&self.en, &self.es)
@@ -364,10 +364,10 @@ mod tests {
     fn both_languages_say_it_with_the_same_places() {
         let same_word = ["ERROR", "BYTES", "URL", "N", "AS_IS", "CHECK_DNS"];
         let helps = COMMAND_HELP.iter().chain(ARGUMENT_HELP).chain(VALUE_NAMES);
-        let helps = helps.chain(around::COMMAND_HELP).chain(around::ARGUMENT_HELP);
-        let helps = helps.chain(around::VALUE_NAMES).chain(import::COMMAND_HELP);
+        let helps = helps.chain(tools::COMMAND_HELP).chain(tools::ARGUMENT_HELP);
+        let helps = helps.chain(tools::VALUE_NAMES).chain(import::COMMAND_HELP);
         let helps = helps.chain(import::ARGUMENT_HELP).chain(import::VALUE_NAMES);
-        for (name, text) in ALL.iter().chain(around::ALL).chain(import::ALL).chain(helps) {
+        for (name, text) in ALL.iter().chain(tools::ALL).chain(import::ALL).chain(helps) {
             assert!(!text.en.is_empty() && !text.es.is_empty(), "{name}");
             assert_eq!(places(text.en), places(text.es), "{name}");
             assert_eq!(text.en == text.es, same_word.contains(name), "{name}");

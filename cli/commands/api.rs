@@ -3,18 +3,18 @@
 use bytes::Bytes;
 use parcelo::{Client, ErrorCode};
 
-use super::service;
+use super::call;
 use crate::{
     failure::{Exit, Failure},
     output,
-    results::{Done, Results},
-    resume::Resume,
+    results::{CommandOutcome, Results},
+    resume::ResumeHint,
     texts,
 };
 
 /// What is called.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RawCall {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: Option<Bytes>,
@@ -26,10 +26,10 @@ fn unknown_call(failure: Failure) -> Failure {
     if is_unknown { failure.hint(texts::CHECK_CALL) } else { failure }
 }
 
-pub(super) async fn call(client: &Client, request: Request) -> Result<Done, Failure> {
-    let Request { method, path, body } = request;
-    let resume = if method == "GET" { Resume::Reads } else { Resume::SameRequest };
-    let answer = service::answer(client.raw(&method, &path, body), resume).await;
+pub(super) async fn call(client: &Client, request: RawCall) -> Result<CommandOutcome, Failure> {
+    let RawCall { method, path, body } = request;
+    let resume = if method == "GET" { ResumeHint::Reads } else { ResumeHint::SameRequest };
+    let answer = call::answer(client.raw(&method, &path, body), resume).await;
     let answer = answer.map_err(unknown_call)?.into_inner();
     let kind = answer.content_type.as_deref().unwrap_or_default();
     let is_text = kind.starts_with("text/") || kind.contains("json");
@@ -44,5 +44,5 @@ pub(super) async fn call(client: &Client, request: Request) -> Result<Done, Fail
     if is_text && !content.ends_with(b"\n") {
         content.push(b'\n');
     }
-    Ok(Done::with(Results::File(content)))
+    Ok(CommandOutcome::with(Results::File(content)))
 }

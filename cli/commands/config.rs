@@ -7,13 +7,13 @@ use crate::{
     failure::Failure,
     findings::{ConfigFile, Finding, Listed},
     profiles::{self, Profile, Profiles},
-    results::{Done, Results},
+    results::{CommandOutcome, Results},
     texts,
 };
 
 /// What `config` is asked for.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum ConfigAction {
     /// Writes a profile; its client is what checked it.
     Init {
         profiles: Profiles,
@@ -31,9 +31,9 @@ pub(crate) enum Task {
     Path,
 }
 
-pub(super) fn run(task: Task) -> Result<Done, Failure> {
-    match task {
-        Task::Init { mut profiles, name, profile, client } => {
+pub(super) fn run(action: ConfigAction) -> Result<CommandOutcome, Failure> {
+    match action {
+        ConfigAction::Init { mut profiles, name, profile, client } => {
             profiles.set(&name, &profile);
             write(&profiles)?;
             let environment = client.environment().code();
@@ -41,22 +41,22 @@ pub(super) fn run(task: Task) -> Result<Done, Failure> {
             let values = [("name", &*name), ("file", &*file), ("environment", environment)];
             Ok(list(&profiles).note(texts::PROFILE_MADE.with(&values)))
         }
-        Task::List { profiles } => {
+        ConfigAction::List { profiles } => {
             let none = profiles.all.is_empty();
             let done = list(&profiles);
             Ok(if none { done.note(texts::NO_PROFILES.into()) } else { done })
         }
-        Task::Use { mut profiles, name } => {
+        ConfigAction::Use { mut profiles, name } => {
             profiles.make_current(&name);
             write(&profiles)?;
             Ok(list(&profiles))
         }
-        Task::Path => {
-            let path =
-                profiles::place().ok_or_else(|| Failure::usage(texts::NO_HOME, texts::SET_HOME))?;
+        ConfigAction::Path => {
+            let path = profiles::config_path()
+                .ok_or_else(|| Failure::usage(texts::NO_HOME, texts::SET_HOME))?;
             let exists = path.exists();
             let place = Finding::Place(ConfigFile { path, exists });
-            Ok(Done::with(Results::Finding(place)))
+            Ok(CommandOutcome::with(Results::Finding(place)))
         }
     }
 }
@@ -69,7 +69,7 @@ fn write(profiles: &Profiles) -> Result<(), Failure> {
     profiles.write().map_err(unwritable)
 }
 
-fn list(profiles: &Profiles) -> Done {
+fn list(profiles: &Profiles) -> CommandOutcome {
     let listed = |(name, profile): (&String, &Profile)| Listed {
         name: name.clone(),
         current: profiles.current.as_ref() == Some(name),
@@ -79,5 +79,5 @@ fn list(profiles: &Profiles) -> Done {
         output: profile.output,
     };
     let listed = profiles.all.iter().map(listed).collect();
-    Done::with(Results::Finding(Finding::Profiles(listed)))
+    CommandOutcome::with(Results::Finding(Finding::Profiles(listed)))
 }

@@ -6,14 +6,14 @@ use parcelo::{
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 
-use super::{label, service};
+use super::{call, label};
 use crate::{
     failure::Failure,
-    fields::OrderInput,
     input,
+    order_fields::OrderInput,
     resolve::LabelFile,
-    results::{Created, Done, Results},
-    resume::Resume,
+    results::{CommandOutcome, Created, Results},
+    resume::ResumeHint,
     texts,
 };
 
@@ -21,10 +21,10 @@ pub(super) async fn create(
     client: &Client,
     order: &OrderInput,
     label: Option<&LabelFile>,
-) -> Result<Done, Failure> {
+) -> Result<CommandOutcome, Failure> {
     let Accepted { value: order, warnings, .. } = checked(client, &order.read()?)?;
     let key = order.idempotency_key.clone();
-    let reply = service::answer(client.orders().create(&order), Resume::SameOrder(&key)).await?;
+    let reply = call::answer(client.orders().create(&order), ResumeHint::SameOrder(&key)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
     let mut order = reply.into_inner();
     add_new(&mut order.warnings, warnings);
@@ -40,7 +40,8 @@ pub(super) async fn create(
         }
     };
     let created = Created { order, outcome, idempotency_key: key, request_id, label };
-    let done = Done { failure, ..Done::with(Results::Created(Box::new(created))) };
+    let done =
+        CommandOutcome { failure, ..CommandOutcome::with(Results::Created(Box::new(created))) };
     Ok(match outcome {
         Outcome::Created => done,
         Outcome::Replayed => done.note(texts::REPLAYED.into()),

@@ -7,18 +7,18 @@ use chrono::{DateTime, Utc};
 use parcelo::{Client, Reply, Retry, model::Health};
 use tokio::{net::lookup_host, time::timeout};
 
-use super::service;
+use super::call;
 use crate::{
     clock,
     failure::{Exit, Failure},
     findings::{Check, Finding, State},
-    results::{Done, Results},
+    results::{CommandOutcome, Results},
     texts,
 };
 
 /// What was seen before anything was sent.
 #[derive(Debug)]
-pub(crate) struct Patient {
+pub(crate) struct Preflight {
     /// The profile, the address and the key.
     pub(crate) checks: Vec<Check>,
     /// None when one of them is missing or wrong.
@@ -26,12 +26,12 @@ pub(crate) struct Patient {
 }
 
 /// How long one step may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// A clock that is off by more deserves a word. Webhooks are refused at 300 s.
-const SKEW: i64 = 30;
+const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
-pub(super) async fn examine(patient: Patient) -> Result<Done, Failure> {
-    let Patient { mut checks, client } = patient;
+pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Failure> {
+    let Preflight { mut checks, client } = preflight;
     match client {
         Some(client) => checks.extend(network(&client).await?),
         None => checks.extend(skipped(&[DNS, SERVICE, CLOCK, LIMITS])),
@@ -45,7 +45,10 @@ pub(super) async fn examine(patient: Patient) -> Result<Done, Failure> {
         let values = [("n", &*failed.to_string())];
         Failure::new(exit, "DOCTOR", texts::NOT_HEALTHY.with(&values))
     });
-    Ok(Done { failure, ..Done::with(Results::Finding(Finding::Checks(checks))) })
+    Ok(CommandOutcome {
+        failure,
+        ..CommandOutcome::with(Results::Finding(Finding::Checks(checks)))
+    })
 }
 
 type Name = (&'static str, texts::Text);
@@ -63,9 +66,9 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     let url = client.base_url();
     let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let found = service::unless_interrupted(
+    let found = call::unless_interrupted(
         addresses(host, port.unwrap_or(0)),
-        crate::resume::Resume::Reads,
+        crate::resume::ResumeHint::Reads,
     );
     let dns = match found.await {
         Ok(addresses) => Check::fine(DNS.0, DNS.1, texts::AS_IS.with(&[("value", &addresses)])),
@@ -78,7 +81,7 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     };
     let once = client.with_retry(Retry::none());
     let mut checks = vec![dns];
-    match service::read(once.health()).await {
+    match call::read(once.health()).await {
         Ok(health) => {
             let seen = [service_check(client, &health), skew(&health), limits(&health)];
             checks.extend(seen);
@@ -99,7 +102,7 @@ async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
         Failure::new(Exit::NotExecuted, "DNS", texts::NO_SUCH_HOST.with(&values))
             .hint(texts::CHECK_ADDRESS)
     };
-    match timeout(PATIENCE, lookup_host((host, port))).await {
+    match timeout(STEP_TIMEOUT, lookup_host((host, port))).await {
         Ok(Ok(found)) => {
             let mut found: Vec<_> = found.map(|address| address.ip().to_string()).collect();
             found.dedup();
@@ -134,7 +137,7 @@ fn told_skew(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
         ..0 => texts::CLOCK_SLOW,
     };
     let check = Check::fine(CLOCK.0, CLOCK.1, text.with(&values));
-    if seconds.abs() > SKEW { check.warning(texts::SET_CLOCK) } else { check }
+    if seconds.abs() > MAX_CLOCK_SKEW_SECONDS { check.warning(texts::SET_CLOCK) } else { check }
 }
 
 fn limits(health: &Reply<Health>) -> Check {

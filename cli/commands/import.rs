@@ -8,76 +8,95 @@ use parcelo::{Client, Environment};
 use tokio::sync::mpsc;
 
 use super::{
-    import_row::{Desk, Turn},
     label,
+    row_importer::{Continue, RowImporter},
 };
 use crate::{
     failure::{Exit, Failure},
     import::{
-        Content, Fit, Imported, Journal, Mode, Outcome, Plan, Reports, Row, RowFault, RowReport,
-        Rows, Survey, Tally,
+        Duplicate, ImportFile, ImportMode, ImportPlan, ImportResults, Journal, Prescan,
+        ReportSpool, Row, RowCounts, RowFault, RowOutcome, RowReader, RowReport,
     },
     output::Progress,
-    results::{Done, Results},
-    texts::{self as words, Said, import as texts},
+    results::{CommandOutcome, Results},
+    texts::{self as words, Message, import as texts},
     voice::Voice,
 };
 
 /// Checks the rows and sends nothing; without a client nobody knows the environment.
-pub(super) fn check(environment: Option<Environment>, plan: &Plan) -> Result<Done, Failure> {
-    let content = Content::of(&plan.source)?;
-    let survey = surveyed(&content, environment)?;
-    let reports = unsent(Rows::of(&content, environment)?, &survey, Outcome::Valid)?;
+pub(super) fn check(
+    environment: Option<Environment>,
+    plan: &ImportPlan,
+) -> Result<CommandOutcome, Failure> {
+    let content = ImportFile::of(&plan.source)?;
+    let prescan = prescanned(&content, environment)?;
+    let reports = unsent(RowReader::of(&content, environment)?, &prescan, RowOutcome::Valid)?;
     let imported = reports.finish(None).map_err(|why| spool(&why))?;
-    let failure = (survey.faulty > 0).then(|| invalid(survey.faulty, survey.rows));
-    Ok(Done { failure, ..Done::with(Results::Imported(Box::new(imported))) })
+    let failure = (prescan.faulty > 0).then(|| invalid(prescan.faulty, prescan.rows));
+    Ok(CommandOutcome { failure, ..CommandOutcome::with(Results::Imported(Box::new(imported))) })
 }
 
-pub(super) async fn import(client: &Client, plan: &Plan, voice: Voice) -> Result<Done, Failure> {
-    let content = Content::of(&plan.source)?;
+pub(super) async fn import(
+    client: &Client,
+    plan: &ImportPlan,
+    voice: Voice,
+) -> Result<CommandOutcome, Failure> {
+    let content = ImportFile::of(&plan.source)?;
     let environment = Some(client.environment());
-    let survey = surveyed(&content, environment)?;
+    let prescan = prescanned(&content, environment)?;
     label::make_directory(&plan.labels)?;
-    let rows = Rows::of(&content, environment)?;
-    let strict = plan.mode == Mode::AllOrNothing && survey.faulty > 0;
-    if strict || survey.faulty == survey.rows {
-        let imported = saved(unsent(rows, &survey, Outcome::NotSent)?, plan)?;
-        let failure = Some(invalid(survey.faulty, survey.rows));
-        return Ok(Done { failure, ..Done::with(Results::Imported(Box::new(imported))) });
+    let rows = RowReader::of(&content, environment)?;
+    let strict = plan.mode == ImportMode::AllOrNothing && prescan.faulty > 0;
+    if strict || prescan.faulty == prescan.rows {
+        let imported = saved(unsent(rows, &prescan, RowOutcome::NotSent)?, plan)?;
+        let failure = Some(invalid(prescan.faulty, prescan.rows));
+        return Ok(CommandOutcome {
+            failure,
+            ..CommandOutcome::with(Results::Imported(Box::new(imported)))
+        });
     }
-    let (journal, known) = Journal::open(&plan.journal(), plan.past, client)?;
-    let desk = Desk::new(client, plan, journal, known);
-    let notes = desk.notes(&survey);
-    let reports = Reports::new().map_err(|why| spool(&why))?;
-    let progress = Progress::new(survey.rows, plan.quiet, voice);
-    let run = Run { desk: &desk, survey: &survey, reports, waiting: BTreeMap::new(), progress };
+    let (journal, known) = Journal::open(&plan.journal(), plan.resume, client)?;
+    let importer = RowImporter::new(client, plan, journal, known);
+    let notes = importer.notes(&prescan);
+    let reports = ReportSpool::new().map_err(|why| spool(&why))?;
+    let progress = Progress::new(prescan.rows, plan.quiet, voice);
+    let run =
+        Run { importer: &importer, prescan: &prescan, reports, waiting: BTreeMap::new(), progress };
     let (reports, stop) = run.all(rows, plan.concurrency).await;
     let imported = saved(reports, plan)?;
-    let failure = failure_of(&imported.tally, stop, plan);
-    Ok(Done { notes, failure, ..Done::with(Results::Imported(Box::new(imported))) })
+    let failure = failure_of(&imported.counts, stop, plan);
+    Ok(CommandOutcome {
+        notes,
+        failure,
+        ..CommandOutcome::with(Results::Imported(Box::new(imported)))
+    })
 }
 
-fn surveyed(content: &Content, environment: Option<Environment>) -> Result<Survey, Failure> {
-    let survey = Survey::of(Rows::of(content, environment)?)?;
-    if survey.rows == 0 {
+fn prescanned(content: &ImportFile, environment: Option<Environment>) -> Result<Prescan, Failure> {
+    let prescan = Prescan::of(RowReader::of(content, environment)?)?;
+    if prescan.rows == 0 {
         return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
     }
-    Ok(survey)
+    Ok(prescan)
 }
 
 /// The reports of rows of which none is sent.
-fn unsent(mut rows: Rows<'_>, survey: &Survey, fine: Outcome) -> Result<Reports, Failure> {
-    let mut reports = Reports::new().map_err(|why| spool(&why))?;
+fn unsent(
+    mut rows: RowReader<'_>,
+    prescan: &Prescan,
+    fine: RowOutcome,
+) -> Result<ReportSpool, Failure> {
+    let mut reports = ReportSpool::new().map_err(|why| spool(&why))?;
     for place in 0.. {
         let Some(row) = rows.next()? else { break };
-        let report = judged(&row, &rows, survey).unwrap_or_else(|| RowReport::of(&row, fine));
+        let report = judged(&row, &rows, prescan).unwrap_or_else(|| RowReport::of(&row, fine));
         reports.add(place, report).map_err(|why| spool(&why))?;
     }
     Ok(reports)
 }
 
 /// What there is to say of a row that is not to be sent.
-fn judged(row: &Row, rows: &Rows<'_>, survey: &Survey) -> Option<RowReport> {
+fn judged(row: &Row, rows: &RowReader<'_>, prescan: &Prescan) -> Option<RowReport> {
     let other = |row: u64| [("row", row.to_string())];
     let said = |text: words::Text, number: u64| {
         let values = other(number);
@@ -88,25 +107,25 @@ fn judged(row: &Row, rows: &Rows<'_>, survey: &Survey) -> Option<RowReport> {
         field: Some("externalOrderId".to_owned()),
         ..RowFault::new("DUPLICATE_REFERENCE", said(texts::RIVAL_ROW, rival))
     };
-    let invalid = RowReport::of(row, Outcome::Invalid);
-    match (&row.order, survey.fit(row)) {
-        (Err(faults), fit) => {
+    let invalid = RowReport::of(row, RowOutcome::Invalid);
+    match (&row.order, prescan.duplicate(row)) {
+        (Err(faults), duplicate) => {
             let report = faults.iter().cloned().fold(invalid, RowReport::because);
-            Some(match fit {
-                Fit::Against(rival) => report.because(against(rival)),
-                Fit::Alone | Fit::SameAs(_) => report,
+            Some(match duplicate {
+                Duplicate::Conflicts(rival) => report.because(against(rival)),
+                Duplicate::None | Duplicate::SameAs(_) => report,
             })
         }
-        (Ok(_), Fit::Against(rival)) => Some(invalid.because(against(rival))),
-        (Ok(_), Fit::SameAs(first)) => Some(
-            RowReport::of(row, Outcome::Repeated)
+        (Ok(_), Duplicate::Conflicts(rival)) => Some(invalid.because(against(rival))),
+        (Ok(_), Duplicate::SameAs(first)) => Some(
+            RowReport::of(row, RowOutcome::Repeated)
                 .saying("REPEATED_ROW", said(texts::SAME_ROW, first)),
         ),
-        (Ok(_), Fit::Alone) => None,
+        (Ok(_), Duplicate::None) => None,
     }
 }
 
-fn saved(reports: Reports, plan: &Plan) -> Result<Imported, Failure> {
+fn saved(reports: ReportSpool, plan: &ImportPlan) -> Result<ImportResults, Failure> {
     let results = plan.results();
     reports
         .finish(Some(&results))
@@ -127,31 +146,35 @@ enum Stop {
 
 /// A run over the rows of a file.
 struct Run<'a> {
-    desk: &'a Desk<'a>,
-    survey: &'a Survey,
-    reports: Reports,
+    importer: &'a RowImporter<'a>,
+    prescan: &'a Prescan,
+    reports: ReportSpool,
     /// The rows under way, as they are reported when nobody waits for their end.
     waiting: BTreeMap<u64, RowReport>,
     progress: Progress,
 }
 
-const TICK: Duration = Duration::from_millis(200);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// So many rows in a row that fail for no reason of their own end the run.
-const STREAK: usize = 10;
+const MAX_CONSECUTIVE_FAILURES: usize = 10;
 
 impl Run<'_> {
     /// Does all rows, several at a time; those that are left when it stops are reported too.
-    async fn all(mut self, mut rows: Rows<'_>, concurrency: usize) -> (Reports, Option<Stop>) {
-        let desk = self.desk;
+    async fn all(
+        mut self,
+        mut rows: RowReader<'_>,
+        concurrency: usize,
+    ) -> (ReportSpool, Option<Stop>) {
+        let importer = self.importer;
         let (mut under_way, mut places, mut streak) = (FuturesUnordered::new(), 0.., Vec::new());
         let (mut stop, mut more) = (None, true);
-        let (mut presses, mut ticks) = (presses(), tokio::time::interval(TICK));
+        let (mut presses, mut ticks) = (presses(), tokio::time::interval(PROGRESS_INTERVAL));
         loop {
             while more && under_way.len() < concurrency {
                 let place = places.next().unwrap_or(u64::MAX);
                 match self.next(&mut rows, place, stop.is_some()) {
                     Ok(Next::Send(row)) => {
-                        under_way.push(async move { (place, desk.carry_out(*row).await) });
+                        under_way.push(async move { (place, importer.import(*row).await) });
                     }
                     Ok(Next::Done) => {}
                     Ok(Next::End) => more = false,
@@ -163,7 +186,7 @@ impl Run<'_> {
             tokio::select! {
                 done = under_way.next() => {
                     let Some((place, (report, turn))) = done else { break };
-                    stop = stop.or(turn_of(turn, &mut streak));
+                    stop = stop.or(continuation(turn, &mut streak));
                     self.waiting.remove(&place);
                     if let Err(why) = self.reports.add(place, report) {
                         stop = stop.or_else(|| Some(Stop::Failing(spool(&why))));
@@ -177,23 +200,28 @@ impl Run<'_> {
                     self.progress.say(&texts::FINISHING.into());
                     stop = Some(Stop::Interrupted);
                 }
-                _ = ticks.tick() => self.progress.tick(&self.reports.tally()),
+                _ = ticks.tick() => self.progress.tick(&self.reports.counts()),
             }
         }
-        let tally = self.reports.tally();
-        self.progress.end(&tally);
-        (self.reports, stop.or_else(|| in_vain(&tally, streak)))
+        let counts = self.reports.counts();
+        self.progress.end(&counts);
+        (self.reports, stop.or_else(|| in_vain(&counts, streak)))
     }
 
-    fn next(&mut self, rows: &mut Rows<'_>, place: u64, stopped: bool) -> Result<Next, Failure> {
+    fn next(
+        &mut self,
+        rows: &mut RowReader<'_>,
+        place: u64,
+        stopped: bool,
+    ) -> Result<Next, Failure> {
         let Some(row) = rows.next()? else { return Ok(Next::End) };
-        let known = judged(&row, rows, self.survey);
-        let left = || stopped.then(|| RowReport::of(&row, Outcome::NotSent));
+        let known = judged(&row, rows, self.prescan);
+        let left = || stopped.then(|| RowReport::of(&row, RowOutcome::NotSent));
         if let Some(report) = known.or_else(left) {
             self.reports.add(place, report).map_err(|why| spool(&why))?;
             return Ok(Next::Done);
         }
-        let lost = RowReport::of(&row, Outcome::Unknown);
+        let lost = RowReport::of(&row, RowOutcome::Unknown);
         self.waiting.insert(place, lost.saying("INTERRUPTED", words::INTERRUPTED));
         Ok(Next::Send(Box::new(row)))
     }
@@ -214,14 +242,17 @@ enum Next {
 }
 
 /// Whether a row's end is a reason to stop.
-fn turn_of(turn: Turn, streak: &mut Vec<Failure>) -> Option<Stop> {
+fn continuation(turn: Continue, streak: &mut Vec<Failure>) -> Option<Stop> {
     match turn {
-        Turn::Fine => streak.clear(),
-        Turn::OfRow => {}
-        Turn::OfAll(failure) => return Some(Stop::Failing(failure)),
-        Turn::Elsewhere(failure) => {
+        Continue::Succeeded => streak.clear(),
+        Continue::Yes => {}
+        Continue::No(failure) => return Some(Stop::Failing(failure)),
+        Continue::Unreachable(failure) => {
             streak.push(failure);
-            return (streak.len() >= STREAK).then(|| streak.pop()).flatten().map(Stop::Failing);
+            return (streak.len() >= MAX_CONSECUTIVE_FAILURES)
+                .then(|| streak.pop())
+                .flatten()
+                .map(Stop::Failing);
         }
     }
     None
@@ -229,8 +260,8 @@ fn turn_of(turn: Turn, streak: &mut Vec<Failure>) -> Option<Stop> {
 
 /// A file may have too few rows for a streak: when all of them failed, and the last of a streak,
 /// the reason is the same.
-fn in_vain(tally: &Tally, mut streak: Vec<Failure>) -> Option<Stop> {
-    let all_failed = tally.of(Outcome::Failed) == tally.all();
+fn in_vain(counts: &RowCounts, mut streak: Vec<Failure>) -> Option<Stop> {
+    let all_failed = counts.of(RowOutcome::Failed) == counts.all();
     if all_failed { streak.pop().map(Stop::Failing) } else { None }
 }
 
@@ -248,9 +279,9 @@ fn invalid(faulty: u64, rows: u64) -> Failure {
     Failure::invalid(texts::BAD_ROWS.with(&values), Vec::new()).hint(texts::FIX_ROWS)
 }
 
-fn failure_of(tally: &Tally, stop: Option<Stop>, plan: &Plan) -> Option<Failure> {
-    let (good, all) = (tally.good(), tally.all());
-    let unknown = tally.of(Outcome::Unknown);
+fn failure_of(counts: &RowCounts, stop: Option<Stop>, plan: &ImportPlan) -> Option<Failure> {
+    let (good, all) = (counts.good(), counts.all());
+    let unknown = counts.of(RowOutcome::Unknown);
     let results = plan.results();
     let values = [
         ("done", &*good.to_string()),
@@ -260,7 +291,7 @@ fn failure_of(tally: &Tally, stop: Option<Stop>, plan: &Plan) -> Option<Failure>
     let said = texts::PARTLY_IMPORTED.with(&values);
     let resume =
         |exit, code: &str| Failure::new(exit, code, said.clone()).hint(texts::RESUME_IMPORT);
-    let again = Said::from(texts::RESUME_IMPORT);
+    let again = Message::from(texts::RESUME_IMPORT);
     let failure = match stop {
         Some(Stop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
         Some(Stop::Failing(why)) => {
@@ -276,9 +307,9 @@ fn failure_of(tally: &Tally, stop: Option<Stop>, plan: &Plan) -> Option<Failure>
                 Some(hint) => both(hint, &again),
                 None => again,
             };
-            Failure::new(exit, &why.code, said).hint(hint).with(|facts| {
-                (facts.status, facts.retry_after) = (why.status, why.retry_after);
-                facts.request_id.clone_from(&why.request_id);
+            Failure::new(exit, &why.code, said).hint(hint).with(|details| {
+                (details.status, details.retry_after) = (why.status, why.retry_after);
+                details.request_id.clone_from(&why.request_id);
             })
         }
         None if unknown > 0 => resume(Exit::OutcomeUnknown, "OUTCOME_UNKNOWN"),
@@ -287,9 +318,9 @@ fn failure_of(tally: &Tally, stop: Option<Stop>, plan: &Plan) -> Option<Failure>
         }
         None => return None,
     };
-    Some(failure.with(|facts| facts.may_have_executed = unknown > 0))
+    Some(failure.with(|details| details.may_have_executed = unknown > 0))
 }
 
-fn both(one: &Said, other: &Said) -> Said {
-    Said { en: format!("{} {}", one.en, other.en), es: format!("{} {}", one.es, other.es) }
+fn both(one: &Message, other: &Message) -> Message {
+    Message { en: format!("{} {}", one.en, other.en), es: format!("{} {}", one.es, other.es) }
 }

@@ -5,14 +5,14 @@ use std::{fs, io, path::Path};
 
 use parcelo::{Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber, model::LabelStatus};
 
-use super::service;
+use super::call;
 use crate::{
     failure::{Exit, Failure},
     findings::{Drawn, Finding},
     picture,
-    resolve::Place,
-    results::{Done, Results, SavedLabel, Written},
-    resume::Resume,
+    resolve::LabelTarget,
+    results::{CommandOutcome, Results, SavedLabel, Written},
+    resume::ResumeHint,
     texts,
 };
 
@@ -30,27 +30,27 @@ pub(super) async fn get(
     client: &Client,
     numbers: &[TrackingNumber],
     format: LabelFormat,
-    place: &Place,
-) -> Result<Done, Failure> {
-    let (results, failure) = match place {
-        Place::Directory(directory) => {
+    target: &LabelTarget,
+) -> Result<CommandOutcome, Failure> {
+    let (results, failure) = match target {
+        LabelTarget::Directory(directory) => {
             make_directory(directory)?;
-            let (labels, failure) = service::each(numbers, async |number| {
+            let (labels, failure) = call::each(numbers, async |number| {
                 let name = format!("label-{number}.{}", format.extension());
                 save(client, number, format, &directory.join(name)).await
             })
             .await;
             (Results::Labels(labels), failure)
         }
-        Place::Output => {
-            let (files, failure) = service::each(numbers, async |number| {
-                service::read(client.labels().download(number, format).bytes()).await
+        LabelTarget::Output => {
+            let (files, failure) = call::each(numbers, async |number| {
+                call::read(client.labels().download(number, format).bytes()).await
             })
             .await;
             (Results::File(files.found.concat()), failure)
         }
     };
-    Ok(Done { failure, ..Done::with(results) })
+    Ok(CommandOutcome { failure, ..CommandOutcome::with(results) })
 }
 
 /// Saves one label.
@@ -64,7 +64,7 @@ pub(super) async fn save(
     let bytes = match fs::metadata(file) {
         // A pipe or a device takes the bytes; a file must not stand in its place afterwards.
         Ok(there) if !there.is_file() => {
-            let bytes = service::read(download.bytes()).await?;
+            let bytes = call::read(download.bytes()).await?;
             fs::write(file, &bytes)
                 .map_err(|why| Failure::unwritable(&file.to_string_lossy(), &why))?;
             bytes.len() as u64
@@ -72,16 +72,19 @@ pub(super) async fn save(
         // A link to a file stays a link.
         Ok(_) => {
             let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            service::read(download.save_to(place)).await?
+            call::read(download.save_to(place)).await?
         }
-        Err(_) => service::read(download.save_to(file)).await?,
+        Err(_) => call::read(download.save_to(file)).await?,
     };
     Ok(SavedLabel { number: number.clone(), format, file: file.to_owned(), bytes })
 }
 
-pub(super) async fn info(client: &Client, number: &TrackingNumber) -> Result<Done, Failure> {
-    let label = service::read(client.labels().metadata(number)).await?.into_inner();
-    Ok(Done::with(Results::Label(Box::new(label))))
+pub(super) async fn info(
+    client: &Client,
+    number: &TrackingNumber,
+) -> Result<CommandOutcome, Failure> {
+    let label = call::read(client.labels().metadata(number)).await?.into_inner();
+    Ok(CommandOutcome::with(Results::Label(Box::new(label))))
 }
 
 /// The label as characters, above what is known about it. A void one is not drawn: the service
@@ -90,28 +93,28 @@ pub(super) async fn draw(
     client: &Client,
     number: &TrackingNumber,
     columns: usize,
-) -> Result<Done, Failure> {
-    let label = service::read(client.labels().metadata(number)).await?.into_inner();
+) -> Result<CommandOutcome, Failure> {
+    let label = call::read(client.labels().metadata(number)).await?.into_inner();
     if label.status == LabelStatus::Voided {
-        let done = Done::with(Results::Label(Box::new(label)));
+        let done = CommandOutcome::with(Results::Label(Box::new(label)));
         return Ok(done.note(texts::NOT_DRAWN.into()));
     }
-    let file = service::read(client.labels().download(number, LabelFormat::Png).bytes()).await?;
+    let file = call::read(client.labels().download(number, LabelFormat::Png).bytes()).await?;
     let lines = picture::lines(&file, columns)
         .ok_or_else(|| Failure::new(Exit::NotExecuted, "UNREADABLE_ANSWER", texts::NO_PICTURE))?;
-    Ok(Done::with(Results::Finding(Finding::Drawn(Box::new(Drawn { lines, label })))))
+    Ok(CommandOutcome::with(Results::Finding(Finding::Drawn(Box::new(Drawn { lines, label })))))
 }
 
 pub(super) async fn reprint(
     client: &Client,
     number: &TrackingNumber,
     request: &ReprintRequest,
-) -> Result<Done, Failure> {
-    let resume = Resume::WithKey(&request.idempotency_key);
-    let reply = service::answer(client.labels().reprint(number, request), resume).await?;
+) -> Result<CommandOutcome, Failure> {
+    let resume = ResumeHint::WithKey(&request.idempotency_key);
+    let reply = call::answer(client.labels().reprint(number, request), resume).await?;
     let reprinted = Written::of(reply);
     let replayed = reprinted.outcome == Outcome::Replayed;
-    let done = Done::with(Results::Reprinted(Box::new(reprinted)));
+    let done = CommandOutcome::with(Results::Reprinted(Box::new(reprinted)));
     let done = if replayed { done.note(texts::REPLAYED_LABEL.into()) } else { done };
     Ok(done.note(texts::GET_LABEL.with(&[("number", number.as_str())])))
 }

@@ -31,30 +31,30 @@ use tokio::{
 use crate::{
     clock,
     failure::{Exit, Failure},
-    output::{self, Events, Message},
-    results::Done,
+    output::{self, EventPrinter, ReceivedEvent},
+    results::CommandOutcome,
     texts,
 };
 
 /// Where to listen, what to believe, and whom to pass it on to.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct WebhookListener {
     pub(crate) port: u16,
     pub(crate) webhook: Webhook,
     pub(crate) forward_to: Option<Url>,
-    pub(crate) events: Events,
+    pub(crate) events: EventPrinter,
 }
 
 /// No message is larger.
-const LARGEST: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 /// The service waits no longer for an answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a message may take to be answered after Ctrl-C.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// Listens until Ctrl-C, which is how it is meant to end.
-pub(super) async fn listen(receiver: Receiver) -> Result<Done, Failure> {
-    let port = receiver.port;
+pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Failure> {
+    let port = config.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let busy = |why: std::io::Error| {
         let values = [("port", &*port.to_string()), ("why", &why.to_string())];
@@ -63,28 +63,31 @@ pub(super) async fn listen(receiver: Receiver) -> Result<Done, Failure> {
     let listener = listener.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
     let (closed, lost) = (Notify::new(), OnceLock::new());
-    let desk = Arc::new(Desk { client: client()?, receiver, closed, lost });
-    let shown = desk.receiver.events.listening(&format!("http://{address}/"));
+    let state = Arc::new(ListenState { client: client()?, config, closed, lost });
+    let shown = state.config.events.listening(&format!("http://{address}/"));
     let is_heard = shown.is_ok();
-    desk.shown(shown);
+    state.shown(shown);
     if is_heard {
-        serve(listener, &desk).await;
+        serve(listener, &state).await;
     }
-    let failure = desk.lost.get().map(Failure::output_lost);
-    Ok(Done { failure, ..Done::default() })
+    let failure = state.lost.get().map(Failure::output_lost);
+    Ok(CommandOutcome { failure, ..CommandOutcome::default() })
 }
 
 fn client() -> Result<reqwest::Client, Failure> {
-    let builder =
-        || reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
+    let builder = || {
+        reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(REQUEST_TIMEOUT)
+    };
     // A machine without root certificates trusts no server; plain http needs no trust.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
     client.map_err(|why| Failure::output_lost(&why))
 }
 
 /// What all messages share.
-struct Desk {
-    receiver: Receiver,
+struct ListenState {
+    config: WebhookListener,
     client: reqwest::Client,
     /// Told when nobody reads the events any more.
     closed: Notify,
@@ -93,33 +96,33 @@ struct Desk {
 }
 
 /// Takes connections until Ctrl-C or until nobody reads; messages that are there are answered.
-async fn serve(listener: TcpListener, desk: &Arc<Desk>) {
+async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
     let graceful = GracefulShutdown::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => take(stream, desk, &graceful),
+                Ok((stream, _)) => take(stream, state, &graceful),
                 // Out of file descriptors, say: the next try may do better after a while.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
-            () = desk.closed.notified() => break,
+            () = state.closed.notified() => break,
             _ = tokio::signal::ctrl_c() => break,
         }
     }
     drop(listener);
     // Who does not finish in time is cut off.
-    let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(SHUTDOWN_GRACE, graceful.shutdown()).await;
 }
 
-fn take(stream: TcpStream, desk: &Arc<Desk>, graceful: &GracefulShutdown) {
-    let desk = Arc::clone(desk);
+fn take(stream: TcpStream, state: &Arc<ListenState>, graceful: &GracefulShutdown) {
+    let state = Arc::clone(state);
     let service = service_fn(move |request: Request<Incoming>| {
-        let desk = Arc::clone(&desk);
-        async move { Ok::<_, Infallible>(answer(desk.message(request).await)) }
+        let state = Arc::clone(&state);
+        async move { Ok::<_, Infallible>(answer(state.message(request).await)) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(REQUEST_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
@@ -134,27 +137,27 @@ fn answer(status: u16) -> Response<Full<Bytes>> {
     answer
 }
 
-impl Desk {
+impl ListenState {
     /// Deals with a message; the status tells the sender whether to send it again.
     async fn message(&self, request: Request<Incoming>) -> u16 {
         if request.method() != Method::POST {
             return ErrorCode::MethodNotAllowed.status();
         }
         let (head, body) = request.into_parts();
-        let body = match timeout(PATIENCE, read(body)).await {
+        let body = match timeout(REQUEST_TIMEOUT, read(body)).await {
             Ok(Some(body)) => body,
             Ok(None) => return ErrorCode::PayloadTooLarge.status(),
             Err(_) => return ErrorCode::RequestTimeout.status(),
         };
         match self
-            .receiver
+            .config
             .webhook
             .verify(&head.headers, &body)
             .and_then(|verified| Ok((verified.id().to_owned(), verified.event()?)))
         {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
             Err(why) => {
-                self.shown(self.receiver.events.refuse(why, clock::now()));
+                self.shown(self.config.events.refuse(why, clock::now()));
                 status_of(why)
             }
         }
@@ -163,7 +166,7 @@ impl Desk {
     /// Passes a message on, if asked, and shows it.
     async fn accept(&self, id: String, event: WebhookEvent, (head, body): (&Parts, Bytes)) -> u16 {
         let told = serde_json::from_slice(&body).unwrap_or_default();
-        let forwarded = match &self.receiver.forward_to {
+        let forwarded = match &self.config.forward_to {
             Some(target) => Some(self.forward(target, head, body).await),
             None => None,
         };
@@ -172,14 +175,14 @@ impl Desk {
             Some(Ok(status)) => *status,
             Some(Err(_)) => ErrorCode::ServiceUnavailable.status(),
         };
-        self.shown(self.receiver.events.show(&Message { id, event, body: told, forwarded }));
+        self.shown(self.config.events.show(&ReceivedEvent { id, event, body: told, forwarded }));
         status
     }
 
     /// Sends the message on as it came, byte for byte, so that its signature still fits.
     async fn forward(&self, target: &Url, head: &Parts, body: Bytes) -> Result<u16, Failure> {
         let mut headers = head.headers.clone();
-        for name in NOT_PASSED_ON {
+        for name in HOP_BY_HOP_HEADERS {
             headers.remove(name);
         }
         let sent = self.client.post(target.clone()).headers(headers).body(body).send().await;
@@ -205,7 +208,7 @@ async fn read(mut body: Incoming) -> Option<Bytes> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.ok()?.into_data() else { continue };
-        if data.len() > LARGEST - whole.len() {
+        if data.len() > MAX_BODY_BYTES - whole.len() {
             return None;
         }
         whole.extend_from_slice(&data);
@@ -214,7 +217,7 @@ async fn read(mut body: Incoming) -> Option<Bytes> {
 }
 
 /// What belongs to the connection, not to the message (RFC 9110, 7.6.1), and what is made anew.
-const NOT_PASSED_ON: [HeaderName; 8] = [
+const HOP_BY_HOP_HEADERS: [HeaderName; 8] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::HOST,

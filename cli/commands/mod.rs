@@ -1,19 +1,19 @@
 //! Doing a job: each command has its own module.
 
 mod api;
+mod call;
 mod config;
 mod create;
 mod doctor;
 mod import;
-mod import_row;
 mod label;
 mod listen;
 mod manifest;
 mod parcels;
-mod sample;
+mod row_importer;
 mod sandbox;
-mod service;
 mod shell;
+mod template;
 mod track;
 mod validate;
 mod void;
@@ -21,25 +21,25 @@ mod watch;
 
 use parcelo::Client;
 
-pub(crate) use api::Request;
-pub(crate) use config::Task;
-pub(crate) use doctor::Patient;
-pub(crate) use listen::Receiver;
-pub(crate) use watch::Watched;
+pub(crate) use api::RawCall;
+pub(crate) use config::ConfigAction;
+pub(crate) use doctor::Preflight;
+pub(crate) use listen::WebhookListener;
+pub(crate) use watch::WatchOptions;
 
 use crate::{
     failure::Failure,
     findings::Finding,
     resolve::Job,
-    results::{Done, Results},
+    results::{CommandOutcome, Results},
 };
 
 /// Does a job.
-pub(crate) fn run(job: Job) -> Result<Done, Failure> {
+pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
     match job {
         Job::Validate { sources } => validate::validate(&sources),
-        Job::Sample { country } => Ok(sample::show(country)),
-        Job::SampleCsv => Ok(Done::with(Results::Columns(crate::import::sample()))),
+        Job::Sample { country } => Ok(template::show(country)),
+        Job::SampleCsv => Ok(CommandOutcome::with(Results::Columns(crate::import::sample()))),
         Job::CheckImport { environment, plan } => import::check(environment, &plan),
         Job::Import { client, plan, voice } => waiting(import::import(&client, &plan, voice)),
         Job::Create { client, order, label } => {
@@ -52,8 +52,8 @@ pub(crate) fn run(job: Job) -> Result<Done, Failure> {
         Job::Track { client, numbers, history } => {
             waiting(track::track(&client, &numbers, history))
         }
-        Job::Labels { client, numbers, format, place } => {
-            waiting(label::get(&client, &numbers, format, &place))
+        Job::Labels { client, numbers, format, target } => {
+            waiting(label::get(&client, &numbers, format, &target))
         }
         Job::ShowLabel { client, number } => waiting(label::info(&client, &number)),
         Job::DrawLabel { client, number, columns } => {
@@ -64,11 +64,11 @@ pub(crate) fn run(job: Job) -> Result<Done, Failure> {
         }
         Job::Reset { client } => waiting(sandbox::reset(&client)),
         Job::Health { client } => waiting(health(&client)),
-        Job::Watch { client, watched } => waiting(watch::watch(&client, &watched)),
+        Job::Watch { client, options } => waiting(watch::watch(&client, &options)),
         Job::Api { client, request } => waiting(api::call(&client, request)),
-        Job::Listen { receiver } => waiting(listen::listen(receiver)),
-        Job::Config { task } => config::run(*task),
-        Job::Doctor { patient } => waiting(doctor::examine(*patient)),
+        Job::Listen { listener } => waiting(listen::listen(listener)),
+        Job::Config { action } => config::run(*action),
+        Job::Doctor { preflight } => waiting(doctor::examine(*preflight)),
         Job::Completions { shell, language } => Ok(shell::completions(shell, language)),
         Job::Man { command, language } => shell::page(&command, language),
         Job::ManPages { folder, language } => shell::pages(&folder, language),
@@ -78,12 +78,14 @@ pub(crate) fn run(job: Job) -> Result<Done, Failure> {
             if requests.is_empty() {
                 return done;
             }
-            Ok(Done::with(Results::Finding(Finding::Requests(requests))))
+            Ok(CommandOutcome::with(Results::Finding(Finding::Requests(requests))))
         }
     }
 }
 
-fn waiting(work: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Failure> {
+fn waiting(
+    work: impl Future<Output = Result<CommandOutcome, Failure>>,
+) -> Result<CommandOutcome, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -91,7 +93,7 @@ fn waiting(work: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Fa
         .block_on(work)
 }
 
-async fn health(client: &Client) -> Result<Done, Failure> {
-    let health = service::read(client.health()).await?.into_inner();
-    Ok(Done::with(Results::Health(Box::new(health))))
+async fn health(client: &Client) -> Result<CommandOutcome, Failure> {
+    let health = call::read(client.health()).await?.into_inner();
+    Ok(CommandOutcome::with(Results::Health(Box::new(health))))
 }

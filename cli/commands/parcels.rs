@@ -8,35 +8,39 @@ use parcelo::{
     model::{PageMeta, ParcelSummary, Row},
 };
 
-use super::service;
+use super::call;
 use crate::{
     failure::{Exit, Failure},
-    resolve::{Filter, Pages},
-    results::{Done, Listing, Results},
-    texts::{self, Said},
+    resolve::{PageSelection, ParcelFilter},
+    results::{CommandOutcome, Listing, Results},
+    texts::{self, Message},
 };
 
-pub(super) async fn list(client: &Client, filter: &Filter, pages: &Pages) -> Result<Done, Failure> {
+pub(super) async fn list(
+    client: &Client,
+    filter: &ParcelFilter,
+    pages: &PageSelection,
+) -> Result<CommandOutcome, Failure> {
     match *pages {
-        Pages::One { page, limit } => {
+        PageSelection::One { page, limit } => {
             let question = narrowed(client, filter).page(page);
             let question = match limit {
                 Some(limit) => question.limit(limit),
                 None => question,
             };
-            Ok(one_of_many(service::read(question).await?.into_inner()))
+            Ok(one_of_many(call::read(question).await?.into_inner()))
         }
-        Pages::All { limit } => all(client, filter, limit).await,
+        PageSelection::All { limit } => all(client, filter, limit).await,
     }
 }
 
-fn narrowed(client: &Client, filter: &Filter) -> ListParcels {
+fn narrowed(client: &Client, filter: &ParcelFilter) -> ListParcels {
     let list = client.parcels().list();
     let list = filter.status.iter().fold(list, ListParcels::status);
     filter.country.iter().fold(list, |list, country| list.country(*country))
 }
 
-fn one_of_many(Page { parcels, meta, .. }: Page) -> Done {
+fn one_of_many(Page { parcels, meta, .. }: Page) -> CommandOutcome {
     let note = note(&parcels, &meta);
     let done = listed(Listing { parcels, meta: Some(meta) });
     match note {
@@ -46,17 +50,17 @@ fn one_of_many(Page { parcels, meta, .. }: Page) -> Done {
 }
 
 /// Parcels in a list; a row that cannot be read is a failure of its own.
-fn listed(listing: Listing) -> Done {
+fn listed(listing: Listing) -> CommandOutcome {
     let (all, rows) = (listing.parcels.len(), listing.parcels.iter());
     let unreadable = rows.filter_map(|row| row.as_ref().err());
     let unreadable = unreadable.map(|row| Failure::unreadable_row(Exit::NotExecuted, row));
     let failed: Vec<_> = unreadable.map(|failure| (String::new(), failure)).collect();
     let failure = (!failed.is_empty()).then(|| Failure::of_items(all - failed.len(), all, failed));
-    Done { failure, ..Done::with(Results::Listed(listing)) }
+    CommandOutcome { failure, ..CommandOutcome::with(Results::Listed(listing)) }
 }
 
 /// What the page leaves out.
-fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Said> {
+fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     if meta.total == 0 {
         return Some(texts::NO_PARCELS.into());
     }
@@ -68,11 +72,15 @@ fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Said> {
 
 /// All pages, one after the other. An order that is created meanwhile moves the others down the
 /// list, so that some of them come twice.
-async fn all(client: &Client, filter: &Filter, limit: u32) -> Result<Done, Failure> {
+async fn all(
+    client: &Client,
+    filter: &ParcelFilter,
+    limit: u32,
+) -> Result<CommandOutcome, Failure> {
     let (mut parcels, mut seen) = (Vec::new(), HashSet::new());
     for page in 1.. {
         let question = narrowed(client, filter).page(page).limit(limit);
-        let answer = service::read(question).await?.into_inner();
+        let answer = call::read(question).await?.into_inner();
         let is_last = answer.parcels.is_empty() || u64::from(page) >= answer.meta.total_pages;
         let mut is_new = |row: &Row<ParcelSummary>| {
             row.as_ref().map_or(true, |parcel| seen.insert(parcel.tracking_number.clone()))

@@ -2,14 +2,14 @@
 
 use parcelo::Client;
 
-use super::service;
+use super::call;
 use crate::{
     failure::Failure,
-    results::{Done, Results},
-    resume::Resume,
+    results::{CommandOutcome, Results},
+    resume::ResumeHint,
 };
 
-pub(super) async fn reset(client: &Client) -> Result<Done, Failure> {
-    let reset = service::answer(client.sandbox().reset(), Resume::Look).await?.into_inner();
-    Ok(Done::with(Results::Reset(Box::new(reset))))
+pub(super) async fn reset(client: &Client) -> Result<CommandOutcome, Failure> {
+    let reset = call::answer(client.sandbox().reset(), ResumeHint::Look).await?.into_inner();
+    Ok(CommandOutcome::with(Results::Reset(Box::new(reset))))
 }

@@ -17,12 +17,12 @@ use crate::{
     failure::Failure,
     findings::Finding,
     help,
-    results::{Done, Results},
+    results::{CommandOutcome, Results},
     texts::{self, Text},
 };
 
 /// A file for the shell.
-pub(super) fn completions(shell: Shell, language: Language) -> Done {
+pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
     let mut script = Vec::new();
     let generator = match shell {
         Shell::Bash => Generator::Bash,
@@ -32,7 +32,7 @@ pub(super) fn completions(shell: Shell, language: Language) -> Done {
         Shell::Power => Generator::PowerShell,
     };
     generate(generator, &mut command(language), NAME, &mut script);
-    Done::with(Results::File(script))
+    CommandOutcome::with(Results::File(script))
 }
 
 const NAME: &str = "parcelo";
@@ -42,18 +42,18 @@ fn command(language: Language) -> Command {
 }
 
 /// The page of one command, by its words.
-pub(super) fn page(path: &[String], language: Language) -> Result<Done, Failure> {
+pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome, Failure> {
     let name = [&[NAME.to_owned()], path].concat().join("-");
     let found = commands(language).into_iter().find(|(known, _)| *known == name);
     let (name, command) = found.ok_or_else(|| {
         let value = crate::output::without_keys(&path.join(" "));
         Failure::usage(texts::BAD_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
     })?;
-    Ok(Done::with(Results::File(written(&name, command, language)?)))
+    Ok(CommandOutcome::with(Results::File(written(&name, command, language)?)))
 }
 
 /// Every command's page as a file.
-pub(super) fn pages(folder: &Path, language: Language) -> Result<Done, Failure> {
+pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome, Failure> {
     let unwritable = |why: std::io::Error| Failure::unwritable(&folder.to_string_lossy(), &why);
     label::make_directory(folder)?;
     let mut files = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn pages(folder: &Path, language: Language) -> Result<Done, Failure> 
         fs::write(&file, written(&name, command, language)?).map_err(unwritable)?;
         files.push(file);
     }
-    Ok(Done::with(Results::Finding(Finding::Files(files))))
+    Ok(CommandOutcome::with(Results::Finding(Finding::Files(files))))
 }
 
 /// The command and all under it, each by the name of its page.

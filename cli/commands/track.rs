@@ -2,35 +2,39 @@
 
 use parcelo::{Client, TrackingNumber, model::BatchResult};
 
-use super::service;
+use super::call;
 use crate::{
     failure::{Exit, Failure},
-    results::{Done, List, Results},
+    results::{CommandOutcome, List, Results},
 };
 
 pub(super) async fn track(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,
-) -> Result<Done, Failure> {
+) -> Result<CommandOutcome, Failure> {
     match numbers {
         [number] => one(client, number, history).await,
         many => batch(client, many, history).await,
     }
 }
 
-async fn one(client: &Client, number: &TrackingNumber, history: bool) -> Result<Done, Failure> {
+async fn one(
+    client: &Client,
+    number: &TrackingNumber,
+    history: bool,
+) -> Result<CommandOutcome, Failure> {
     let call = client.tracking().get(number).history(history);
-    let record = service::read(call).await?.into_inner();
-    Ok(Done::with(Results::Tracked(List { asked: 1, found: vec![record] })))
+    let record = call::read(call).await?.into_inner();
+    Ok(CommandOutcome::with(Results::Tracked(List { asked: 1, found: vec![record] })))
 }
 
 async fn batch(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,
-) -> Result<Done, Failure> {
-    let results = service::read(client.tracking().batch(numbers).history(history)).await?;
+) -> Result<CommandOutcome, Failure> {
+    let results = call::read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for result in results {
         match result {
@@ -46,5 +50,5 @@ async fn batch(
     }
     let asked = numbers.len();
     let failure = (!failed.is_empty()).then(|| Failure::of_items(found.len(), asked, failed));
-    Ok(Done { failure, ..Done::with(Results::Tracked(List { asked, found })) })
+    Ok(CommandOutcome { failure, ..CommandOutcome::with(Results::Tracked(List { asked, found })) })
 }

@@ -8,11 +8,11 @@ use parcelo::{
 use crate::{
     failure::Failure,
     input::{self, Source},
-    results::{Done, Results, Verdict},
+    results::{CommandOutcome, Results, Verdict},
     texts,
 };
 
-pub(super) fn validate(sources: &[Source]) -> Result<Done, Failure> {
+pub(super) fn validate(sources: &[Source]) -> Result<CommandOutcome, Failure> {
     let mut verdicts = Vec::new();
     for source in sources {
         let content = source.read()?;
@@ -20,7 +20,7 @@ pub(super) fn validate(sources: &[Source]) -> Result<Done, Failure> {
     }
     let bad = verdicts.iter().filter(|verdict| !verdict.is_valid()).count();
     let failure = (bad > 0).then(|| Failure::bad_orders(bad, verdicts.len()));
-    Ok(Done { failure, ..Done::with(Results::Verdicts(verdicts)) })
+    Ok(CommandOutcome { failure, ..CommandOutcome::with(Results::Verdicts(verdicts)) })
 }
 
 fn of_file(file: &str, content: &[u8]) -> Vec<Verdict> {

@@ -4,18 +4,18 @@ use std::{collections::HashMap, time::Duration};
 
 use parcelo::{Client, ParcelStatus, TrackingNumber, model::TrackingRecord};
 
-use super::{service, track};
+use super::{call, track};
 use crate::{
     failure::{Exit, Failure},
     output::{self, Screen},
-    results::{Done, Results},
-    resume::Resume,
+    results::{CommandOutcome, Results},
+    resume::ResumeHint,
     voice::Voice,
 };
 
-/// What is watched, and how often it is asked for.
+/// The parcels to watch, and how often to ask for them.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchOptions {
     pub(crate) numbers: Vec<TrackingNumber>,
     pub(crate) history: bool,
     pub(crate) every: Duration,
@@ -23,14 +23,17 @@ pub(crate) struct Watched {
 }
 
 /// So many rounds may fail one after the other before the watch does.
-const MOST_FAILURES: u32 = 5;
+const MAX_FAILED_ROUNDS: u32 = 5;
 
-pub(super) async fn watch(client: &Client, watched: &Watched) -> Result<Done, Failure> {
-    let mut screen = Screen::new(watched.voice);
-    let mut seen = Seen::default();
+pub(super) async fn watch(
+    client: &Client,
+    options: &WatchOptions,
+) -> Result<CommandOutcome, Failure> {
+    let mut screen = Screen::new(options.voice);
+    let mut seen = LastStatuses::default();
     let mut failures = 0;
     loop {
-        match round(client, watched).await {
+        match round(client, options).await {
             Ok((records, missing)) => {
                 failures = 0;
                 let changed = seen.changes(&records);
@@ -38,29 +41,32 @@ pub(super) async fn watch(client: &Client, watched: &Watched) -> Result<Done, Fa
                     Ok(()) => {}
                     // Who closes the pipe has seen enough.
                     Err(fault) if output::is_closed_pipe(&fault) => {
-                        return Ok(Done { failure: missing, ..Done::default() });
+                        return Ok(CommandOutcome {
+                            failure: missing,
+                            ..CommandOutcome::default()
+                        });
                     }
                     Err(fault) => return Err(Failure::output_lost(&fault)),
                 }
                 if records.iter().all(|record| is_over(&record.status)) {
-                    return Ok(Done { failure: missing, ..Done::default() });
+                    return Ok(CommandOutcome { failure: missing, ..CommandOutcome::default() });
                 }
             }
-            Err(failure) if failures < MOST_FAILURES && may_pass(&failure) => {
+            Err(failure) if failures < MAX_FAILED_ROUNDS && may_pass(&failure) => {
                 failures += 1;
                 screen.tell(&failure);
             }
             Err(failure) => return Err(failure),
         }
-        pause(watched.every).await?;
+        pause(options.every).await?;
     }
 }
 
 type Round = (Vec<TrackingRecord>, Option<Failure>);
 
 /// The parcels that were found, and the failure that names the others.
-async fn round(client: &Client, watched: &Watched) -> Result<Round, Failure> {
-    let done = track::track(client, &watched.numbers, watched.history).await?;
+async fn round(client: &Client, options: &WatchOptions) -> Result<Round, Failure> {
+    let done = track::track(client, &options.numbers, options.history).await?;
     match done.results {
         Some(Results::Tracked(list)) => Ok((list.found, done.failure)),
         _ => Ok((Vec::new(), done.failure)),
@@ -78,7 +84,7 @@ async fn pause(wait: Duration) -> Result<(), Failure> {
         tokio::time::sleep(wait).await;
         Ok(())
     };
-    service::unless_interrupted(slept, Resume::Reads).await
+    call::unless_interrupted(slept, ResumeHint::Reads).await
 }
 
 /// Nothing follows, but perhaps the way back.
@@ -94,9 +100,9 @@ fn is_over(status: &ParcelStatus) -> bool {
 
 /// The status in which each parcel was seen last.
 #[derive(Debug, Default)]
-struct Seen(HashMap<TrackingNumber, ParcelStatus>);
+struct LastStatuses(HashMap<TrackingNumber, ParcelStatus>);
 
-impl Seen {
+impl LastStatuses {
     /// The places in the list of the parcels that have changed since they were seen last.
     fn changes(&mut self, records: &[TrackingRecord]) -> Vec<usize> {
         let mut changed = Vec::new();
@@ -122,7 +128,7 @@ mod tests {
 
     #[test]
     fn only_what_has_changed_is_a_change() {
-        let mut seen = Seen::default();
+        let mut seen = LastStatuses::default();
         let (one, other) = ("SB-SUCCESS-0001", "SB-SUCCESS-0002");
         let first = [record(one, "ORDERED"), record(other, "IN_TRANSIT")];
         assert_eq!(seen.changes(&first), [0, 1]);

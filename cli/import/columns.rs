@@ -14,28 +14,28 @@ pub(crate) struct Column {
     pub(crate) name: &'static str,
     /// The field's path within an order; of a product's column, within a product.
     pub(crate) path: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CellType,
     /// A file without this column has no order that is valid.
     is_needed: bool,
     sample: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CellType {
     Text,
     Number,
 }
 
 const fn needed(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: Kind::Text, is_needed: true, sample }
+    Column { name, path, kind: CellType::Text, is_needed: true, sample }
 }
 
 const fn text(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: Kind::Text, is_needed: false, sample }
+    Column { name, path, kind: CellType::Text, is_needed: false, sample }
 }
 
 const fn number(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: Kind::Number, is_needed: false, sample }
+    Column { name, path, kind: CellType::Number, is_needed: false, sample }
 }
 
 /// The column that names the order.
@@ -80,7 +80,7 @@ const COLUMNS: &[Column] = &[
 
 /// A product's columns: `product_sku` and `product_1_sku` are of the first, `product_2_sku` is of
 /// the second.
-const PRODUCT: &[Column] = &[
+const PRODUCT_COLUMNS: &[Column] = &[
     text("description", "description", "Cotton shirt"),
     number("quantity", "quantity", "2"),
     number("value", "unitFobValue", "22.75"),
@@ -89,19 +89,19 @@ const PRODUCT: &[Column] = &[
 ];
 
 /// As many as an order can have.
-const PRODUCTS: usize = 500;
+const MAX_PRODUCTS: usize = 500;
 
 /// What a column of a file is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum Heading {
     Field(&'static Column),
     /// Of the product with this number, from 1.
     Product(usize, &'static Column),
     /// The user's own: its heading begins with `#`, or is blank.
-    Own,
+    Note,
 }
 
-impl Place {
+impl Heading {
     fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Field(one), Self::Field(two)) => one.name == two.name,
@@ -110,10 +110,10 @@ impl Place {
         }
     }
 
-    pub(crate) fn kind(self) -> Option<Kind> {
+    pub(crate) fn kind(self) -> Option<CellType> {
         match self {
             Self::Field(column) | Self::Product(_, column) => Some(column.kind),
-            Self::Own => None,
+            Self::Note => None,
         }
     }
 
@@ -124,12 +124,12 @@ impl Place {
 
 /// The headings of a file: what each is, and how it is spelled there.
 #[derive(Debug)]
-pub(crate) struct Header(Vec<(Place, String)>);
+pub(crate) struct Header(Vec<(Heading, String)>);
 
 impl Header {
     /// Reads the first row, or says all that is wrong with it.
     pub(crate) fn read(cells: &[String]) -> Result<Self, Vec<RowFault>> {
-        let (mut known, mut faults) = (Vec::<(Place, String)>::new(), Vec::new());
+        let (mut known, mut faults) = (Vec::<(Heading, String)>::new(), Vec::new());
         for cell in cells {
             match place(cell) {
                 Some(place) if known.iter().any(|(other, _)| other.is_same(place)) => {
@@ -151,10 +151,10 @@ impl Header {
 
     /// How many of these headings are columns: what tells one separator from another.
     pub(crate) fn recognised(cells: &[String]) -> usize {
-        cells.iter().filter(|cell| matches!(place(cell), Some(Place::Field(_)))).count()
+        cells.iter().filter(|cell| matches!(place(cell), Some(Heading::Field(_)))).count()
     }
 
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = Heading> {
         self.0.iter().map(|(place, _)| *place)
     }
 
@@ -172,11 +172,11 @@ impl Header {
         let (wanted, name) = if let Some(rest) = path.strip_prefix("products[") {
             let (index, field) = rest.split_once("].")?;
             let number = *products.get(index.parse::<usize>().ok()?)?;
-            let column = PRODUCT.iter().find(|column| column.path == field)?;
-            (Place::Product(number, column), format!("product_{number}_{}", column.name))
+            let column = PRODUCT_COLUMNS.iter().find(|column| column.path == field)?;
+            (Heading::Product(number, column), format!("product_{number}_{}", column.name))
         } else {
             let column = COLUMNS.iter().find(|column| column.path == path)?;
-            (Place::Field(column), column.name.to_owned())
+            (Heading::Field(column), column.name.to_owned())
         };
         let spelled = self.0.iter().find(|(place, _)| place.is_same(wanted));
         Some(spelled.map_or(name, |(_, heading)| heading.clone()))
@@ -185,26 +185,26 @@ impl Header {
 
 /// What a heading names: a column by its name, or by the API's path of its field; capitals, blanks
 /// and signs do not count.
-fn place(heading: &str) -> Option<Place> {
+fn place(heading: &str) -> Option<Heading> {
     let heading = heading.trim();
     if heading.is_empty() || heading.starts_with('#') {
-        return Some(Place::Own);
+        return Some(Heading::Note);
     }
     let heading = bare(heading);
     let field = COLUMNS
         .iter()
         .find(|column| bare(column.name) == heading || bare(column.path) == heading)
-        .map(Place::Field);
+        .map(Heading::Field);
     field.or_else(|| product(&heading))
 }
 
-fn product(heading: &str) -> Option<Place> {
+fn product(heading: &str) -> Option<Heading> {
     let rest = heading.strip_prefix("product")?;
     let name = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     let number = rest.strip_suffix(name)?;
     let number = if number.is_empty() { 1 } else { number.parse().ok()? };
-    let column = PRODUCT.iter().find(|column| bare(column.name) == name)?;
-    (1..=PRODUCTS).contains(&number).then_some(Place::Product(number, column))
+    let column = PRODUCT_COLUMNS.iter().find(|column| bare(column.name) == name)?;
+    (1..=MAX_PRODUCTS).contains(&number).then_some(Heading::Product(number, column))
 }
 
 fn bare(name: &str) -> String {
@@ -212,20 +212,20 @@ fn bare(name: &str) -> String {
 }
 
 /// Names that are less alike than this are no suggestion.
-const ALIKE: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 fn nearest(heading: &str) -> Option<String> {
     let heading = bare(heading);
     let names = COLUMNS.iter().map(|column| column.name.to_owned()).chain(product_names(1));
     names
         .map(|name| (strsim::jaro_winkler(&bare(&name), &heading), name))
-        .filter(|(alike, _)| *alike >= ALIKE)
+        .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .max_by(|(one, _), (two, _)| one.total_cmp(two))
         .map(|(_, name)| name)
 }
 
 fn product_names(number: usize) -> impl Iterator<Item = String> {
-    PRODUCT.iter().map(move |column| match number {
+    PRODUCT_COLUMNS.iter().map(move |column| match number {
         1 => format!("product_{}", column.name),
         _ => format!("product_{number}_{}", column.name),
     })
@@ -246,7 +246,8 @@ fn fault(heading: &str, code: &str, text: Text) -> RowFault {
 /// A file with every column and one order.
 pub(crate) fn sample() -> Vec<[String; 2]> {
     let own = COLUMNS.iter().map(|column| [column.name.to_owned(), column.sample.to_owned()]);
-    let first = product_names(1).zip(PRODUCT).map(|(name, column)| [name, column.sample.into()]);
+    let first =
+        product_names(1).zip(PRODUCT_COLUMNS).map(|(name, column)| [name, column.sample.into()]);
     own.chain(first).chain(product_names(2).map(|name| [name, String::new()])).collect()
 }
 
@@ -269,7 +270,7 @@ mod tests {
         };
         let own = COLUMNS.iter().map(|column| row(column.name.to_owned(), column.path, column));
         let products = product_names(1)
-            .zip(PRODUCT)
+            .zip(PRODUCT_COLUMNS)
             .map(|(name, column)| row(name, &format!("products[].{}", column.path), column));
         let expected: Vec<_> = own.chain(products).collect();
         let table = guide.split("\n| column |").nth(1).unwrap().lines().skip(2);
@@ -282,7 +283,7 @@ mod tests {
         for heading in ["receiver_zip", " Receiver ZIP", "receiver-zip", "receiver.address.zipCode"]
         {
             assert!(
-                matches!(place(heading), Some(Place::Field(column)) if column.name == "receiver_zip"),
+                matches!(place(heading), Some(Heading::Field(column)) if column.name == "receiver_zip"),
                 "{heading}"
             );
         }
@@ -296,7 +297,7 @@ mod tests {
         ];
         for (heading, expected) in table {
             let found = match place(heading) {
-                Some(Place::Product(number, column)) => Some((number, column.name)),
+                Some(Heading::Product(number, column)) => Some((number, column.name)),
                 _ => None,
             };
             assert_eq!(found, expected, "{heading}");

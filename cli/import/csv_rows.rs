@@ -11,9 +11,9 @@ use parcelo::Decimal;
 use serde_json::{Map, Value, json};
 
 use super::{
-    columns::{Column, Header, Kind, Place},
-    rows::{Raw, RowFault},
-    source::Content,
+    columns::{CellType, Column, Header, Heading},
+    file::ImportFile,
+    rows::{RawRow, RowFault},
 };
 use crate::{
     failure::Failure,
@@ -40,7 +40,7 @@ type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 const SEPARATORS: [u8; 4] = *b",;\t|";
 
 impl CsvRows {
-    pub(super) fn of(content: &Content) -> Result<Self, Failure> {
+    pub(super) fn of(content: &ImportFile) -> Result<Self, Failure> {
         let (separator, cells) = heading(content)?;
         let is_crlf = is_crlf(content.open()?).map_err(|why| content.unreadable(&why))?;
         let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n\n" };
@@ -63,7 +63,7 @@ impl CsvRows {
         &self.header
     }
 
-    pub(super) fn next(&mut self) -> std::io::Result<Option<Raw>> {
+    pub(super) fn next(&mut self) -> std::io::Result<Option<RawRow>> {
         loop {
             if !self.reader.read_byte_record(&mut self.record)? {
                 return Ok(None);
@@ -85,14 +85,14 @@ impl CsvRows {
                 self.body(&mut products)
             };
             let surplus = if is_open { 0 } else { inside };
-            return Ok(Some(Raw { number, body, products, surplus }));
+            return Ok(Some(RawRow { number, body, products, surplus }));
         }
     }
 
     /// True when the row has a cell under this heading that should be a number and is none.
     pub(super) fn is_misread(&self, heading: &str) -> bool {
         self.record.iter().zip(self.header.places()).enumerate().any(|(index, (cell, place))| {
-            place.kind() == Some(Kind::Number)
+            place.kind() == Some(CellType::Number)
                 && self.header.heading(index) == Some(heading)
                 && std::str::from_utf8(cell).is_ok_and(|cell| number(cell.trim()).is_none())
         })
@@ -110,10 +110,10 @@ impl CsvRows {
             let cell =
                 std::str::from_utf8(cell).map_err(|_| Box::new(self.not_text(index)))?.trim();
             match place {
-                Place::Own => {}
+                Heading::Note => {}
                 _ if cell.is_empty() => {}
-                Place::Field(column) => set(&mut order, column, cell),
-                Place::Product(number, column) => {
+                Heading::Field(column) => set(&mut order, column, cell),
+                Heading::Product(number, column) => {
                     set(items.entry(number).or_insert_with(|| json!({})), column, cell);
                 }
             }
@@ -140,15 +140,15 @@ fn reader(separator: u8, file: File, end: &'static [u8]) -> Reader {
 
 fn is_crlf(file: File) -> std::io::Result<bool> {
     let mut line = Vec::new();
-    BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line)?;
+    BufReader::new(file.take(MAX_HEADING_BYTES)).read_until(b'\n', &mut line)?;
     Ok(line.ends_with(b"\r\n"))
 }
 
 /// More than headings take.
-const LONGEST: u64 = 1 << 20;
+const MAX_HEADING_BYTES: u64 = 1 << 20;
 
 /// The headings, and the separator by which most of them are known.
-fn heading(content: &Content) -> Result<(u8, Vec<String>), Failure> {
+fn heading(content: &ImportFile) -> Result<(u8, Vec<String>), Failure> {
     let mut best = (0, SEPARATORS[0], Vec::new());
     for separator in SEPARATORS {
         let mut record = ByteRecord::new();
@@ -171,8 +171,8 @@ fn breaks(record: &ByteRecord) -> u64 {
 /// Puts a cell where its column belongs.
 fn set(order: &mut Value, column: &Column, cell: &str) {
     let value = match column.kind {
-        Kind::Text => Value::from(cell),
-        Kind::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
+        CellType::Text => Value::from(cell),
+        CellType::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
     };
     let mut place = order;
     for name in column.path.split('.') {

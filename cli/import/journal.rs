@@ -23,7 +23,7 @@ use crate::{failure::Failure, texts::import as texts};
 /// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Entry {
+pub(crate) enum JournalEntry {
     /// The first line: where orders are created.
     Begun { version: u32, service: String, environment: Environment },
     /// The row is about to be sent.
@@ -36,7 +36,7 @@ pub(crate) enum Entry {
 
 /// What the journal knows of an order.
 #[derive(Debug, Clone)]
-pub(crate) enum Known {
+pub(crate) enum Recorded {
     /// It was sent, first at this time, and may exist.
     Sent {
         first: DateTime<Utc>,
@@ -50,15 +50,15 @@ pub(crate) enum Known {
 }
 
 /// What an import knows when it begins, by idempotency key.
-pub(crate) type Orders = HashMap<String, Known>;
+pub(crate) type Orders = HashMap<String, Recorded>;
 
 /// Whether there may be a journal already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Past {
+pub(crate) enum ResumeMode {
     /// There must be none: without being asked to, nothing is taken up again.
-    None,
+    Fresh,
     /// It is taken up.
-    Resumed,
+    Resume,
 }
 
 /// The journal of a running import, held by this process alone.
@@ -77,16 +77,16 @@ impl Journal {
     /// Opens the journal at `path`, and tells what it knows.
     pub(crate) fn open(
         path: &Path,
-        past: Past,
+        resume: ResumeMode,
         client: &Client,
     ) -> Result<(Self, Orders), Failure> {
         let fault = |why: io::Error| Failure::unwritable(&path.to_string_lossy(), &why);
         let name = path.to_string_lossy();
         let mut options = OpenOptions::new();
         options.read(true).append(true);
-        let options = match past {
-            Past::None => options.create_new(true),
-            Past::Resumed => options.create(true),
+        let options = match resume {
+            ResumeMode::Fresh => options.create_new(true),
+            ResumeMode::Resume => options.create(true),
         };
         let mut file = options.open(path).map_err(|why| match why.kind() {
             io::ErrorKind::AlreadyExists => already_there(&name),
@@ -114,7 +114,7 @@ impl Journal {
     }
 
     /// Writes a line; when this is over, the line is on the disk.
-    pub(crate) async fn write(&self, entry: &Entry) -> io::Result<()> {
+    pub(crate) async fn write(&self, entry: &JournalEntry) -> io::Result<()> {
         let (written, done) = oneshot::channel();
         let text = format!("{}\n", serde_json::to_string(entry)?);
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
@@ -141,7 +141,7 @@ fn keep(file: &mut File, lines: &mpsc::Receiver<Line>) {
 }
 
 fn begin(file: &mut File, path: &Path, client: &Client) -> io::Result<()> {
-    let entry = Entry::Begun {
+    let entry = JournalEntry::Begun {
         version: VERSION,
         service: client.base_url().to_string(),
         environment: client.environment(),
@@ -179,7 +179,7 @@ fn read(file: &mut File, client: &Client) -> Result<Orders, Unread> {
     while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         number += 1;
         let entry = serde_json::from_slice(&line).map_err(|_| Unread::Line(number))?;
-        if let Entry::Begun { version, service, environment } = &entry {
+        if let JournalEntry::Begun { version, service, environment } = &entry {
             if *version != VERSION {
                 return Err(Unread::Line(number));
             }
@@ -197,25 +197,25 @@ fn read(file: &mut File, client: &Client) -> Result<Orders, Unread> {
     Ok(orders)
 }
 
-fn learn(orders: &mut Orders, entry: Entry) {
+fn learn(orders: &mut Orders, entry: JournalEntry) {
     match entry {
-        Entry::Begun { .. } => {}
-        Entry::Sent { key, digest, at, .. } => {
+        JournalEntry::Begun { .. } => {}
+        JournalEntry::Sent { key, digest, at, .. } => {
             let first = match orders.get(&key) {
-                Some(Known::Sent { first, .. }) => *first,
+                Some(Recorded::Sent { first, .. }) => *first,
                 _ => at,
             };
-            orders.insert(key, Known::Sent { first, digest });
+            orders.insert(key, Recorded::Sent { first, digest });
         }
-        Entry::Created { key, tracking_number } => {
+        JournalEntry::Created { key, tracking_number } => {
             let digest = match orders.remove(&key) {
-                Some(Known::Sent { digest, .. } | Known::Created { digest, .. }) => digest,
-                Some(Known::NotCreated) | None => String::new(),
+                Some(Recorded::Sent { digest, .. } | Recorded::Created { digest, .. }) => digest,
+                Some(Recorded::NotCreated) | None => String::new(),
             };
-            orders.insert(key, Known::Created { tracking_number, digest });
+            orders.insert(key, Recorded::Created { tracking_number, digest });
         }
-        Entry::NotCreated { key } => {
-            orders.insert(key, Known::NotCreated);
+        JournalEntry::NotCreated { key } => {
+            orders.insert(key, Recorded::NotCreated);
         }
     }
 }
@@ -249,9 +249,15 @@ mod tests {
         Client::builder(key).base_url(url).unwrap().build().unwrap()
     }
 
-    fn sent(key: &str, at: &str) -> Entry {
+    fn sent(key: &str, at: &str) -> JournalEntry {
         let (reference, digest) = (key.to_owned(), "d".to_owned());
-        Entry::Sent { row: 2, reference, key: key.to_owned(), digest, at: at.parse().unwrap() }
+        JournalEntry::Sent {
+            row: 2,
+            reference,
+            key: key.to_owned(),
+            digest,
+            at: at.parse().unwrap(),
+        }
     }
 
     const EARLY: &str = "2026-01-05T08:00:00Z";
@@ -262,14 +268,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
         let here = client("http://127.0.0.1:1");
-        let (journal, orders) = Journal::open(&path, Past::None, &here).unwrap();
+        let (journal, orders) = Journal::open(&path, ResumeMode::Fresh, &here).unwrap();
         assert!(orders.is_empty());
         let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
-        let created = Entry::Created { key: "one".into(), tracking_number: number.clone() };
+        let created = JournalEntry::Created { key: "one".into(), tracking_number: number.clone() };
         for entry in [sent("one", EARLY), created, sent("two", EARLY), sent("two", LATE)] {
             journal.write(&entry).await.unwrap();
         }
-        for entry in [sent("three", EARLY), Entry::NotCreated { key: "three".into() }] {
+        for entry in [sent("three", EARLY), JournalEntry::NotCreated { key: "three".into() }] {
             journal.write(&entry).await.unwrap();
         }
         drop(journal);
@@ -278,18 +284,18 @@ mod tests {
             .unwrap();
 
         let (_journal, orders) = reopened(&path, &here);
-        assert!(matches!(&orders["one"], Known::Created { tracking_number, digest }
+        assert!(matches!(&orders["one"], Recorded::Created { tracking_number, digest }
             if *tracking_number == number && digest == "d"));
-        assert!(matches!(&orders["two"], Known::Sent { first, .. }
+        assert!(matches!(&orders["two"], Recorded::Sent { first, .. }
             if *first == EARLY.parse::<DateTime<Utc>>().unwrap()));
-        assert!(matches!(&orders["three"], Known::NotCreated));
+        assert!(matches!(&orders["three"], Recorded::NotCreated));
         assert_eq!(std::fs::read(&path).unwrap(), whole, "the torn line is gone");
     }
 
     /// The lock falls when the writer has ended, a moment after its journal was dropped.
     fn reopened(path: &Path, client: &Client) -> (Journal, Orders) {
         loop {
-            match Journal::open(path, Past::Resumed, client) {
+            match Journal::open(path, ResumeMode::Resume, client) {
                 Ok(open) => return open,
                 Err(failure) => assert!(failure.message.en.contains("in use"), "{failure:?}"),
             }
@@ -302,12 +308,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
         let here = client("http://127.0.0.1:1");
-        let refused = |past, client: &Client| {
-            Journal::open(&path, past, client).map(drop).unwrap_err().message.en.clone()
+        let refused = |resume, client: &Client| {
+            Journal::open(&path, resume, client).map(drop).unwrap_err().message.en.clone()
         };
-        let journal = Journal::open(&path, Past::None, &here).unwrap();
-        assert!(refused(Past::None, &here).contains("there already"));
-        assert!(refused(Past::Resumed, &here).contains("in use"));
+        let journal = Journal::open(&path, ResumeMode::Fresh, &here).unwrap();
+        assert!(refused(ResumeMode::Fresh, &here).contains("there already"));
+        assert!(refused(ResumeMode::Resume, &here).contains("in use"));
         drop(journal);
         drop(reopened(&path, &here));
         let begun = std::fs::read_to_string(&path).unwrap();
@@ -320,7 +326,7 @@ mod tests {
         ] {
             let other = folder.path().join("b.journal");
             std::fs::write(&other, text).unwrap();
-            let failure = Journal::open(&other, Past::Resumed, &here).map(drop).unwrap_err();
+            let failure = Journal::open(&other, ResumeMode::Resume, &here).map(drop).unwrap_err();
             assert!(failure.message.en.contains(said), "{failure:?}");
         }
     }

@@ -3,18 +3,18 @@
 
 mod columns;
 mod csv_rows;
+mod file;
 mod journal;
+mod prescan;
 mod reports;
 mod rows;
-mod source;
-mod survey;
 
 pub(crate) use columns::sample;
-pub(crate) use journal::{Entry, Journal, Known, Past};
-pub(crate) use reports::{Imported, Outcome, Reports, RowReport, Tally};
-pub(crate) use rows::{Row, RowFault, Rows};
-pub(crate) use source::Content;
-pub(crate) use survey::{Fit, Survey};
+pub(crate) use file::ImportFile;
+pub(crate) use journal::{Journal, JournalEntry, Recorded, ResumeMode};
+pub(crate) use prescan::{Duplicate, Prescan};
+pub(crate) use reports::{ImportResults, ReportSpool, RowCounts, RowOutcome, RowReport};
+pub(crate) use rows::{Row, RowFault, RowReader};
 
 use std::path::PathBuf;
 
@@ -24,29 +24,29 @@ use crate::input::Source;
 
 /// What an import was asked to do.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ImportPlan {
     pub(crate) source: Source,
     pub(crate) labels: PathBuf,
     pub(crate) format: LabelFormat,
     pub(crate) concurrency: usize,
-    pub(crate) mode: Mode,
-    pub(crate) past: Past,
+    pub(crate) mode: ImportMode,
+    pub(crate) resume: ResumeMode,
     /// Without a word on how it goes.
     pub(crate) quiet: bool,
 }
 
 /// How far an import goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ImportMode {
     /// Whatever is valid is created.
-    GoodRows,
+    ValidRows,
     /// Nothing is created unless every row is valid.
     AllOrNothing,
     /// Rows are only checked.
     CheckOnly,
 }
 
-impl Plan {
+impl ImportPlan {
     /// The name that journal and results are called by.
     fn name(&self) -> String {
         match &self.source {

@@ -12,12 +12,12 @@ use parcelo::{IdempotencyKey, TrackingNumber, model::Warning};
 use serde::{Deserialize, Serialize};
 
 use super::{Row, RowFault};
-use crate::texts::Said;
+use crate::texts::Message;
 
 /// What became of a row. The words are what scripts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub(crate) enum RowOutcome {
     /// Its order was created now.
     Created,
     /// Its order existed already, by its key.
@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     NotSent,
 }
 
-impl Outcome {
+impl RowOutcome {
     pub(crate) const ALL: [Self; 10] = [
         Self::Created,
         Self::Replayed,
@@ -89,7 +89,7 @@ impl Outcome {
 pub(crate) struct RowReport {
     pub(crate) row: u64,
     pub(crate) reference: String,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RowOutcome,
     pub(crate) tracking_number: Option<TrackingNumber>,
     pub(crate) label_file: Option<PathBuf>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
@@ -99,8 +99,8 @@ pub(crate) struct RowReport {
 }
 
 impl RowReport {
-    pub(crate) fn of(row: &Row, outcome: Outcome) -> Self {
-        let sent = !matches!(outcome, Outcome::Invalid | Outcome::Repeated);
+    pub(crate) fn of(row: &Row, outcome: RowOutcome) -> Self {
+        let sent = !matches!(outcome, RowOutcome::Invalid | RowOutcome::Repeated);
         Self {
             row: row.number,
             reference: row.reference.clone(),
@@ -118,23 +118,23 @@ impl RowReport {
         self
     }
 
-    pub(crate) fn saying(self, code: &str, said: impl Into<Said>) -> Self {
+    pub(crate) fn saying(self, code: &str, said: impl Into<Message>) -> Self {
         self.because(RowFault::new(code, said))
     }
 }
 
 /// How many rows ended in which way.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally([u64; Outcome::ALL.len()]);
+pub(crate) struct RowCounts([u64; RowOutcome::ALL.len()]);
 
-impl Tally {
-    fn count(&mut self, outcome: Outcome) {
+impl RowCounts {
+    fn count(&mut self, outcome: RowOutcome) {
         if let Some(count) = self.0.get_mut(outcome as usize) {
             *count += 1;
         }
     }
 
-    pub(crate) fn of(&self, outcome: Outcome) -> u64 {
+    pub(crate) fn of(&self, outcome: RowOutcome) -> u64 {
         self.0.get(outcome as usize).copied().unwrap_or_default()
     }
 
@@ -143,25 +143,29 @@ impl Tally {
     }
 
     pub(crate) fn good(&self) -> u64 {
-        Outcome::ALL.into_iter().filter(|outcome| outcome.is_good()).map(|one| self.of(one)).sum()
+        RowOutcome::ALL
+            .into_iter()
+            .filter(|outcome| outcome.is_good())
+            .map(|one| self.of(one))
+            .sum()
     }
 }
 
 /// The reports of a run, kept on the disk: a file may have any number of rows.
 #[derive(Debug)]
-pub(crate) struct Reports {
+pub(crate) struct ReportSpool {
     lines: BufWriter<File>,
     rows: csv::Writer<File>,
     /// Those whose turn has not come, because an earlier row is still under way.
     early: BTreeMap<u64, RowReport>,
     next: u64,
-    tally: Tally,
+    counts: RowCounts,
 }
 
 /// What an import has to tell.
 #[derive(Debug)]
-pub(crate) struct Imported {
-    pub(crate) tally: Tally,
+pub(crate) struct ImportResults {
+    pub(crate) counts: RowCounts,
     /// Where the results were written to, unless rows were only checked.
     pub(crate) results: Option<PathBuf>,
     lines: File,
@@ -183,17 +187,17 @@ const HEADINGS: [&str; 12] = [
     "suggestion",
 ];
 
-impl Reports {
+impl ReportSpool {
     pub(crate) fn new() -> io::Result<Self> {
         let mut rows = csv::Writer::from_writer(tempfile::tempfile()?);
         rows.write_record(HEADINGS)?;
         let lines = BufWriter::new(tempfile::tempfile()?);
-        Ok(Self { lines, rows, early: BTreeMap::new(), next: 0, tally: Tally::default() })
+        Ok(Self { lines, rows, early: BTreeMap::new(), next: 0, counts: RowCounts::default() })
     }
 
     /// Takes the report of the row at a place of the file, from 0; each place has one.
     pub(crate) fn add(&mut self, place: u64, report: RowReport) -> io::Result<()> {
-        self.tally.count(report.outcome);
+        self.counts.count(report.outcome);
         self.early.insert(place, report);
         while let Some(report) = self.early.remove(&self.next) {
             self.next += 1;
@@ -204,12 +208,12 @@ impl Reports {
         Ok(())
     }
 
-    pub(crate) fn tally(&self) -> Tally {
-        self.tally
+    pub(crate) fn counts(&self) -> RowCounts {
+        self.counts
     }
 
     /// All reports; `results` is where they are saved for people.
-    pub(crate) fn finish(mut self, results: Option<&Path>) -> io::Result<Imported> {
+    pub(crate) fn finish(mut self, results: Option<&Path>) -> io::Result<ImportResults> {
         // Rows that were left behind in the middle have no report, those after them have.
         for (_, report) in std::mem::take(&mut self.early) {
             serde_json::to_writer(&mut self.lines, &report)?;
@@ -218,8 +222,12 @@ impl Reports {
         }
         let lines = self.lines.into_inner().map_err(io::IntoInnerError::into_error)?;
         let rows = self.rows.into_inner().map_err(|why| io::Error::other(why.to_string()))?;
-        let imported =
-            Imported { tally: self.tally, results: results.map(Path::to_owned), lines, rows };
+        let imported = ImportResults {
+            counts: self.counts,
+            results: results.map(Path::to_owned),
+            lines,
+            rows,
+        };
         if let Some(path) = results {
             let folder = path.parent().unwrap_or(Path::new("."));
             let mut draft = tempfile::Builder::new().prefix(".results-").tempfile_in(folder)?;
@@ -231,7 +239,7 @@ impl Reports {
     }
 }
 
-impl Imported {
+impl ImportResults {
     /// The reports as JSON, one a line.
     pub(crate) fn lines(&self) -> io::Result<impl Read> {
         rewound(&self.lines)

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use super::{
     csv_rows::CsvRows,
-    source::{Content, Form},
+    file::{ImportFile, RowFormat},
 };
 use crate::{
     failure::Failure,
-    texts::{Said, import as texts},
+    texts::{Message, import as texts},
 };
 
 /// What is wrong with a row.
@@ -55,7 +55,7 @@ pub(crate) struct Row {
 }
 
 impl RowFault {
-    pub(crate) fn new(code: &str, said: impl Into<Said>) -> Self {
+    pub(crate) fn new(code: &str, said: impl Into<Message>) -> Self {
         let said = said.into();
         Self {
             column: None,
@@ -78,7 +78,7 @@ impl RowFault {
         }
     }
 
-    fn saying(self, said: impl Into<Said>) -> Self {
+    fn saying(self, said: impl Into<Message>) -> Self {
         let said = said.into();
         Self { message: said.en, message_es: said.es, ..self }
     }
@@ -99,8 +99,8 @@ impl From<RowFault> for FieldFault {
 }
 
 /// The rows of a file, one after the other.
-pub(crate) struct Rows<'a> {
-    content: &'a Content,
+pub(crate) struct RowReader<'a> {
+    content: &'a ImportFile,
     environment: Option<Environment>,
     reader: Reader,
 }
@@ -111,7 +111,7 @@ enum Reader {
 }
 
 /// What a row holds before it is checked.
-pub(super) struct Raw {
+pub(super) struct RawRow {
     pub(super) number: u64,
     pub(super) body: Result<Value, Box<RowFault>>,
     /// The numbers of the products that it has.
@@ -120,15 +120,15 @@ pub(super) struct Raw {
     pub(super) surplus: u64,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowReader<'a> {
     /// Begins to read; what is wrong with the file as a whole is a failure.
     pub(crate) fn of(
-        content: &'a Content,
+        content: &'a ImportFile,
         environment: Option<Environment>,
     ) -> Result<Self, Failure> {
         let reader = match content.form() {
-            Form::Csv => Reader::Csv(Box::new(CsvRows::of(content)?)),
-            Form::Lines => Reader::Lines(BufReader::new(content.open()?), 0),
+            RowFormat::Csv => Reader::Csv(Box::new(CsvRows::of(content)?)),
+            RowFormat::Ndjson => Reader::Lines(BufReader::new(content.open()?), 0),
         };
         Ok(Self { content, environment, reader })
     }
@@ -155,8 +155,8 @@ impl<'a> Rows<'a> {
         matches!(&self.reader, Reader::Csv(rows) if rows.is_misread(column))
     }
 
-    fn checked(&self, raw: Raw) -> Row {
-        let Raw { number, body, products, surplus } = raw;
+    fn checked(&self, raw: RawRow) -> Row {
+        let RawRow { number, body, products, surplus } = raw;
         let late = late_quote(surplus);
         let mut body = match body {
             Ok(body) => body,
@@ -235,7 +235,7 @@ fn nameless(
     [fault].into_iter().chain(order.err().into_iter().flatten()).collect()
 }
 
-/// Said of a wrong row only: a right one may well have a cell of several lines.
+/// For an invalid row only: a right one may well have a cell of several lines.
 fn late_quote(surplus: u64) -> Option<RowFault> {
     let said = || texts::LATE_QUOTE.with(&[("n", &surplus.to_string())]);
     (surplus > 0).then(|| RowFault::new("CELL_OF_SEVERAL_LINES", said()))
@@ -261,16 +261,16 @@ impl Row {
 }
 
 /// The most bytes of a line: as many as the service takes.
-const LONGEST: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
-fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<Option<Raw>> {
+fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<Option<RawRow>> {
     loop {
         let mut line = Vec::new();
-        if lines.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+        if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
         }
         *number += 1;
-        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST;
+        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE_BYTES;
         if !is_whole {
             lines.skip_until(b'\n')?;
         }
@@ -283,6 +283,6 @@ fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<O
         } else {
             Err(Box::new(RowFault::new("TOO_LONG", texts::LONG_LINE)))
         };
-        return Ok(Some(Raw { number: *number, body, products: Vec::new(), surplus: 0 }));
+        return Ok(Some(RawRow { number: *number, body, products: Vec::new(), surplus: 0 }));
     }
 }

@@ -17,7 +17,7 @@ use crate::texts;
 
 /// Listens to the SDK's calls.
 #[derive(Debug)]
-pub(super) struct Attempts(pub(super) Language);
+pub(super) struct AttemptLog(pub(super) Language);
 
 /// The named values of a call or of an attempt.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Visit for Values {
 
 const CALL: &str = "parcelo.call";
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Attempts {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for AttemptLog {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
         metadata.target().starts_with("parcelo::")
     }
@@ -97,7 +97,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Attempts {
     }
 }
 
-impl Attempts {
+impl AttemptLog {
     fn say(&self, text: texts::Text, places: &[(&str, &str)]) {
         // Who closed standard error does not want to know.
         let _ = writeln!(io::stderr(), "{}", text.with(places).pick(self.0));

@@ -20,17 +20,17 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    texts::{self, Said},
+    texts::{self, Message},
     voice::{Format, Voice},
 };
 
 /// Where events are shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Events(pub(crate) Voice);
+pub(crate) struct EventPrinter(pub(crate) Voice);
 
 /// A message that is believed.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct ReceivedEvent {
     pub(crate) id: String,
     pub(crate) event: WebhookEvent,
     /// The body as it came.
@@ -41,7 +41,7 @@ pub(crate) struct Message {
 
 const HEADING: [&str; 5] = ["id", "event", "timestamp", "trackingNumber", "forwarded"];
 
-impl Events {
+impl EventPrinter {
     /// Says where messages are awaited, before the first one can come.
     pub(crate) fn listening(self, address: &str) -> io::Result<()> {
         let mut err = anstream::stderr();
@@ -58,7 +58,7 @@ impl Events {
     }
 
     /// Shows a message.
-    pub(crate) fn show(self, message: &Message) -> io::Result<()> {
+    pub(crate) fn show(self, message: &ReceivedEvent) -> io::Result<()> {
         let number = number(&message.event.data).unwrap_or_default();
         let kind = message.event.data.kind();
         let forwarded = message.forwarded.as_ref();
@@ -86,7 +86,7 @@ impl Events {
         }
     }
 
-    fn tell(self, message: &Message, number: &str, status: Option<u16>) -> io::Result<()> {
+    fn tell(self, message: &ReceivedEvent, number: &str, status: Option<u16>) -> io::Result<()> {
         let time = moment(message.event.timestamp);
         let kind = message.event.data.kind();
         let news = news(&message.event.data, self.0);
@@ -160,7 +160,7 @@ fn news(data: &EventData, voice: Voice) -> String {
 }
 
 /// Why a message is not believed, in both languages.
-fn reason(why: WebhookError) -> Said {
+fn reason(why: WebhookError) -> Message {
     let header = |name: &str, text: texts::Text| text.with(&[("name", name)]);
     match why {
         WebhookError::HeaderMissing(name) => header(name, texts::HEADER_MISSING),

@@ -129,7 +129,7 @@ fn documents(finding: &Finding) -> Vec<Value> {
     }
 }
 
-fn request(request: &crate::dry_run::Unsent) -> Value {
+fn request(request: &crate::dry_run::UnsentRequest) -> Value {
     let headers: serde_json::Map<_, _> =
         request.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     // The body as what it is; one that is no JSON as text.

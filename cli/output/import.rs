@@ -7,35 +7,35 @@ use serde::Serialize;
 
 use super::{grid::write_facts, json::Layout, plain};
 use crate::{
-    import::{Imported, Outcome, RowReport},
+    import::{ImportResults, RowOutcome, RowReport},
     texts::{self as words, Text, import as texts},
 };
 
 /// The most rows that people are shown; the file of results has all.
-const SHOWN: usize = 20;
+const MAX_SHOWN_ROWS: usize = 20;
 
-const NAMES: [(Outcome, Text); Outcome::ALL.len()] = [
-    (Outcome::Created, texts::MADE),
-    (Outcome::Replayed, texts::EXISTED),
-    (Outcome::DoneBefore, texts::BEFORE_THIS),
-    (Outcome::Repeated, texts::REPEATED),
-    (Outcome::Valid, texts::VALID_ROWS),
-    (Outcome::Invalid, texts::INVALID_ROWS),
-    (Outcome::Failed, texts::FAILED_ROWS),
-    (Outcome::LabelMissing, texts::NO_LABEL),
-    (Outcome::Unknown, texts::UNKNOWN_ROWS),
-    (Outcome::NotSent, texts::UNSENT_ROWS),
+const NAMES: [(RowOutcome, Text); RowOutcome::ALL.len()] = [
+    (RowOutcome::Created, texts::MADE),
+    (RowOutcome::Replayed, texts::EXISTED),
+    (RowOutcome::DoneBefore, texts::BEFORE_THIS),
+    (RowOutcome::Repeated, texts::REPEATED),
+    (RowOutcome::Valid, texts::VALID_ROWS),
+    (RowOutcome::Invalid, texts::INVALID_ROWS),
+    (RowOutcome::Failed, texts::FAILED_ROWS),
+    (RowOutcome::LabelMissing, texts::NO_LABEL),
+    (RowOutcome::Unknown, texts::UNKNOWN_ROWS),
+    (RowOutcome::NotSent, texts::UNSENT_ROWS),
 ];
 
 /// For people.
 pub(super) fn write_people(
     out: &mut impl Write,
-    imported: &Imported,
+    imported: &ImportResults,
     language: Language,
 ) -> io::Result<()> {
-    let tally = &imported.tally;
-    let mut facts = vec![(texts::ROWS, tally.all().to_string())];
-    let counts = NAMES.into_iter().map(|(outcome, name)| (name, tally.of(outcome)));
+    let counts = &imported.counts;
+    let mut facts = vec![(texts::ROWS, counts.all().to_string())];
+    let counts = NAMES.into_iter().map(|(outcome, name)| (name, counts.of(outcome)));
     facts.extend(
         counts.filter(|(_, count)| *count > 0).map(|(name, count)| (name, count.to_string())),
     );
@@ -46,7 +46,7 @@ pub(super) fn write_people(
     write_bad(out, imported, language)
 }
 
-fn write_bad(out: &mut impl Write, imported: &Imported, language: Language) -> io::Result<()> {
+fn write_bad(out: &mut impl Write, imported: &ImportResults, language: Language) -> io::Result<()> {
     let mut bad = 0;
     for line in BufReader::new(imported.lines()?).lines() {
         let report: RowReport = serde_json::from_str(&line?)?;
@@ -54,11 +54,11 @@ fn write_bad(out: &mut impl Write, imported: &Imported, language: Language) -> i
             continue;
         }
         bad += 1;
-        if bad <= SHOWN {
+        if bad <= MAX_SHOWN_ROWS {
             write_report(out, &report, language)?;
         }
     }
-    match bad.saturating_sub(SHOWN) {
+    match bad.saturating_sub(MAX_SHOWN_ROWS) {
         0 => Ok(()),
         more => {
             let said = texts::MORE_FAULTS.with(&[("n", &more.to_string())]);
@@ -101,7 +101,7 @@ struct Summary {
 /// As JSON: a summary and all rows, or a row a line.
 pub(super) fn write_json(
     out: &mut impl Write,
-    imported: &Imported,
+    imported: &ImportResults,
     layout: Layout,
 ) -> io::Result<()> {
     let mut lines = imported.lines()?;
@@ -119,18 +119,18 @@ pub(super) fn write_json(
     }
 }
 
-fn summary(imported: &Imported) -> Summary {
-    let tally = &imported.tally;
-    let count = |outcome: Outcome| (outcome.word().to_owned(), tally.of(outcome).into());
+fn summary(imported: &ImportResults) -> Summary {
+    let counts = &imported.counts;
+    let count = |outcome: RowOutcome| (outcome.word().to_owned(), counts.of(outcome).into());
     Summary {
-        rows: tally.all(),
-        counts: Outcome::ALL.into_iter().map(count).collect(),
+        rows: counts.all(),
+        counts: RowOutcome::ALL.into_iter().map(count).collect(),
         results_file: imported.results.as_ref().map(|file| file.to_string_lossy().into_owned()),
     }
 }
 
 /// As CSV: the file of results.
-pub(super) fn write_csv(out: &mut impl Write, imported: &Imported) -> io::Result<()> {
+pub(super) fn write_csv(out: &mut impl Write, imported: &ImportResults) -> io::Result<()> {
     io::copy(&mut imported.rows()?, out).map(drop)
 }
 

@@ -13,7 +13,7 @@ mod progress;
 mod table;
 mod watch;
 
-pub(crate) use events::{Events, Message};
+pub(crate) use events::{EventPrinter, ReceivedEvent};
 pub(crate) use progress::Progress;
 pub(crate) use watch::Screen;
 
@@ -30,14 +30,14 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::{
     failure::{Exit, Failure},
-    results::{Done, Results},
+    results::{CommandOutcome, Results},
     settings::Settings,
-    texts::{self, Said},
+    texts::{self, Message},
     voice::{Format, Voice},
 };
 
 /// Tells what was done and what not; the exit code says it again.
-pub(crate) fn finish(done: &Done, voice: Voice) -> ExitCode {
+pub(crate) fn finish(done: &CommandOutcome, voice: Voice) -> ExitCode {
     let written = match &done.results {
         Some(results) => write_results(results, voice),
         None => Ok(()),
@@ -96,7 +96,7 @@ fn write_rows(out: &mut impl Write, rows: &[u8]) -> io::Result<()> {
     String::from_utf8_lossy(rows).lines().try_for_each(|row| writeln!(out, "{}", plain(row)))
 }
 
-fn write_words(done: &Done, failure: Option<&Failure>, voice: Voice) -> io::Result<()> {
+fn write_words(done: &CommandOutcome, failure: Option<&Failure>, voice: Voice) -> io::Result<()> {
     let mut err = anstream::stderr().lock();
     if voice.format.is_json() {
         return match failure {
@@ -119,7 +119,7 @@ fn write_words(done: &Done, failure: Option<&Failure>, voice: Voice) -> io::Resu
 /// With `--verbose`, tells of every attempt and wait as they come.
 pub(crate) fn tell_attempts(verbose: bool, voice: Voice) {
     if verbose {
-        let subscriber = tracing_subscriber::registry().with(attempts::Attempts(voice.language));
+        let subscriber = tracing_subscriber::registry().with(attempts::AttemptLog(voice.language));
         // There is no other one: this is called once, at the start.
         let _ = tracing::subscriber::set_global_default(subscriber);
     }
@@ -164,7 +164,7 @@ pub(crate) fn can_ask() -> bool {
 }
 
 /// Asks on standard error; the answer is read elsewhere.
-pub(crate) fn ask(question: impl Into<Said>, voice: Voice) {
+pub(crate) fn ask(question: impl Into<Message>, voice: Voice) {
     let question = question.into();
     // Who does not see the question does not say yes.
     let _ = write!(io::stderr(), "{} ", question.pick(voice.language));

@@ -10,8 +10,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parcelo::Language;
 
 use crate::{
-    import::Tally,
-    texts::{Said, import as texts},
+    import::RowCounts,
+    texts::{Message, import as texts},
     voice::Voice,
 };
 
@@ -20,73 +20,73 @@ use crate::{
 pub(crate) struct Progress {
     all: u64,
     language: Language,
-    shown: Shown,
+    display: Display,
 }
 
 #[derive(Debug)]
-enum Shown {
+enum Display {
     Bar(ProgressBar),
-    /// How often it was told, of which only some are shown.
+    /// How many ticks there were; a line is written every `TICKS_PER_LINE`.
     Lines(u32),
     Nothing,
 }
 
 /// Five seconds, as often as the import tells.
-const TICKS: u32 = 25;
+const TICKS_PER_LINE: u32 = 25;
 
 impl Progress {
     pub(crate) fn new(all: u64, quiet: bool, voice: Voice) -> Self {
-        let shown = if quiet || voice.format.is_json() {
-            Shown::Nothing
+        let display = if quiet || voice.format.is_json() {
+            Display::Nothing
         } else if io::stderr().is_terminal() {
-            Shown::Bar(bar(all))
+            Display::Bar(bar(all))
         } else {
-            Shown::Lines(0)
+            Display::Lines(0)
         };
-        Self { all, language: voice.language, shown }
+        Self { all, language: voice.language, display }
     }
 
     /// Tells how it stands.
-    pub(crate) fn tick(&mut self, tally: &Tally) {
-        let said = said(tally, self.all);
+    pub(crate) fn tick(&mut self, counts: &RowCounts) {
+        let said = said(counts, self.all);
         let said = said.pick(self.language);
-        match &mut self.shown {
-            Shown::Bar(bar) => {
-                bar.set_position(tally.all());
+        match &mut self.display {
+            Display::Bar(bar) => {
+                bar.set_position(counts.all());
                 let left = left(bar.eta());
                 let left = texts::LEFT.with(&[("progress", said), ("left", &left)]);
                 bar.set_message(left.pick(self.language).to_owned());
             }
-            Shown::Lines(ticks) => {
+            Display::Lines(ticks) => {
                 *ticks += 1;
-                if ticks.is_multiple_of(TICKS) {
+                if ticks.is_multiple_of(TICKS_PER_LINE) {
                     write(said);
                 }
             }
-            Shown::Nothing => {}
+            Display::Nothing => {}
         }
     }
 
     /// Says something besides.
-    pub(crate) fn say(&self, said: &Said) {
+    pub(crate) fn say(&self, said: &Message) {
         let said = said.pick(self.language);
-        match &self.shown {
-            Shown::Bar(bar) => bar.suspend(|| write(said)),
-            Shown::Lines(_) => write(said),
-            Shown::Nothing => {}
+        match &self.display {
+            Display::Bar(bar) => bar.suspend(|| write(said)),
+            Display::Lines(_) => write(said),
+            Display::Nothing => {}
         }
     }
 
     /// Leaves the terminal as it was.
-    pub(crate) fn end(&self, tally: &Tally) {
-        let said = said(tally, self.all);
-        match &self.shown {
-            Shown::Bar(bar) => {
+    pub(crate) fn end(&self, counts: &RowCounts) {
+        let said = said(counts, self.all);
+        match &self.display {
+            Display::Bar(bar) => {
                 bar.finish_and_clear();
                 write(said.pick(self.language));
             }
-            Shown::Lines(_) => write(said.pick(self.language)),
-            Shown::Nothing => {}
+            Display::Lines(_) => write(said.pick(self.language)),
+            Display::Nothing => {}
         }
     }
 }
@@ -108,8 +108,8 @@ fn left(time: Duration) -> String {
     }
 }
 
-fn said(tally: &Tally, all: u64) -> Said {
-    let (done, good) = (tally.all(), tally.good());
+fn said(counts: &RowCounts, all: u64) -> Message {
+    let (done, good) = (counts.all(), counts.good());
     let [done_text, all, good_text, bad] =
         [done, all, good, done - good].map(|number| number.to_string());
     texts::PROGRESS.with(&[

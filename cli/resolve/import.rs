@@ -1,33 +1,33 @@
 //! What the arguments of `order import` mean.
 
-use super::{Caller, Job};
+use super::{Job, Resolver};
 use crate::{
     args::Import,
     failure::Failure,
-    import::{Mode, Past, Plan},
+    import::{ImportMode, ImportPlan, ResumeMode},
     input::Source,
 };
 
-impl Caller {
+impl Resolver {
     pub(super) fn import(&self, import: Import) -> Result<Job, Failure> {
         let source = Source::of(&import.rows);
         self.stdin_once(usize::from(source.is_stdin()))?;
         let mode = match (&self.dry_run, import.all_or_nothing) {
-            (Some(_), _) => Mode::CheckOnly,
-            (None, true) => Mode::AllOrNothing,
-            (None, false) => Mode::GoodRows,
+            (Some(_), _) => ImportMode::CheckOnly,
+            (None, true) => ImportMode::AllOrNothing,
+            (None, false) => ImportMode::ValidRows,
         };
-        let plan = Plan {
+        let plan = ImportPlan {
             source,
             labels: import.labels,
             format: import.format.into(),
             concurrency: import.concurrency.into(),
             mode,
-            past: if import.resume { Past::Resumed } else { Past::None },
+            resume: if import.resume { ResumeMode::Resume } else { ResumeMode::Fresh },
             quiet: import.quiet,
         };
         let plan = Box::new(plan);
-        if mode == Mode::CheckOnly {
+        if mode == ImportMode::CheckOnly {
             // Checking works without a key; with one it is known where the orders are for.
             let environment = self.client().ok().map(|client| client.environment());
             return Ok(Job::CheckImport { environment, plan });

@@ -56,7 +56,7 @@ texts! {
     RESULTS_FILE = "Results", "Resultados";
     MADE = "Created", "Creados";
     EXISTED = "Existed already", "Ya existían";
-    BEFORE_THIS = "Done by an earlier run", "Hechos antes";
+    BEFORE_THIS = "CommandOutcome by an earlier run", "Hechos antes";
     REPEATED = "Repeated rows", "Filas repetidas";
     VALID_ROWS = "Valid", "Válidas";
     INVALID_ROWS = "Not valid", "No válidas";

@@ -11,57 +11,60 @@ use parcelo::{
 use crate::{
     clock,
     failure::Failure,
-    import::{Entry, Journal, Known, Outcome, Past, Plan, Row, RowFault, RowReport, Survey},
-    texts::{Said, import as texts},
+    import::{
+        ImportPlan, Journal, JournalEntry, Prescan, Recorded, ResumeMode, Row, RowFault,
+        RowOutcome, RowReport,
+    },
+    texts::{Message, import as texts},
 };
 
 /// Where rows are done.
-pub(super) struct Desk<'a> {
+pub(super) struct RowImporter<'a> {
     client: &'a Client,
-    plan: &'a Plan,
+    plan: &'a ImportPlan,
     journal: Journal,
-    known: std::collections::HashMap<String, Known>,
+    known: std::collections::HashMap<String, Recorded>,
 }
 
 /// What a row's end means for the others.
-pub(super) enum Turn {
-    Fine,
+pub(super) enum Continue {
+    Succeeded,
     /// It failed for a reason of its own.
-    OfRow,
+    Yes,
     /// The service could not be asked, or did not answer.
-    Elsewhere(Failure),
+    Unreachable(Failure),
     /// Every other row would fail in the same way.
-    OfAll(Failure),
+    No(Failure),
 }
 
-type Ended = (RowReport, Turn);
+type Ended = (RowReport, Continue);
 
 /// An order that exists.
 struct Made {
     number: TrackingNumber,
-    outcome: Outcome,
+    outcome: RowOutcome,
     warnings: Vec<Warning>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> RowImporter<'a> {
     pub(super) fn new(
         client: &'a Client,
-        plan: &'a Plan,
+        plan: &'a ImportPlan,
         journal: Journal,
-        known: std::collections::HashMap<String, Known>,
+        known: std::collections::HashMap<String, Recorded>,
     ) -> Self {
-        let desk = Self { client, plan, journal, known };
-        desk.sweep();
-        desk
+        let importer = Self { client, plan, journal, known };
+        importer.sweep();
+        importer
     }
 
     /// What is odd about the file, seen from the journal.
-    pub(super) fn notes(&self, survey: &Survey) -> Vec<Said> {
-        if self.plan.past == Past::None {
+    pub(super) fn notes(&self, prescan: &Prescan) -> Vec<Message> {
+        if self.plan.resume == ResumeMode::Fresh {
             return Vec::new();
         }
-        let done = self.known.values().filter(|known| matches!(known, Known::Created { .. }));
-        let gone = self.known.keys().filter(|key| !survey.has(key)).count();
+        let done = self.known.values().filter(|known| matches!(known, Recorded::Created { .. }));
+        let gone = self.known.keys().filter(|key| !prescan.has(key)).count();
         let done = texts::RESUMED.with(&[("done", &done.count().to_string())]);
         let gone = (gone > 0).then(|| texts::ROWS_GONE.with(&[("n", &gone.to_string())]));
         [done].into_iter().chain(gone).collect()
@@ -73,8 +76,8 @@ impl<'a> Desk<'a> {
             .known
             .values()
             .filter_map(|known| match known {
-                Known::Created { tracking_number, .. } => Some(tracking_number.as_str()),
-                Known::Sent { .. } | Known::NotCreated => None,
+                Recorded::Created { tracking_number, .. } => Some(tracking_number.as_str()),
+                Recorded::Sent { .. } | Recorded::NotCreated => None,
             })
             .collect();
         if numbers.is_empty() {
@@ -92,7 +95,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Does a row that is valid.
-    pub(super) async fn carry_out(&self, row: Row) -> Ended {
+    pub(super) async fn import(&self, row: Row) -> Ended {
         let made = match self.order_of(&row).await {
             Ok(made) => made,
             Err(ended) => return *ended,
@@ -105,11 +108,11 @@ impl<'a> Desk<'a> {
             ..report
         };
         match label {
-            Ok(file) => (RowReport { label_file: Some(file), ..report }, Turn::Fine),
+            Ok(file) => (RowReport { label_file: Some(file), ..report }, Continue::Succeeded),
             Err(error) => {
-                let turn = turn_of(&error);
+                let turn = continuation(&error);
                 let why = Failure::from(error);
-                let report = RowReport { outcome: Outcome::LabelMissing, ..report };
+                let report = RowReport { outcome: RowOutcome::LabelMissing, ..report };
                 (faulted(report, &why), turn.unwrap_or_else(|meant| meant(why)))
             }
         }
@@ -118,17 +121,17 @@ impl<'a> Desk<'a> {
     /// The row's order, created unless the journal has it.
     async fn order_of(&self, row: &Row) -> Result<Made, Box<Ended>> {
         let first = match self.known.get(row.key.as_str()) {
-            Some(Known::Created { tracking_number, digest }) if *digest == row.digest => {
+            Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
                 let number = tracking_number.clone();
-                return Ok(Made { number, outcome: Outcome::DoneBefore, warnings: Vec::new() });
+                return Ok(Made { number, outcome: RowOutcome::DoneBefore, warnings: Vec::new() });
             }
-            Some(Known::Created { tracking_number, .. }) => {
+            Some(Recorded::Created { tracking_number, .. }) => {
                 let said = texts::ROW_CHANGED.with(&[("number", tracking_number.as_str())]);
-                let report = RowReport::of(row, Outcome::Invalid).saying("ROW_CHANGED", said);
-                return Err(Box::new((report, Turn::OfRow)));
+                let report = RowReport::of(row, RowOutcome::Invalid).saying("ROW_CHANGED", said);
+                return Err(Box::new((report, Continue::Yes)));
             }
-            Some(Known::Sent { first, .. }) => Some(*first),
-            Some(Known::NotCreated) | None => None,
+            Some(Recorded::Sent { first, .. }) => Some(*first),
+            Some(Recorded::NotCreated) | None => None,
         };
         match self.create(row, first).await? {
             Some(made) => Ok(made),
@@ -155,8 +158,8 @@ impl<'a> Desk<'a> {
         match self.client.orders().create(&order).await {
             Ok(reply) => {
                 let outcome = match reply.outcome() {
-                    parcelo::Outcome::Created => Outcome::Created,
-                    parcelo::Outcome::Replayed => Outcome::Replayed,
+                    parcelo::Outcome::Created => RowOutcome::Created,
+                    parcelo::Outcome::Replayed => RowOutcome::Replayed,
                 };
                 let created = reply.into_inner();
                 let (number, warnings) = (created.parcel.tracking_number, created.warnings);
@@ -174,13 +177,13 @@ impl<'a> Desk<'a> {
         let is_unknown = error.may_have_executed() || first.is_some();
         if !is_unknown
             && let Err(ended) =
-                self.note(row, &Entry::NotCreated { key: row.key.to_string() }).await
+                self.note(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
         {
             return ended;
         }
-        let turn = turn_of(&error);
+        let turn = continuation(&error);
         let why = Failure::from(error);
-        let outcome = if is_unknown { Outcome::Unknown } else { Outcome::Failed };
+        let outcome = if is_unknown { RowOutcome::Unknown } else { RowOutcome::Failed };
         let report = faulted(RowReport::of(row, outcome), &why);
         Box::new((report, turn.unwrap_or_else(|meant| meant(why))))
     }
@@ -195,39 +198,40 @@ impl<'a> Desk<'a> {
         let (Some(reference), Some(first)) = (reference, first) else {
             return Err(Box::new(unclear(row)));
         };
-        let found = self.client.parcels().list().external_order_id(reference).limit(MOST).await;
+        let found =
+            self.client.parcels().list().external_order_id(reference).limit(MAX_PAGE_SIZE).await;
         let parcels = match found {
             Ok(page) => page.into_inner().parcels,
             Err(error) => return Err(self.refused(row, error, Some(first)).await),
         };
         if parcels.is_empty() {
-            self.note(row, &Entry::NotCreated { key: row.key.to_string() }).await?;
+            self.note(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await?;
             return Ok(None);
         }
         // One that cannot be read may be the one.
         let may_be = |row: &parcelo::model::Row<ParcelSummary>| {
-            row.as_ref().map_or(true, |parcel| parcel.created_at >= first - SKEW)
+            row.as_ref().map_or(true, |parcel| parcel.created_at >= first - MAX_CLOCK_SKEW)
         };
         let mut since = parcels.into_iter().filter(may_be);
         match (since.next(), since.next()) {
             (Some(Ok(parcel)), None) => {
                 let number = parcel.tracking_number;
                 self.note(row, &made(row, &number)).await?;
-                Ok(Some(Made { number, outcome: Outcome::Replayed, warnings: Vec::new() }))
+                Ok(Some(Made { number, outcome: RowOutcome::Replayed, warnings: Vec::new() }))
             }
             _ => Err(Box::new(unclear(row))),
         }
     }
 
     /// Nothing goes on before the journal knows.
-    async fn note(&self, row: &Row, entry: &Entry) -> Result<(), Box<Ended>> {
+    async fn note(&self, row: &Row, entry: &JournalEntry) -> Result<(), Box<Ended>> {
         self.journal.write(entry).await.map_err(|why| {
             let failure = Failure::unwritable(&self.plan.journal().to_string_lossy(), &why);
             let outcome = match entry {
-                Entry::Created { .. } => Outcome::Unknown,
-                _ => Outcome::NotSent,
+                JournalEntry::Created { .. } => RowOutcome::Unknown,
+                _ => RowOutcome::NotSent,
             };
-            Box::new((faulted(RowReport::of(row, outcome), &failure), Turn::OfAll(failure)))
+            Box::new((faulted(RowReport::of(row, outcome), &failure), Continue::No(failure)))
         })
     }
 
@@ -236,7 +240,7 @@ impl<'a> Desk<'a> {
         let Made { number, outcome, .. } = made;
         let name = format!("label-{number}.{}", self.plan.format.extension());
         let file = self.plan.labels.join(name);
-        if *outcome == Outcome::Created || !file.is_file() {
+        if *outcome == RowOutcome::Created || !file.is_file() {
             self.client.labels().download(number, self.plan.format).save_to(&file).await?;
         }
         Ok(file)
@@ -252,12 +256,12 @@ fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
 fn unclear(row: &Row) -> Ended {
     let values = [("reference", &*row.reference)];
     let said = texts::UNCLEAR.with(&values);
-    let report = RowReport::of(row, Outcome::Unknown).saying("OUTCOME_UNKNOWN", said);
-    (report, Turn::OfRow)
+    let report = RowReport::of(row, RowOutcome::Unknown).saying("OUTCOME_UNKNOWN", said);
+    (report, Continue::Yes)
 }
 
-fn sent(row: &Row) -> Entry {
-    Entry::Sent {
+fn sent(row: &Row) -> JournalEntry {
+    JournalEntry::Sent {
         row: row.number,
         reference: row.reference.clone(),
         key: row.key.to_string(),
@@ -266,14 +270,14 @@ fn sent(row: &Row) -> Entry {
     }
 }
 
-fn made(row: &Row, number: &TrackingNumber) -> Entry {
-    Entry::Created { key: row.key.to_string(), tracking_number: number.clone() }
+fn made(row: &Row, number: &TrackingNumber) -> JournalEntry {
+    JournalEntry::Created { key: row.key.to_string(), tracking_number: number.clone() }
 }
 
 /// The most parcels of a page.
-const MOST: u32 = 100;
+const MAX_PAGE_SIZE: u32 = 100;
 /// By so much this machine's clock and the service's may differ.
-const SKEW: TimeDelta = TimeDelta::hours(1);
+const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
 
 fn merged(mut told: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
     for warning in more {
@@ -293,17 +297,17 @@ fn faulted(report: RowReport, why: &Failure) -> RowReport {
 }
 
 /// What a failed call means for other rows; a failure of all is still to be filled in.
-fn turn_of(error: &Error) -> Result<Turn, fn(Failure) -> Turn> {
+fn continuation(error: &Error) -> Result<Continue, fn(Failure) -> Continue> {
     match error.kind() {
         ErrorKind::Validation
         | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::KeyExpired
         | ErrorKind::Executed
-        | ErrorKind::CountryNotAllowed => Ok(Turn::OfRow),
+        | ErrorKind::CountryNotAllowed => Ok(Continue::Yes),
         ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {
-            Err(Turn::OfAll)
+            Err(Continue::No)
         }
-        _ => Err(Turn::Elsewhere),
+        _ => Err(Continue::Unreachable),
     }
 }

@@ -6,8 +6,8 @@ use parcelo::{
 };
 
 use crate::{
-    results::{Done, Results},
-    texts::{self, Said},
+    results::{CommandOutcome, Results},
+    texts::{self, Message},
 };
 
 /// A receiver in one country.
@@ -45,14 +45,14 @@ const ELSEWHERE: Sample = Sample {
     zip_code: None,
 };
 
-pub(super) fn show(country: CountryCode) -> Done {
+pub(super) fn show(country: CountryCode) -> CommandOutcome {
     let name = |language: Language| country.name(language).to_owned();
-    let about = Said {
+    let about = Message {
         en: texts::SAMPLE.with(&[("country", &name(Language::En))]).en,
         es: texts::SAMPLE.with(&[("country", &name(Language::Es))]).es,
     };
     let order = order(country, IdempotencyKey::random());
-    Done::with(Results::Sample(Box::new(order)))
+    CommandOutcome::with(Results::Sample(Box::new(order)))
         .note(about)
         .note(texts::SAMPLE_KEY.into())
         .note(texts::SAMPLE_NUMBER.into())

@@ -4,12 +4,12 @@ use std::env;
 
 use parcelo::{ApiKey, Client, ErrorCode};
 
-use super::Caller;
+use super::Resolver;
 use crate::{failure::Failure, input, texts};
 
-impl Caller {
+impl Resolver {
     pub(super) fn client(&self) -> Result<Client, Failure> {
-        if self.settings.asked.is_some() {
+        if self.settings.requested.is_some() {
             // It must be there, even if flags and variables say all that it says.
             self.settings.profile()?;
         }
@@ -47,12 +47,12 @@ impl Caller {
         if text.trim().is_empty() {
             return Err(Failure::key(ErrorCode::AuthMissingApiKey, texts::NO_KEY));
         }
-        parsed(&text)
+        parse_key(&text)
     }
 }
 
 /// A key, whatever blanks surround it.
-pub(super) fn parsed(key: &str) -> Result<ApiKey, Failure> {
+pub(super) fn parse_key(key: &str) -> Result<ApiKey, Failure> {
     ApiKey::parse(key.trim())
         .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::BAD_KEY))
 }

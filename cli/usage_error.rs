@@ -5,18 +5,18 @@ use parcelo::Environment;
 
 use crate::{
     failure::Failure,
-    results::{Done, Results},
-    texts::{self, Said},
+    results::{CommandOutcome, Results},
+    texts::{self, Message},
 };
 
 /// The parser's stop as what there is to say.
-pub(crate) fn of(stop: &clap::Error) -> Done {
-    let help = || Done::with(Results::Help(stop.render().ansi().to_string()));
+pub(crate) fn of(stop: &clap::Error) -> CommandOutcome {
+    let help = || CommandOutcome::with(Results::Help(stop.render().ansi().to_string()));
     match stop.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => help(),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let missing = Failure::usage(texts::NO_COMMAND, texts::SEE_HELP);
-            Done { failure: Some(missing), ..help() }
+            CommandOutcome { failure: Some(missing), ..help() }
         }
         kind => wrong(kind, stop).into(),
     }
@@ -71,7 +71,7 @@ fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
 }
 
 /// A value of no use, and what would be of use where the parser knows that.
-fn unfit(value: &str, option: &str, stop: &clap::Error) -> Said {
+fn unfit(value: &str, option: &str, stop: &clap::Error) -> Message {
     let why = std::error::Error::source(stop).map(ToString::to_string).unwrap_or_default();
     let range = why.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
     let (least, most) = range.unwrap_or_default();
@@ -86,7 +86,7 @@ fn unfit(value: &str, option: &str, stop: &clap::Error) -> Said {
     }
 }
 
-fn perhaps(suggestion: &str) -> Said {
+fn perhaps(suggestion: &str) -> Message {
     match suggestion {
         "" => texts::SEE_HELP.into(),
         value => texts::PERHAPS.with(&[("value", value)]),

@@ -11,18 +11,18 @@ use parcelo::{
 use crate::{
     failure::{Exit, Failure},
     output,
-    resume::Resume,
-    texts::{self, Said},
+    resume::ResumeHint,
+    texts::{self, Message},
 };
 
 impl Failure {
     /// A call that failed; `resume` says how to go on when nobody knows whether it was executed.
-    pub(crate) fn of_call(error: Error, resume: Resume<'_>) -> Self {
+    pub(crate) fn of_call(error: Error, resume: ResumeHint<'_>) -> Self {
         let failure = Self::from(error);
         if failure.exit != Exit::OutcomeUnknown {
             return failure;
         }
-        failure.with(|facts| facts.hint = resume.hint())
+        failure.with(|details| details.hint = resume.hint())
     }
 }
 
@@ -30,17 +30,17 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = error.code().unwrap_or_else(|| code_of(error.kind()));
         let message = message_of(&error);
-        let failure = Self::new(exit_of(&error), code, message).with(|facts| {
-            facts.items = error.body().map(items_of).unwrap_or_default();
+        let failure = Self::new(exit_of(&error), code, message).with(|details| {
+            details.items = error.body().map(items_of).unwrap_or_default();
             // What is told of a parcel is not told again of its place in the request.
-            if facts.items.is_empty() {
-                facts.fields = error.field_faults().to_vec();
+            if details.items.is_empty() {
+                details.fields = error.field_faults().to_vec();
             }
-            facts.status = error.status();
-            facts.request_id = error.request_id().cloned();
-            facts.retry_after = error.retry_after().map(whole_seconds);
-            facts.idempotency_key = error.idempotency_key().cloned();
-            facts.may_have_executed = error.may_have_executed();
+            details.status = error.status();
+            details.request_id = error.request_id().cloned();
+            details.retry_after = error.retry_after().map(whole_seconds);
+            details.idempotency_key = error.idempotency_key().cloned();
+            details.may_have_executed = error.may_have_executed();
         });
         match hint_of(&error, &failure) {
             Some(hint) => failure.hint(hint),
@@ -50,19 +50,19 @@ impl From<Error> for Failure {
 }
 
 /// What the library says, and of a file the reason too, which it keeps apart.
-fn message_of(error: &Error) -> Said {
+fn message_of(error: &Error) -> Message {
     let said = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
         let whole = |language| format!("{} {}", said(language), answer.json());
-        return Said { en: whole(Language::En), es: whole(Language::Es) };
+        return Message { en: whole(Language::En), es: whole(Language::Es) };
     }
     let cause = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::File);
     match cause {
         Some(why) => {
             let whole = |language| format!("{}: {why}.", said(language).trim_end_matches('.'));
-            Said { en: whole(Language::En), es: whole(Language::Es) }
+            Message { en: whole(Language::En), es: whole(Language::Es) }
         }
-        None => Said { en: said(Language::En), es: said(Language::Es) },
+        None => Message { en: said(Language::En), es: said(Language::Es) },
     }
 }
 
@@ -109,7 +109,7 @@ fn code_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
+fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
     let text = match (failure.exit, error.known_code()) {
         (Exit::RateLimit, _) => match failure.retry_after {
             Some(seconds) => return Some(texts::WAIT.with(&[("n", &seconds.to_string())])),
@@ -138,7 +138,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
 }
 
 /// What to do about something that the service says of a parcel or of a manifest.
-fn hint_of_code(code: ErrorCode) -> Option<Said> {
+fn hint_of_code(code: ErrorCode) -> Option<Message> {
     let text = match code {
         ErrorCode::ParcelNotFound => texts::CHECK_NUMBER,
         ErrorCode::ManifestNotFound => texts::CHECK_MANIFEST,
@@ -153,7 +153,7 @@ fn hint_of_code(code: ErrorCode) -> Option<Said> {
 }
 
 /// The manifest that the air waybill has already.
-fn other_manifest(error: &Error) -> Option<Said> {
+fn other_manifest(error: &Error) -> Option<Message> {
     let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
     Some(texts::OTHER_MANIFEST.with(&[("id", &output::plain(id))]))
 }
@@ -185,8 +185,8 @@ impl From<&ItemError> for Failure {
             Some(ErrorCode::ParcelNotFound) => Exit::NotFound,
             _ => Exit::Conflict,
         };
-        let message = Said { en: error.message.clone(), es: error.message_es.clone() };
+        let message = Message { en: error.message.clone(), es: error.message_es.clone() };
         Self::new(exit, &error.code, message)
-            .with(|facts| facts.hint = known.and_then(hint_of_code))
+            .with(|details| details.hint = known.and_then(hint_of_code))
     }
 }

@@ -5,23 +5,23 @@ use std::time::Duration;
 
 use parcelo::{ApiKey, Client, Environment, TrackingNumber, url::Url, webhook::Webhook};
 
-use super::{Caller, Job, access::parsed};
+use super::{Job, Resolver, client::parse_key};
 use crate::{
     args::{Api, Config, Init, Listen, Man, Track},
-    commands::{Patient, Receiver, Request, Task, Watched},
+    commands::{ConfigAction, Preflight, RawCall, WatchOptions, WebhookListener},
     dry_run::masked,
     failure::Failure,
     findings::{Check, State},
     input::{self, Source},
-    output::{self, Events},
-    profiles::{Hidden, Profile, Profiles},
+    output::{self, EventPrinter},
+    profiles::{Profile, Profiles, Secret},
     requests, settings, texts,
 };
 
-/// Seconds between two looks at watched parcels.
-const EVERY: u32 = 15;
+/// Seconds between two rounds of `track --watch`.
+const DEFAULT_WATCH_SECONDS: u32 = 15;
 
-impl Caller {
+impl Resolver {
     pub(super) fn track(&self, track: Track) -> Result<Job, Failure> {
         let numbers = requests::numbers(&self.typed(track.numbers)?)?;
         let (client, history) = (self.client()?, track.history);
@@ -29,9 +29,9 @@ impl Caller {
         if !track.watch.watch || self.dry_run.is_some() {
             return Ok(Job::Track { client, numbers, history });
         }
-        let every = Duration::from_secs(track.watch.every.unwrap_or(EVERY).into());
-        let watched = Watched { numbers, history, every, voice: self.voice };
-        Ok(Job::Watch { client, watched })
+        let every = Duration::from_secs(track.watch.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
+        let options = WatchOptions { numbers, history, every, voice: self.voice };
+        Ok(Job::Watch { client, options })
     }
 
     /// A label is drawn on a terminal, or where that is asked for; elsewhere its facts are of use.
@@ -52,7 +52,7 @@ impl Caller {
         self.stdin_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
         let body = data.map(|source| source.read()).transpose()?.map(Into::into);
         let method = api.method.to_ascii_uppercase();
-        let request = Request { method, path: api.path, body };
+        let request = RawCall { method, path: api.path, body };
         Ok(Job::Api { client: self.client()?, request })
     }
 
@@ -74,9 +74,13 @@ impl Caller {
         let webhook = Webhook::new(secrets)
             .map_err(|_| Failure::usage(texts::BAD_SECRET, texts::GIVE_SECRET))?;
         let forward_to = listen.forward_to.as_deref().map(target).transpose()?;
-        let receiver =
-            Receiver { port: listen.port, webhook, forward_to, events: Events(self.voice) };
-        Ok(Job::Listen { receiver })
+        let listener = WebhookListener {
+            port: listen.port,
+            webhook,
+            forward_to,
+            events: EventPrinter(self.voice),
+        };
+        Ok(Job::Listen { listener })
     }
 
     /// Nothing can be shown instead of what is not a request to the service.
@@ -89,9 +93,9 @@ impl Caller {
 
     pub(super) fn config(self, config: Config) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
-        let task = match config {
-            Config::Path => Task::Path,
-            Config::List => Task::List { profiles: self.into_profiles()? },
+        let action = match config {
+            Config::Path => ConfigAction::Path,
+            Config::List => ConfigAction::List { profiles: self.into_profiles()? },
             Config::Use(choice) => {
                 let profiles = self.into_profiles()?;
                 if !profiles.all.contains_key(&choice.name) {
@@ -99,16 +103,16 @@ impl Caller {
                     let message = texts::NO_PROFILE.with(&[("name", &name)]);
                     return Err(Failure::usage(message, texts::SEE_PROFILES));
                 }
-                Task::Use { profiles, name: choice.name }
+                ConfigAction::Use { profiles, name: choice.name }
             }
             Config::Init(init) => self.init(init)?,
         };
-        Ok(Job::Config { task: Box::new(task) })
+        Ok(Job::Config { action: Box::new(action) })
     }
 
     /// A new profile: what flags and variables do not say is asked for.
-    fn init(self, init: Init) -> Result<Task, Failure> {
-        let name = init.name.or_else(|| self.settings.asked.clone());
+    fn init(self, init: Init) -> Result<ConfigAction, Failure> {
+        let name = init.name.or_else(|| self.settings.requested.clone());
         let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
         if !is_name(&name) {
             let name = output::without_keys(&name);
@@ -121,16 +125,16 @@ impl Caller {
             return Err(Failure::usage(message, texts::FORCE));
         }
         let base_url = self.asked_address()?;
-        let key = parsed(&self.asked_key()?)?;
+        let key = parse_key(&self.asked_key()?)?;
         let profile = Profile {
             base_url: Some(base_url.clone()),
-            api_key: Some(Hidden(key.secret().to_owned())),
+            api_key: Some(Secret(key.secret().to_owned())),
             language: self.global.lang.map(Into::into),
             output: self.global.output,
         };
         let client = Client::builder(key).base_url(&base_url)?.build()?;
         let profiles = self.into_profiles()?;
-        Ok(Task::Init { profiles, name, profile, client: Box::new(client) })
+        Ok(ConfigAction::Init { profiles, name, profile, client: Box::new(client) })
     }
 
     fn asked_address(&self) -> Result<String, Failure> {
@@ -195,8 +199,8 @@ impl Caller {
             Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
             None => skipped("environment", texts::ENVIRONMENT),
         });
-        let patient = Patient { checks, client: fits.and_then(Result::ok) };
-        Ok(Job::Doctor { patient: Box::new(patient) })
+        let preflight = Preflight { checks, client: fits.and_then(Result::ok) };
+        Ok(Job::Doctor { preflight: Box::new(preflight) })
     }
 
     fn profile_check(&self) -> Check {
@@ -226,7 +230,7 @@ impl Caller {
     }
 }
 
-fn check(name: &'static str, title: texts::Text, seen: Result<texts::Said, Failure>) -> Check {
+fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Failure>) -> Check {
     match seen {
         Ok(detail) => Check::fine(name, title, detail),
         Err(why) => Check::failed(name, title, &why),
@@ -237,7 +241,7 @@ fn skipped(name: &'static str, title: texts::Text) -> Check {
     Check::skipped(name, title, texts::NOT_REACHED)
 }
 
-fn as_is(text: &str) -> texts::Said {
+fn as_is(text: &str) -> texts::Message {
     texts::AS_IS.with(&[("value", text)])
 }
 
@@ -247,7 +251,7 @@ fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
 }
 
 /// An address; who it would sign in as is nobody's business.
-fn shown(address: &str) -> texts::Said {
+fn shown(address: &str) -> texts::Message {
     let host = address.rsplit('@').next().unwrap_or_default();
     let address =
         if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };

@@ -4,19 +4,19 @@ use std::future::IntoFuture;
 
 use parcelo::{Error, TrackingNumber};
 
-use crate::{failure::Failure, results::List, resume::Resume};
+use crate::{failure::Failure, results::List, resume::ResumeHint};
 
 /// The answer to a call that reads.
 pub(super) async fn read<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
 ) -> Result<T, Failure> {
-    answer(call, Resume::Reads).await
+    answer(call, ResumeHint::Reads).await
 }
 
 /// The answer to a call; `resume` tells how to go on when there is none.
 pub(super) async fn answer<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
-    resume: Resume<'_>,
+    resume: ResumeHint<'_>,
 ) -> Result<T, Failure> {
     let answer = async { call.await.map_err(|error| Failure::of_call(error, resume)) };
     unless_interrupted(answer, resume).await
@@ -25,7 +25,7 @@ pub(super) async fn answer<T>(
 /// What some work comes to, unless Ctrl-C ends it.
 pub(super) async fn unless_interrupted<T>(
     work: impl Future<Output = Result<T, Failure>>,
-    resume: Resume<'_>,
+    resume: ResumeHint<'_>,
 ) -> Result<T, Failure> {
     tokio::select! {
         result = work => result,

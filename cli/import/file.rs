@@ -11,31 +11,31 @@ use crate::{failure::Failure, input::Source, texts::import as texts};
 
 /// A file of rows that can be opened more than once.
 #[derive(Debug)]
-pub(crate) struct Content {
+pub(crate) struct ImportFile {
     file: File,
     name: String,
-    form: Form,
+    form: RowFormat,
     /// Where the rows begin: after the byte order mark and a line for Excel.
     begin: u64,
 }
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum RowFormat {
     /// A row of headings, then an order a row.
     Csv,
     /// An order as JSON on each line.
-    Lines,
+    Ndjson,
 }
 
-const MARK: &[u8] = b"\xef\xbb\xbf";
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The byte order marks of UTF-16, which some programs call Unicode.
-const WIDE: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 /// More than the headings take.
-const LONGEST_START: u64 = 1 << 16;
+const MAX_HEADING_BYTES: u64 = 1 << 16;
 
-impl Content {
+impl ImportFile {
     pub(crate) fn of(source: &Source) -> Result<Self, Failure> {
         let name = source.name();
         let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
@@ -51,8 +51,8 @@ impl Content {
             Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
         };
         let mut start = Vec::new();
-        file.by_ref().take(LONGEST_START).read_to_end(&mut start).map_err(unreadable)?;
-        if WIDE.iter().any(|mark| start.starts_with(mark)) {
+        file.by_ref().take(MAX_HEADING_BYTES).read_to_end(&mut start).map_err(unreadable)?;
+        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
             return Err(Failure::usage(texts::WIDE_TEXT, texts::SAVE_UTF8));
         }
         let (line, line_break) = first_line(&start);
@@ -60,18 +60,18 @@ impl Content {
             return Err(Failure::usage(texts::NO_TEXT, texts::SAVE_UTF8));
         }
         let form = form(source, &start);
-        if form == Form::Lines && is_document(&start) {
+        if form == RowFormat::Ndjson && is_document(&start) {
             return Err(Failure::usage(texts::ONE_DOCUMENT, texts::LINE_BY_LINE));
         }
         let begin = begin(form, &start) as u64;
-        if form == Form::Csv && line_break == Some(LineBreak::Return) {
+        if form == RowFormat::Csv && line_break == Some(LineBreak::Return) {
             file.rewind().map_err(unreadable)?;
             file = spooled(Returns(file)).map_err(unreadable)?;
         }
         Ok(Self { file, name, form, begin })
     }
 
-    pub(crate) fn form(&self) -> Form {
+    pub(crate) fn form(&self) -> RowFormat {
         self.form
     }
 
@@ -136,13 +136,13 @@ impl Read for Returns {
 
 /// How many bytes stand before the rows: a byte order mark, and the line that tells Excel which
 /// character separates cells. A spreadsheet shows neither.
-fn begin(form: Form, start: &[u8]) -> usize {
-    let text = start.strip_prefix(MARK).unwrap_or(start);
+fn begin(form: RowFormat, start: &[u8]) -> usize {
+    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
     let mark = start.len() - text.len();
     let (line, line_break) = first_line(text);
     let is_told =
         matches!(line, [s, e, p, b'=', _] if [s, e, p].map(u8::to_ascii_lowercase) == *b"sep");
-    if form == Form::Lines || !is_told || line_break.is_none() {
+    if form == RowFormat::Ndjson || !is_told || line_break.is_none() {
         return mark;
     }
     let is_pair = text.get(line.len()..).is_some_and(|rest| rest.starts_with(b"\r\n"));
@@ -151,21 +151,21 @@ fn begin(form: Form, start: &[u8]) -> usize {
 
 /// True for an array, and for an object that goes on after its first line.
 fn is_document(start: &[u8]) -> bool {
-    let text = start.strip_prefix(MARK).unwrap_or(start).trim_ascii_start();
+    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start();
     text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
 }
 
 /// By the file's ending, else by what it begins with.
-fn form(source: &Source, start: &[u8]) -> Form {
+fn form(source: &Source, start: &[u8]) -> RowFormat {
     let ending = match source {
         Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),
         Source::Stdin => OsString::new(),
     };
-    let first = start.strip_prefix(MARK).unwrap_or(start).trim_ascii_start().first();
+    let first = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start().first();
     match ending.to_str().unwrap_or_default() {
-        "csv" | "tsv" | "txt" => Form::Csv,
-        "ndjson" | "jsonl" => Form::Lines,
-        _ if matches!(first, Some(b'{' | b'[')) => Form::Lines,
-        _ => Form::Csv,
+        "csv" | "tsv" | "txt" => RowFormat::Csv,
+        "ndjson" | "jsonl" => RowFormat::Ndjson,
+        _ if matches!(first, Some(b'{' | b'[')) => RowFormat::Ndjson,
+        _ => RowFormat::Csv,
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use super::{Row, Rows};
+use super::{Row, RowReader};
 use crate::failure::Failure;
 
 /// What the first reading found. A row costs some hundred bytes here, whatever its length.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct Prescan {
     pub(crate) rows: u64,
     /// Rows that will not be sent because they are wrong.
     pub(crate) faulty: u64,
@@ -26,21 +26,21 @@ struct Seen {
 
 /// How a row goes with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
-    Alone,
+pub(crate) enum Duplicate {
+    None,
     /// An earlier row is the same.
     SameAs(u64),
     /// Another row has the same reference and another content.
-    Against(u64),
+    Conflicts(u64),
 }
 
-impl Survey {
-    pub(crate) fn of(mut rows: Rows<'_>) -> Result<Self, Failure> {
-        let mut survey = Self::default();
+impl Prescan {
+    pub(crate) fn of(mut rows: RowReader<'_>) -> Result<Self, Failure> {
+        let mut prescan = Self::default();
         while let Some(row) = rows.next()? {
-            survey.add(&row);
+            prescan.add(&row);
         }
-        Ok(survey)
+        Ok(prescan)
     }
 
     fn add(&mut self, row: &Row) {
@@ -65,13 +65,13 @@ impl Survey {
         }
     }
 
-    pub(crate) fn fit(&self, row: &Row) -> Fit {
+    pub(crate) fn duplicate(&self, row: &Row) -> Duplicate {
         match self.orders.get(row.key.as_str()) {
             Some(Seen { row: first, rival: Some(rival), .. }) => {
-                Fit::Against(if *first == row.number { *rival } else { *first })
+                Duplicate::Conflicts(if *first == row.number { *rival } else { *first })
             }
-            Some(Seen { row: first, .. }) if *first != row.number => Fit::SameAs(*first),
-            Some(_) | None => Fit::Alone,
+            Some(Seen { row: first, .. }) if *first != row.number => Duplicate::SameAs(*first),
+            Some(_) | None => Duplicate::None,
         }
     }
 

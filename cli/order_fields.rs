@@ -13,18 +13,18 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct OrderInput {
     pub(crate) source: Option<Source>,
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<FieldAssignment>,
 }
 
 /// A field and what it shall be.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Field {
-    path: Vec<Step>,
+pub(crate) struct FieldAssignment {
+    path: Vec<PathSegment>,
     value: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathSegment {
     Member(String),
     Item(usize),
 }
@@ -42,7 +42,7 @@ const NUMBERS: [&str; 8] = [
 ];
 
 /// More items than an order may have.
-const MOST_ITEMS: usize = 1000;
+const MAX_ITEMS: usize = 1000;
 
 impl OrderInput {
     /// The order's JSON.
@@ -63,7 +63,7 @@ impl OrderInput {
     }
 }
 
-impl Field {
+impl FieldAssignment {
     /// A field as it is typed: its path as faults spell it, and its value.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let wrong = || {
@@ -71,63 +71,65 @@ impl Field {
             Failure::usage(texts::UNFIT.with(&values), texts::FIELD_FORM)
         };
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
-        let path = steps(path).ok_or_else(wrong)?;
+        let path = segments(path).ok_or_else(wrong)?;
         let is_number =
-            matches!(path.last(), Some(Step::Member(name)) if NUMBERS.contains(&&**name));
+            matches!(path.last(), Some(PathSegment::Member(name)) if NUMBERS.contains(&&**name));
         let number = serde_json::from_str::<Number>(value).ok().filter(|_| is_number);
         Ok(Self { path, value: number.map_or_else(|| json!(value), Value::Number) })
     }
 
     fn put(&self, order: &mut Value) {
-        let mut place = order;
-        for step in &self.path {
-            place = match step {
-                Step::Member(name) => member(place, name),
-                Step::Item(index) => item(place, *index),
+        let mut target = order;
+        for segment in &self.path {
+            target = match segment {
+                PathSegment::Member(name) => member(target, name),
+                PathSegment::Item(index) => item(target, *index),
             };
         }
-        *place = self.value.clone();
+        *target = self.value.clone();
     }
 }
 
 /// A member of what becomes an object, if it was none.
-fn member<'a>(place: &'a mut Value, name: &str) -> &'a mut Value {
-    if !place.is_object() {
-        *place = Value::Object(Map::new());
+fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
     }
-    &mut place[name]
+    &mut target[name]
 }
 
 /// An item of what becomes an array, if it was none; the array is made long enough first.
-fn item(place: &mut Value, index: usize) -> &mut Value {
-    if !place.is_array() {
-        *place = json!([]);
+fn item(target: &mut Value, index: usize) -> &mut Value {
+    if !target.is_array() {
+        *target = json!([]);
     }
-    if let Some(items) = place.as_array_mut()
+    if let Some(items) = target.as_array_mut()
         && items.len() <= index
     {
         items.resize(index + 1, json!({}));
     }
-    &mut place[index]
+    &mut target[index]
 }
 
-/// The steps of `products[0].description`.
-fn steps(path: &str) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
+/// The segments of `products[0].description`.
+fn segments(path: &str) -> Option<Vec<PathSegment>> {
+    let mut segments = Vec::new();
     for part in path.split('.') {
         let (name, items) =
             part.split_once('[').map_or((part, None), |(name, rest)| (name, Some(rest)));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
             return None;
         }
-        steps.push(Step::Member(name.to_owned()));
+        segments.push(PathSegment::Member(name.to_owned()));
         if let Some(items) = items {
             for index in items.strip_suffix(']')?.split("][") {
-                steps.push(Step::Item(index.parse().ok().filter(|index| *index < MOST_ITEMS)?));
+                segments.push(PathSegment::Item(
+                    index.parse().ok().filter(|index| *index < MAX_ITEMS)?,
+                ));
             }
         }
     }
-    Some(steps)
+    Some(segments)
 }
 
 #[cfg(test)]
@@ -137,7 +139,7 @@ mod tests {
     fn with(order: &Value, fields: &[&str]) -> Value {
         let mut order = order.clone();
         for field in fields {
-            Field::parse(field).unwrap().put(&mut order);
+            FieldAssignment::parse(field).unwrap().put(&mut order);
         }
         order
     }
@@ -176,7 +178,7 @@ mod tests {
             "a]=b",
             "a[0]x=1",
         ] {
-            assert!(Field::parse(text).is_err(), "{text}");
+            assert!(FieldAssignment::parse(text).is_err(), "{text}");
         }
     }
 }
