@@ -10,14 +10,14 @@ use parcelo::{
 
 use crate::{
     failure::{Exit, Failure},
-    output,
     resume::ResumeHint,
+    sanitize::plain,
     texts::{self, Message},
 };
 
 impl Failure {
     /// A call that failed; `resume` says how to go on when nobody knows whether it was executed.
-    pub(crate) fn of_call(error: Error, resume: ResumeHint<'_>) -> Self {
+    pub(crate) fn for_call(error: Error, resume: ResumeHint<'_>) -> Self {
         let failure = Self::from(error);
         if failure.exit != Exit::OutcomeUnknown {
             return failure;
@@ -155,7 +155,7 @@ fn hint_of_code(code: ErrorCode) -> Option<Message> {
 /// The manifest that the air waybill has already.
 fn other_manifest(error: &Error) -> Option<Message> {
     let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
-    Some(texts::OTHER_MANIFEST.with(&[("id", &output::plain(id))]))
+    Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
 }
 
 /// The parcels that a refusal is about, each with its reason.

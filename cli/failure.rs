@@ -176,7 +176,7 @@ impl Failure {
     /// Of `all` parcels, `done` were done, and these failed; after the last nothing was tried.
     ///
     /// The exit code is theirs if they failed alike and nothing was done.
-    pub(crate) fn of_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
+    pub(crate) fn for_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
         let (done_text, all_text) = (done.to_string(), all.to_string());
         let message = match done {
             0 => texts::NONE_DONE.with(&[("all", &all_text)]),

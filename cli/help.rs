@@ -21,15 +21,15 @@ const ARGUMENT_HELP: Tables = &[texts::ARGUMENT_HELP, tools::ARGUMENT_HELP, impo
 const VALUE_NAMES: Tables = &[texts::VALUE_NAMES, tools::VALUE_NAMES, import::VALUE_NAMES];
 
 /// The command line with every text in one language.
-pub(crate) fn speaking(command: Command, language: Language) -> Command {
+pub(crate) fn localize(command: Command, language: Language) -> Command {
     let command = command
         .styles(STYLES)
         .subcommand_value_name(texts::COMMAND.pick(language))
         .after_help(texts::EXIT_CODES.pick(language));
-    worded(command, "", language)
+    localize_command(command, "", language)
 }
 
-fn worded(command: Command, parent: &str, language: Language) -> Command {
+fn localize_command(command: Command, parent: &str, language: Language) -> Command {
     let path = format!("{parent}{}", command.get_name());
     let inside = format!("{path} ");
     let template = format!(
@@ -42,13 +42,13 @@ fn worded(command: Command, parent: &str, language: Language) -> Command {
         .help_template(template)
         .subcommand_help_heading(texts::COMMANDS.pick(language))
         .subcommand_value_name(texts::COMMAND.pick(language))
-        .mut_args(|argument| explained(argument, language))
-        .mut_subcommands(|command| worded(command, &inside, language));
+        .mut_args(|argument| localize_argument(argument, language))
+        .mut_subcommands(|command| localize_command(command, &inside, language));
     let usage = usage(&command, &path, language);
     command.override_usage(usage)
 }
 
-fn explained(argument: Arg, language: Language) -> Arg {
+fn localize_argument(argument: Arg, language: Language) -> Arg {
     let heading = if argument.is_positional() { texts::ARGUMENTS } else { texts::OPTIONS };
     let help = find(ARGUMENT_HELP, argument.get_id().as_str());
     let names: Vec<_> = argument.get_value_names().unwrap_or_default().to_vec();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_and_argument_is_explained() {
+    fn every_command_and_argument_is_localize_argument() {
         walk(&Args::command(), "", &mut |table, name| {
             assert!(
                 table.iter().copied().flatten().any(|(known, _)| *known == name),
@@ -113,6 +113,6 @@ mod tests {
 
     #[test]
     fn the_parser_accepts_its_own_shape() {
-        speaking(Args::command(), Language::Es).debug_assert();
+        localize(Args::command(), Language::Es).debug_assert();
     }
 }

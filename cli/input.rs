@@ -19,7 +19,7 @@ pub(crate) enum Source {
 
 impl Source {
     /// The source that an argument names; `-` is standard input.
-    pub(crate) fn of(argument: &Path) -> Self {
+    pub(crate) fn from_argument(argument: &Path) -> Self {
         if argument.as_os_str() == "-" { Self::Stdin } else { Self::File(argument.to_owned()) }
     }
 

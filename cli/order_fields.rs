@@ -6,7 +6,8 @@ use serde_json::{Map, Number, Value, json};
 use crate::{
     failure::Failure,
     input::{self, Source},
-    output, texts,
+    sanitize::without_keys,
+    texts,
 };
 
 /// An order as a file, as fields, or both.
@@ -67,7 +68,7 @@ impl FieldAssignment {
     /// A field as it is typed: its path as faults spell it, and its value.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let wrong = || {
-            let values = [("value", &*output::without_keys(text)), ("option", "--set")];
+            let values = [("value", &*without_keys(text)), ("option", "--set")];
             Failure::usage(texts::UNFIT.with(&values), texts::FIELD_FORM)
         };
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;

@@ -16,8 +16,8 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 use crate::{
     args::Lang,
     failure::Failure,
+    output::format::Format,
     texts::{self, Message},
-    voice::Format,
 };
 
 /// The file of profiles as it was found; editing it keeps its comments.
@@ -94,12 +94,11 @@ impl Profiles {
     /// Sets a profile; the first one is the current one.
     pub(crate) fn set(&mut self, name: &str, profile: &Profile) {
         let language = profile.language.map(Language::code);
-        let output = profile.output.and_then(|format| format.to_possible_value());
         let values = [
             profile.base_url.as_deref(),
             profile.api_key.as_ref().map(|key| &*key.0),
             language,
-            output.as_ref().map(clap::builder::PossibleValue::get_name),
+            profile.output.map(Format::name),
         ];
         let mut table = Table::new();
         for (name, text) in NAMES.into_iter().zip(values) {

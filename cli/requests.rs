@@ -12,7 +12,7 @@ use crate::{
     args::{Submit, Write},
     failure::Failure,
     input::{self, Source},
-    output,
+    sanitize::without_keys,
     texts::{self, Message},
 };
 
@@ -48,7 +48,7 @@ pub(crate) fn manifest_id(typed: &str) -> Result<ManifestId, Failure> {
     if typed.starts_with("man_") {
         return Ok(ManifestId::unchecked(typed));
     }
-    let said = texts::MANIFEST_FORM.with(&[("value", &output::without_keys(typed))]);
+    let said = texts::MANIFEST_FORM.with(&[("value", &without_keys(typed))]);
     let fault = fault("manifestId".into(), FaultCode::InvalidFormat, &said);
     Err(Failure::invalid(texts::BAD_MANIFEST, vec![fault]))
 }
@@ -112,7 +112,7 @@ fn faults(typed: &[String]) -> Vec<FieldFault> {
 }
 
 fn no_number(field: String, text: &str) -> FieldFault {
-    let said = texts::NUMBER_FORM.with(&[("value", &output::without_keys(text))]);
+    let said = texts::NUMBER_FORM.with(&[("value", &without_keys(text))]);
     fault(field, FaultCode::InvalidFormat, &said)
 }
 

@@ -4,174 +4,30 @@ mod client;
 mod import;
 mod tools;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::{env, path::Path};
 
-use parcelo::{
-    Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ParcelStatus,
-    ReprintRequest, TrackingNumber, VoidRequest, model::ManifestId,
-};
+use parcelo::{CountryCode, LabelFormat, ParcelStatus};
 
 use crate::{
     args::{
         Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
-        Reset, Sandbox, Shell, Webhook,
+        Reset, Sandbox, Webhook,
     },
-    commands::{ConfigAction, Preflight, RawCall, WatchOptions, WebhookListener},
+    commands::{Job, LabelFile, LabelTarget, PageSelection, ParcelFilter},
     dry_run::DryRun,
     failure::Failure,
-    import::ImportPlan,
     input::{self, Source},
     order_fields::{FieldAssignment, OrderInput},
     output, requests,
+    sanitize::without_keys,
     settings::{self, Settings},
     texts,
-    voice::Voice,
 };
 
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Job {
-    Create {
-        client: Client,
-        order: OrderInput,
-        label: Option<LabelFile>,
-    },
-    Void {
-        client: Client,
-        request: VoidRequest,
-    },
-    Validate {
-        sources: Vec<Source>,
-    },
-    Sample {
-        country: CountryCode,
-    },
-    SampleCsv,
-    Import {
-        client: Client,
-        plan: Box<ImportPlan>,
-        voice: Voice,
-    },
-    /// An import of which nothing is sent.
-    CheckImport {
-        environment: Option<Environment>,
-        plan: Box<ImportPlan>,
-    },
-    Submit {
-        client: Client,
-        request: ManifestRequest,
-    },
-    Manifest {
-        client: Client,
-        id: ManifestId,
-    },
-    Track {
-        client: Client,
-        numbers: Vec<TrackingNumber>,
-        history: bool,
-    },
-    List {
-        client: Client,
-        filter: ParcelFilter,
-        pages: PageSelection,
-    },
-    Labels {
-        client: Client,
-        numbers: Vec<TrackingNumber>,
-        format: LabelFormat,
-        target: LabelTarget,
-    },
-    ShowLabel {
-        client: Client,
-        number: TrackingNumber,
-    },
-    Reprint {
-        client: Client,
-        number: TrackingNumber,
-        request: ReprintRequest,
-    },
-    Reset {
-        client: Client,
-    },
-    Health {
-        client: Client,
-    },
-    DrawLabel {
-        client: Client,
-        number: TrackingNumber,
-        columns: usize,
-    },
-    Watch {
-        client: Client,
-        options: WatchOptions,
-    },
-    Api {
-        client: Client,
-        request: RawCall,
-    },
-    Listen {
-        listener: WebhookListener,
-    },
-    Config {
-        action: Box<ConfigAction>,
-    },
-    Doctor {
-        preflight: Box<Preflight>,
-    },
-    Completions {
-        shell: Shell,
-        language: Language,
-    },
-    Man {
-        command: Vec<String>,
-        language: Language,
-    },
-    ManPages {
-        folder: PathBuf,
-        language: Language,
-    },
-    /// Another job whose requests are shown, not sent.
-    DryRun {
-        job: Box<Self>,
-        dry_run: DryRun,
-    },
-}
-
-/// Which parcels a list has.
-#[derive(Debug)]
-pub(crate) struct ParcelFilter {
-    pub(crate) status: Option<ParcelStatus>,
-    pub(crate) country: Option<CountryCode>,
-}
-
-/// Which of its pages; a limit that nobody gave is the service's.
-#[derive(Debug)]
-pub(crate) enum PageSelection {
-    One { page: u32, limit: Option<u32> },
-    All { limit: u32 },
-}
-
-/// The file that an order's label is saved in.
-#[derive(Debug)]
-pub(crate) struct LabelFile {
-    pub(crate) path: PathBuf,
-    pub(crate) format: LabelFormat,
-}
-
-/// Where labels go.
-#[derive(Debug)]
-pub(crate) enum LabelTarget {
-    Directory(PathBuf),
-    Output,
-}
-
-pub(crate) fn resolve(args: Args, voice: Voice, settings: Settings) -> Result<Job, Failure> {
-    settings::check(|name| env::var(name).ok())?;
+pub(crate) fn resolve(args: Args, settings: Settings) -> Result<Job, Failure> {
+    settings::check_variables(|name| env::var(name).ok())?;
     let dry_run = args.global.dry_run.then(DryRun::default);
-    let resolver = Resolver { global: args.global, voice, settings, dry_run: dry_run.clone() };
+    let resolver = Resolver { global: args.global, settings, dry_run: dry_run.clone() };
     let job = resolver.job(args.command)?;
     Ok(match dry_run {
         Some(dry_run) => Job::DryRun { job: Box::new(job), dry_run },
@@ -179,12 +35,11 @@ pub(crate) fn resolve(args: Args, voice: Voice, settings: Settings) -> Result<Jo
     })
 }
 
-/// Who runs the command: the settings, and how to speak.
+/// Turns commands into jobs, by the global options and the settings.
 struct Resolver {
     global: Global,
-    voice: Voice,
     settings: Settings,
-    /// Takes all requests, when none shall be sent.
+    /// Records the requests instead of sending them.
     dry_run: Option<DryRun>,
 }
 
@@ -206,9 +61,10 @@ impl Resolver {
             Command::Webhook(Webhook::Listen(listen)) => resolver.listen(&listen),
             Command::Config(config) => resolver.config(config),
             Command::Doctor => resolver.doctor(),
-            Command::Completions(completions) => {
-                Ok(Job::Completions { shell: completions.shell, language: resolver.voice.language })
-            }
+            Command::Completions(completions) => Ok(Job::Completions {
+                shell: completions.shell,
+                language: resolver.settings.output.language,
+            }),
             Command::Man(man) => resolver.man(man),
         }
     }
@@ -216,7 +72,7 @@ impl Resolver {
     fn order(&self, order: Order) -> Result<Job, Failure> {
         match order {
             Order::Create(create) => {
-                let source = create.file.as_deref().map(Source::of);
+                let source = create.file.as_deref().map(Source::from_argument);
                 self.stdin_once(usize::from(source.as_ref().is_some_and(Source::is_stdin)))?;
                 let fields = create.set.iter().map(|field| FieldAssignment::parse(field));
                 let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
@@ -228,7 +84,8 @@ impl Resolver {
                 Ok(Job::Void { client: self.client()?, request })
             }
             Order::Validate(validate) => {
-                let sources: Vec<_> = validate.files.iter().map(|file| Source::of(file)).collect();
+                let sources: Vec<_> =
+                    validate.files.iter().map(|file| Source::from_argument(file)).collect();
                 self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
                 Ok(Job::Validate { sources })
             }
@@ -258,15 +115,15 @@ impl Resolver {
                 let numbers = self.typed(std::mem::take(&mut get.numbers))?;
                 let numbers = requests::numbers(&numbers)?;
                 let target = match self.dry_run {
-                    Some(_) => LabelTarget::Output,
+                    Some(_) => LabelTarget::Stdout,
                     None => label_target(&get, numbers.len())?,
                 };
                 let format = get.format.into();
                 Ok(Job::Labels { client: self.client()?, numbers, format, target })
             }
-            Label::Show(info) => {
-                let number = requests::number(&info.number)?;
-                self.show(number, info.draw)
+            Label::Show(show) => {
+                let number = requests::number(&show.number)?;
+                self.show(number, show.open)
             }
             Label::Reprint(reprint) => {
                 let number = requests::number(&reprint.number)?;
@@ -279,15 +136,15 @@ impl Resolver {
     /// Nothing is deleted before somebody has said yes.
     fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
         let is_sure = reset.yes || self.dry_run.is_some();
-        let can_ask = output::can_ask() && !self.global.api_key_stdin;
-        if !is_sure && !can_ask {
+        let can_prompt = output::can_prompt() && !self.global.api_key_stdin;
+        if !is_sure && !can_prompt {
             return Err(Failure::usage(texts::NOT_SURE, texts::SAY_YES));
         }
         let client = self.client()?;
         if is_sure {
             return Ok(Job::Reset { client });
         }
-        output::ask(texts::ASK_RESET, self.voice);
+        output::prompt(texts::ASK_RESET, self.settings.output.language);
         if is_yes(&input::line()?) { Ok(Job::Reset { client }) } else { Err(Failure::declined()) }
     }
 
@@ -308,7 +165,7 @@ impl Resolver {
 
 fn country(code: &str) -> Result<CountryCode, Failure> {
     CountryCode::parse(code).map_err(|_| {
-        let values = [("value", &*output::without_keys(code))];
+        let values = [("value", &*without_keys(code))];
         Failure::usage(texts::BAD_COUNTRY.with(&values), texts::SEE_HELP)
     })
 }
@@ -325,7 +182,7 @@ fn status(name: &str) -> Result<ParcelStatus, Failure> {
     let code = name.to_ascii_uppercase().replace('-', "_");
     ParcelStatus::KNOWN.iter().find(|known| known.code() == code).cloned().ok_or_else(|| {
         let known: Vec<_> = ParcelStatus::KNOWN.iter().map(ParcelStatus::code).collect();
-        let name = output::without_keys(name);
+        let name = without_keys(name);
         let values = [("value", &*name), ("option", "--status"), ("values", &known.join(", "))];
         Failure::usage(texts::BAD_VALUE.with(&values), texts::SEE_HELP)
     })
@@ -381,7 +238,7 @@ fn label_target(get: &GetLabel, labels: usize) -> Result<LabelTarget, Failure> {
     }
     let format = LabelFormat::from(get.format);
     if format == LabelFormat::Zpl {
-        return Ok(LabelTarget::Output);
+        return Ok(LabelTarget::Stdout);
     }
     if labels > 1 {
         return Err(Failure::usage(texts::ONE_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
@@ -390,7 +247,7 @@ fn label_target(get: &GetLabel, labels: usize) -> Result<LabelTarget, Failure> {
         let message = texts::NOT_TO_TERMINAL.with(&[("format", format.code())]);
         return Err(Failure::usage(message, texts::REDIRECT));
     }
-    Ok(LabelTarget::Output)
+    Ok(LabelTarget::Stdout)
 }
 
 #[cfg(test)]

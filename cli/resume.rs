@@ -9,7 +9,7 @@ use crate::texts::{self, Message};
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ResumeHint<'a> {
     /// It only reads.
-    Reads,
+    ReadOnly,
     /// The key stands in the order's file.
     SameOrder(&'a IdempotencyKey),
     /// The key must be given again.
@@ -19,20 +19,20 @@ pub(crate) enum ResumeHint<'a> {
     /// The service knows the same manifest by itself.
     SameManifest,
     /// Nothing does: the user has to look.
-    Look,
+    CheckFirst,
 }
 
 impl<'a> ResumeHint<'a> {
     /// True when the call changes something.
     pub(crate) fn writes(self) -> bool {
-        !matches!(self, Self::Reads)
+        !matches!(self, Self::ReadOnly)
     }
 
     /// The key under which the call writes.
     pub(crate) fn key(self) -> Option<&'a IdempotencyKey> {
         match self {
             Self::SameOrder(key) | Self::WithKey(key) => Some(key),
-            Self::Reads | Self::SameRequest | Self::SameManifest | Self::Look => None,
+            Self::ReadOnly | Self::SameRequest | Self::SameManifest | Self::CheckFirst => None,
         }
     }
 
@@ -41,12 +41,12 @@ impl<'a> ResumeHint<'a> {
         let with_key =
             |text: texts::Text, key: &IdempotencyKey| text.with(&[("key", key.as_str())]);
         match self {
-            Self::Reads => None,
+            Self::ReadOnly => None,
             Self::SameOrder(key) => Some(with_key(texts::RESUME_ORDER, key)),
             Self::WithKey(key) => Some(with_key(texts::RESUME_WITH_KEY, key)),
             Self::SameRequest => Some(texts::RESUME_REQUEST.into()),
             Self::SameManifest => Some(texts::RESUME_MANIFEST.into()),
-            Self::Look => Some(texts::RESUME_LOOK.into()),
+            Self::CheckFirst => Some(texts::RESUME_LOOK.into()),
         }
     }
 }

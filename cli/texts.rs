@@ -15,20 +15,7 @@ pub(crate) mod tools;
 
 use parcelo::Language;
 
-pub(crate) use tools::{
-    ADDRESS, ANSWERED, ANSWERED_TLS, API_KEY, AS_IS, ASK_ADDRESS, ASK_KEY, BAD_PROFILE_NAME,
-    BAD_SECRET, BAD_SIGNATURE, CHECK_ADDRESS_OF, CHECK_API_KEY, CHECK_CLOCK, CHECK_DNS,
-    CHECK_LIMITS, CHECK_RECEIVER, CHECK_SERVICE, CHMOD, CLOCK_FAST, CLOCK_FINE, CLOCK_SLOW,
-    CONFIG_BROKEN, CONFIG_SETTING, CONFIG_UNREADABLE, COPY, DRAWN_FOR_PEOPLE, EXPOSED, FAILED,
-    FIELD_FORM, FINE, FIX_CONFIG, FORCE, GIVE_SECRET, GIVE_TARGET, HEADER_MALFORMED,
-    HEADER_MISSING, HEADER_REPEATED, IN_USE, KEY_TO_INIT, LANGUAGE, LIMITS_SEEN, LISTENING,
-    MAN_CONFIG, MAN_ENVIRONMENT, MAN_EXITS, MAN_FILES, MAN_NAME, MAN_SYNOPSIS, MAN_VARIABLES,
-    NO_CONFIG, NO_DATE, NO_DRY_RUN, NO_EVENT, NO_HOME, NO_LIMITS, NO_ONE_TO_ASK, NO_PICTURE,
-    NO_PROFILE, NO_PROFILES, NO_SECRET, NO_SUCH_HOST, NOT_DRAWN, NOT_FORWARDED, NOT_HEALTHY,
-    NOT_REACHED, NOT_TEXT, OTHER_PORT, OUTPUT, PAGES_OR_PAGE, PORT_BUSY, PROFILE, PROFILE_EXISTS,
-    PROFILE_MADE, PROFILE_OF, REDIRECT_ONLY, REFUSED, RESUME_REQUEST, SEE_PROFILES, SEE_VARIABLES,
-    SET_CLOCK, SET_HOME, SKIPPED, TOO_NEW, TOO_OLD, WITHOUT_DRAW,
-};
+pub(crate) use tools::*;
 
 /// A text in both languages, with `{places}` to be filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +107,7 @@ texts! {
     SUBMITTED = "Submitted", "Enviado";
     DESTINATION = "Destination", "Destino";
     ORDER_ID = "Order", "Pedido";
-    USABLE = "Usable", "Utilizable";
+    ACTIVE = "Usable", "Utilizable";
     VERSION = "Version", "Versión";
     REPRINTED = "Reprinted", "Reimpreso";
     VOIDED = "Voided", "Anulado";
@@ -157,8 +144,8 @@ texts! {
     MISSING = "Missing: {values}", "Falta: {values}";
     TWICE = "{option} was given twice.", "{option} se indicó dos veces.";
     EXCLUDED = "{option} cannot be given together with {other}.", "{option} no se puede indicar junto con {other}.";
-    OUT_OF_RANGE = "{value} is no value for {option}; use {least}-{most}.", "{value} no es un valor para {option}; use {least}-{most}.";
-    TOO_SMALL = "{value} is no value for {option}; use {least} or more.", "{value} no es un valor para {option}; use {least} o más.";
+    OUT_OF_RANGE = "{value} is no value for {option}; use {min}-{max}.", "{value} no es un valor para {option}; use {min}-{max}.";
+    TOO_SMALL = "{value} is no value for {option}; use {min} or more.", "{value} no es un valor para {option}; use {min} o más.";
     WRONG_LINE = "The command line cannot be understood.", "No se entiende la línea de comandos.";
     SEE_HELP = "Add --help to the command to see how it is used.", "Añada --help al comando para ver cómo se usa.";
     PERHAPS = "Perhaps {value}? Add --help to the command to see how it is used.", "¿Quizá {value}? Añada --help al comando para ver cómo se usa.";
@@ -251,7 +238,7 @@ pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
     ("parcelo parcel list", Text { en: "List parcels, newest first", es: "Listar paquetes, los más nuevos primero" }),
     ("parcelo label", Text { en: "Fetch and reprint labels", es: "Obtener y reimprimir etiquetas" }),
     ("parcelo label get", Text { en: "Save label files", es: "Guardar archivos de etiquetas" }),
-    ("parcelo label show", Text { en: "Draw a label in the terminal, and show what is known about it", es: "Dibujar una etiqueta en la terminal y mostrar lo que se sabe de ella" }),
+    ("parcelo label show", Text { en: "Show a label's text and details", es: "Mostrar el texto y los datos de una etiqueta" }),
     ("parcelo label reprint", Text { en: "Make a label anew, marked as a reprint", es: "Crear de nuevo una etiqueta, marcada como reimpresión" }),
     ("parcelo sandbox", Text { en: "Work on the sandbox as a whole", es: "Trabajar con el entorno de pruebas entero" }),
     ("parcelo sandbox reset", Text { en: "Delete all orders, labels, manifests and tracking data of the sandbox", es: "Borrar todos los pedidos, etiquetas, manifiestos y datos de rastreo del entorno de pruebas" }),

@@ -1,4 +1,4 @@
-//! What the parser says when the command line is no command: help, or what is wrong with it.
+//! Parser errors in the user's language: the help that was asked for, or what is wrong.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use parcelo::Environment;
@@ -9,58 +9,60 @@ use crate::{
     texts::{self, Message},
 };
 
-/// The parser's stop as what there is to say.
-pub(crate) fn of(stop: &clap::Error) -> CommandOutcome {
-    let help = || CommandOutcome::with(Results::Help(stop.render().ansi().to_string()));
-    match stop.kind() {
+/// The outcome of a command line that is not run.
+pub(crate) fn outcome(error: &clap::Error) -> CommandOutcome {
+    let help = || CommandOutcome::with(Results::Help(error.render().ansi().to_string()));
+    match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => help(),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let missing = Failure::usage(texts::NO_COMMAND, texts::SEE_HELP);
-            CommandOutcome { failure: Some(missing), ..help() }
+            help().failing(Some(missing))
         }
-        kind => wrong(kind, stop).into(),
+        kind => failure_for(kind, error).into(),
     }
 }
 
-fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
-    let told = |kind| told(stop, kind);
-    if holds_key(stop) {
+fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
+    let context = |kind| context(error, kind);
+    if contains_key(error) {
         return Failure::usage(texts::KEY_IN_ARGUMENTS, texts::GIVE_KEY);
     }
-    let option = told(ContextKind::InvalidArg);
-    let value = told(ContextKind::InvalidValue);
+    let option = context(ContextKind::InvalidArg);
+    let value = context(ContextKind::InvalidValue);
     match kind {
         ErrorKind::InvalidSubcommand => {
-            let command = told(ContextKind::InvalidSubcommand);
-            let nearest = told(ContextKind::SuggestedSubcommand);
-            // What is nearest to it by its letters is not what is meant.
-            let hint = perhaps(if command == "help" { "" } else { &nearest });
+            let command = context(ContextKind::InvalidSubcommand);
+            let nearest = context(ContextKind::SuggestedSubcommand);
+            // The nearest by spelling is `health`, which is not what is meant.
+            let hint = suggest(if command == "help" { "" } else { &nearest });
             Failure::usage(texts::BAD_COMMAND.with(&[("value", &command)]), hint)
         }
         ErrorKind::UnknownArgument if !option.starts_with('-') => {
             Failure::usage(texts::ONE_TOO_MANY.with(&[("value", &option)]), texts::SEE_HELP)
         }
         ErrorKind::UnknownArgument => {
-            let hint = perhaps(&told(ContextKind::SuggestedArg));
+            let hint = suggest(&context(ContextKind::SuggestedArg));
             Failure::usage(texts::BAD_OPTION.with(&[("value", &option)]), hint)
         }
         ErrorKind::InvalidValue if value.is_empty() => {
             Failure::usage(texts::NO_VALUE.with(&[("option", &option)]), texts::SEE_HELP)
         }
         ErrorKind::InvalidValue => {
-            let values = told(ContextKind::ValidValue);
+            let values = context(ContextKind::ValidValue);
             let values = [("value", &*value), ("option", &*option), ("values", &*values)];
             let is_output = option.starts_with("--output");
             let hint = if is_output { texts::SEE_DIR } else { texts::SEE_HELP };
             Failure::usage(texts::BAD_VALUE.with(&values), hint)
         }
-        ErrorKind::ValueValidation => Failure::usage(unfit(&value, &option, stop), texts::SEE_HELP),
+        ErrorKind::ValueValidation => {
+            Failure::usage(invalid_value(&value, &option, error), texts::SEE_HELP)
+        }
         ErrorKind::MissingRequiredArgument => {
             Failure::usage(texts::MISSING.with(&[("values", &option)]), texts::SEE_HELP)
         }
         ErrorKind::MissingSubcommand => Failure::usage(texts::NO_COMMAND, texts::SEE_HELP),
         ErrorKind::ArgumentConflict => {
-            let other = told(ContextKind::PriorArg);
+            let other = context(ContextKind::PriorArg);
             let values = [("option", &*option), ("other", &*other)];
             let is_other = !other.is_empty() && other != option;
             let text = if is_other { texts::EXCLUDED } else { texts::TWICE };
@@ -70,43 +72,43 @@ fn wrong(kind: ErrorKind, stop: &clap::Error) -> Failure {
     }
 }
 
-/// A value of no use, and what would be of use where the parser knows that.
-fn unfit(value: &str, option: &str, stop: &clap::Error) -> Message {
-    let why = std::error::Error::source(stop).map(ToString::to_string).unwrap_or_default();
+/// An invalid value, with the valid range if the parser names one.
+fn invalid_value(value: &str, option: &str, error: &clap::Error) -> Message {
+    let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     let range = why.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
-    let (least, most) = range.unwrap_or_default();
-    // What a number of its size just holds is no limit that anybody set.
-    let most = Some(most.trim_start_matches('=')).filter(|most| *most != u32::MAX.to_string());
-    let most = most.unwrap_or_default();
-    let values = [("value", value), ("option", option), ("least", least), ("most", most)];
-    match (least, most) {
+    let (min, max) = range.unwrap_or_default();
+    // The largest u32 is not a limit of ours, only the type's.
+    let max = Some(max.trim_start_matches('=')).filter(|max| *max != u32::MAX.to_string());
+    let max = max.unwrap_or_default();
+    let values = [("value", value), ("option", option), ("min", min), ("max", max)];
+    match (min, max) {
         ("", _) => texts::UNFIT.with(&values),
         (_, "") => texts::TOO_SMALL.with(&values),
         _ => texts::OUT_OF_RANGE.with(&values),
     }
 }
 
-fn perhaps(suggestion: &str) -> Message {
+fn suggest(suggestion: &str) -> Message {
     match suggestion {
         "" => texts::SEE_HELP.into(),
         value => texts::PERHAPS.with(&[("value", value)]),
     }
 }
 
-/// What the parser knows of one kind, as text; empty when it knows nothing.
-fn told(stop: &clap::Error, kind: ContextKind) -> String {
-    match stop.get(kind) {
+/// A part of the parser's error as text; empty if it has none.
+fn context(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         Some(ContextValue::Strings(texts)) => texts.join(", "),
         _ => String::new(),
     }
 }
 
-/// True when a word that the parser could not place is an API key.
-fn holds_key(stop: &clap::Error) -> bool {
+/// True if the argument that the parser rejects is an API key.
+fn contains_key(error: &clap::Error) -> bool {
     let prefixes = Environment::ALL.map(Environment::key_prefix);
     [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]
         .into_iter()
-        .map(|kind| told(stop, kind))
+        .map(|kind| context(error, kind))
         .any(|word| prefixes.iter().any(|prefix| word.contains(prefix)) || word == "--api-key")
 }

@@ -9,6 +9,7 @@ use crate::{
     output,
     results::{CommandOutcome, Results},
     resume::ResumeHint,
+    sanitize::plain,
     texts,
 };
 
@@ -28,8 +29,8 @@ fn unknown_call(failure: Failure) -> Failure {
 
 pub(super) async fn call(client: &Client, request: RawCall) -> Result<CommandOutcome, Failure> {
     let RawCall { method, path, body } = request;
-    let resume = if method == "GET" { ResumeHint::Reads } else { ResumeHint::SameRequest };
-    let answer = call::answer(client.raw(&method, &path, body), resume).await;
+    let resume = if method == "GET" { ResumeHint::ReadOnly } else { ResumeHint::SameRequest };
+    let answer = call::execute(client.raw(&method, &path, body), resume).await;
     let answer = answer.map_err(unknown_call)?.into_inner();
     let kind = answer.content_type.as_deref().unwrap_or_default();
     let is_text = kind.starts_with("text/") || kind.contains("json");
@@ -39,10 +40,10 @@ pub(super) async fn call(client: &Client, request: RawCall) -> Result<CommandOut
     let mut content = answer.body.to_vec();
     if output::is_terminal() {
         let lines = String::from_utf8_lossy(&content);
-        content = lines.lines().map(output::plain).collect::<Vec<_>>().join("\n").into_bytes();
+        content = lines.lines().map(plain).collect::<Vec<_>>().join("\n").into_bytes();
     }
     if is_text && !content.ends_with(b"\n") {
         content.push(b'\n');
     }
-    Ok(CommandOutcome::with(Results::File(content)))
+    Ok(CommandOutcome::with(Results::Raw(content)))
 }

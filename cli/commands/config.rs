@@ -3,11 +3,10 @@
 use parcelo::Client;
 
 use crate::{
-    dry_run::masked,
     failure::Failure,
-    findings::{ConfigFile, Finding, Listed},
     profiles::{self, Profile, Profiles},
-    results::{CommandOutcome, Results},
+    results::{self, CommandOutcome, ConfigFile, ProfileSummary},
+    sanitize::mask_key,
     texts,
 };
 
@@ -44,7 +43,7 @@ pub(super) fn run(action: ConfigAction) -> Result<CommandOutcome, Failure> {
         ConfigAction::List { profiles } => {
             let none = profiles.all.is_empty();
             let done = list(&profiles);
-            Ok(if none { done.note(texts::NO_PROFILES.into()) } else { done })
+            Ok(if none { done.note(texts::NO_PROFILES) } else { done })
         }
         ConfigAction::Use { mut profiles, name } => {
             profiles.make_current(&name);
@@ -54,9 +53,8 @@ pub(super) fn run(action: ConfigAction) -> Result<CommandOutcome, Failure> {
         ConfigAction::Path => {
             let path = profiles::config_path()
                 .ok_or_else(|| Failure::usage(texts::NO_HOME, texts::SET_HOME))?;
-            let exists = path.exists();
-            let place = Finding::Place(ConfigFile { path, exists });
-            Ok(CommandOutcome::with(Results::Finding(place)))
+            let (exists, path) = (path.exists(), path.to_string_lossy().into_owned());
+            Ok(CommandOutcome::report(ConfigFile { path, exists }))
         }
     }
 }
@@ -70,14 +68,13 @@ fn write(profiles: &Profiles) -> Result<(), Failure> {
 }
 
 fn list(profiles: &Profiles) -> CommandOutcome {
-    let listed = |(name, profile): (&String, &Profile)| Listed {
+    let summary = |(name, profile): (&String, &Profile)| ProfileSummary {
         name: name.clone(),
         current: profiles.current.as_ref() == Some(name),
         base_url: profile.base_url.clone(),
-        key: profile.api_key.as_ref().map(|key| masked(&key.0)),
+        key: profile.api_key.as_ref().map(|key| mask_key(&key.0)),
         language: profile.language.map(parcelo::Language::code),
         output: profile.output,
     };
-    let listed = profiles.all.iter().map(listed).collect();
-    CommandOutcome::with(Results::Finding(Finding::Profiles(listed)))
+    CommandOutcome::report(results::Profiles(profiles.all.iter().map(summary).collect()))
 }

@@ -1,8 +1,10 @@
 //! `order create`: an order out of a file, and its label.
 
+use std::path::PathBuf;
+
 use parcelo::{
-    Client, OrderRequest, Outcome,
-    model::Warning,
+    Client, LabelFormat, OrderRequest, Outcome,
+    model::{CreatedOrder, Warning},
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 
@@ -11,11 +13,17 @@ use crate::{
     failure::Failure,
     input,
     order_fields::OrderInput,
-    resolve::LabelFile,
-    results::{CommandOutcome, Created, Results},
+    results::{CommandOutcome, Created},
     resume::ResumeHint,
     texts,
 };
+
+/// The file that an order's label is saved in.
+#[derive(Debug)]
+pub(crate) struct LabelFile {
+    pub(crate) path: PathBuf,
+    pub(crate) format: LabelFormat,
+}
 
 pub(super) async fn create(
     client: &Client,
@@ -24,12 +32,12 @@ pub(super) async fn create(
 ) -> Result<CommandOutcome, Failure> {
     let Accepted { value: order, warnings, .. } = checked(client, &order.read()?)?;
     let key = order.idempotency_key.clone();
-    let reply = call::answer(client.orders().create(&order), ResumeHint::SameOrder(&key)).await?;
+    let reply = call::execute(client.orders().create(&order), ResumeHint::SameOrder(&key)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
-    let mut order = reply.into_inner();
-    add_new(&mut order.warnings, warnings);
+    let CreatedOrder { parcel, warnings: mut all, .. } = reply.into_inner();
+    add_new(&mut all, warnings);
 
-    let number = &order.parcel.tracking_number;
+    let number = &parcel.tracking_number;
     let (label, failure) = match label {
         None => (None, None),
         Some(LabelFile { path, format }) => {
@@ -39,12 +47,12 @@ pub(super) async fn create(
             }
         }
     };
-    let created = Created { order, outcome, idempotency_key: key, request_id, label };
-    let done =
-        CommandOutcome { failure, ..CommandOutcome::with(Results::Created(Box::new(created))) };
+    let idempotency_key = key;
+    let created = Created { outcome, parcel, warnings: all, idempotency_key, request_id, label };
+    let done = CommandOutcome::report(created).failing(failure);
     Ok(match outcome {
         Outcome::Created => done,
-        Outcome::Replayed => done.note(texts::REPLAYED.into()),
+        Outcome::Replayed => done.note(texts::REPLAYED),
     })
 }
 
@@ -57,12 +65,13 @@ fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failu
         .map_err(|rejected| broken(rejected.faults).warned(rejected.warnings))
 }
 
-/// Adds what only the check before sending could see, such as fields that are not sent at all.
-fn add_new(told: &mut Vec<Warning>, seen: Vec<Warning>) {
-    for warning in seen {
+/// Adds the warnings that only the check before sending can give, such as those about unknown fields,
+/// which are not sent.
+fn add_new(warnings: &mut Vec<Warning>, local: Vec<Warning>) {
+    for warning in local {
         let same = |other: &Warning| (&other.code, &other.field) == (&warning.code, &warning.field);
-        if !told.iter().any(same) {
-            told.push(warning);
+        if !warnings.iter().any(same) {
+            warnings.push(warning);
         }
     }
 }

@@ -11,8 +11,7 @@ use super::call;
 use crate::{
     clock,
     failure::{Exit, Failure},
-    findings::{Check, Finding, State},
-    results::{CommandOutcome, Results},
+    results::{Check, CheckState, Checks, CommandOutcome},
     texts,
 };
 
@@ -36,19 +35,16 @@ pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Fail
         Some(client) => checks.extend(network(&client).await?),
         None => checks.extend(skipped(&[DNS, SERVICE, CLOCK, LIMITS])),
     }
-    let failed = checks.iter().filter(|check| matches!(check.state, State::Failed(_))).count();
+    let failed = checks.iter().filter(|check| matches!(check.state, CheckState::Failed(_))).count();
     let first = checks.iter().find_map(|check| match check.state {
-        State::Failed(exit) => Some(exit),
-        State::Fine | State::Warning | State::Skipped => None,
+        CheckState::Failed(exit) => Some(exit),
+        CheckState::Passed | CheckState::Warning | CheckState::Skipped => None,
     });
     let failure = first.map(|exit| {
         let values = [("n", &*failed.to_string())];
         Failure::new(exit, "DOCTOR", texts::NOT_HEALTHY.with(&values))
     });
-    Ok(CommandOutcome {
-        failure,
-        ..CommandOutcome::with(Results::Finding(Finding::Checks(checks)))
-    })
+    Ok(CommandOutcome::report(Checks(checks)).failing(failure))
 }
 
 type Name = (&'static str, texts::Text);
@@ -68,10 +64,10 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let found = call::unless_interrupted(
         addresses(host, port.unwrap_or(0)),
-        crate::resume::ResumeHint::Reads,
+        crate::resume::ResumeHint::ReadOnly,
     );
     let dns = match found.await {
-        Ok(addresses) => Check::fine(DNS.0, DNS.1, texts::AS_IS.with(&[("value", &addresses)])),
+        Ok(addresses) => Check::passed(DNS.0, DNS.1, texts::AS_IS.with(&[("value", &addresses)])),
         Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
         Err(failure) => {
             let mut checks = vec![Check::failed(DNS.0, DNS.1, &failure)];
@@ -118,7 +114,7 @@ fn service_check(client: &Client, health: &Reply<Health>) -> Check {
     let text = if tls { texts::ANSWERED_TLS } else { texts::ANSWERED };
     let environment = health.environment.as_ref().map_or("", |environment| environment.as_str());
     let values = [("key", &*health.key_name), ("environment", environment)];
-    Check::fine(SERVICE.0, SERVICE.1, text.with(&values))
+    Check::passed(SERVICE.0, SERVICE.1, text.with(&values))
 }
 
 fn skew(health: &Reply<Health>) -> Check {
@@ -136,7 +132,7 @@ fn told_skew(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
         1.. => texts::CLOCK_FAST,
         ..0 => texts::CLOCK_SLOW,
     };
-    let check = Check::fine(CLOCK.0, CLOCK.1, text.with(&values));
+    let check = Check::passed(CLOCK.0, CLOCK.1, text.with(&values));
     if seconds.abs() > MAX_CLOCK_SKEW_SECONDS { check.warning(texts::SET_CLOCK) } else { check }
 }
 
@@ -145,7 +141,7 @@ fn limits(health: &Reply<Health>) -> Check {
         Some(limit) => {
             let [most, left] = [limit.limit, limit.remaining].map(|number| number.to_string());
             let values = [("limit", &*most), ("remaining", &*left)];
-            Check::fine(LIMITS.0, LIMITS.1, texts::LIMITS_SEEN.with(&values))
+            Check::passed(LIMITS.0, LIMITS.1, texts::LIMITS_SEEN.with(&values))
         }
         None => Check::skipped(LIMITS.0, LIMITS.1, texts::NO_LIMITS),
     }
@@ -158,11 +154,15 @@ mod tests {
     #[test]
     fn a_clock_that_is_far_off_deserves_a_word() {
         let service: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
-        let table =
-            [(0, State::Fine), (30, State::Fine), (31, State::Warning), (-400, State::Warning)];
+        let table = [
+            (0, CheckState::Passed),
+            (30, CheckState::Passed),
+            (31, CheckState::Warning),
+            (-400, CheckState::Warning),
+        ];
         for (seconds, state) in table {
             let check = told_skew(service, service + chrono::TimeDelta::seconds(seconds));
-            assert_eq!((check.state, check.hint.is_some()), (state, state == State::Warning));
+            assert_eq!((check.state, check.hint.is_some()), (state, state == CheckState::Warning));
             assert_eq!(check.detail.en.contains("slow"), seconds < 0, "{seconds}");
         }
     }

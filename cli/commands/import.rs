@@ -17,10 +17,9 @@ use crate::{
         Duplicate, ImportFile, ImportMode, ImportPlan, ImportResults, Journal, Prescan,
         ReportSpool, Row, RowCounts, RowFault, RowOutcome, RowReader, RowReport,
     },
-    output::Progress,
+    output::{Progress, format::OutputOptions},
     results::{CommandOutcome, Results},
     texts::{self as words, Message, import as texts},
-    voice::Voice,
 };
 
 /// Checks the rows and sends nothing; without a client nobody knows the environment.
@@ -28,9 +27,9 @@ pub(super) fn check(
     environment: Option<Environment>,
     plan: &ImportPlan,
 ) -> Result<CommandOutcome, Failure> {
-    let content = ImportFile::of(&plan.source)?;
+    let content = ImportFile::open_source(&plan.source)?;
     let prescan = prescanned(&content, environment)?;
-    let reports = unsent(RowReader::of(&content, environment)?, &prescan, RowOutcome::Valid)?;
+    let reports = unsent(RowReader::new(&content, environment)?, &prescan, RowOutcome::Valid)?;
     let imported = reports.finish(None).map_err(|why| spool(&why))?;
     let failure = (prescan.faulty > 0).then(|| invalid(prescan.faulty, prescan.rows));
     Ok(CommandOutcome { failure, ..CommandOutcome::with(Results::Imported(Box::new(imported))) })
@@ -39,13 +38,13 @@ pub(super) fn check(
 pub(super) async fn import(
     client: &Client,
     plan: &ImportPlan,
-    voice: Voice,
+    options: OutputOptions,
 ) -> Result<CommandOutcome, Failure> {
-    let content = ImportFile::of(&plan.source)?;
+    let content = ImportFile::open_source(&plan.source)?;
     let environment = Some(client.environment());
     let prescan = prescanned(&content, environment)?;
     label::make_directory(&plan.labels)?;
-    let rows = RowReader::of(&content, environment)?;
+    let rows = RowReader::new(&content, environment)?;
     let strict = plan.mode == ImportMode::AllOrNothing && prescan.faulty > 0;
     if strict || prescan.faulty == prescan.rows {
         let imported = saved(unsent(rows, &prescan, RowOutcome::NotSent)?, plan)?;
@@ -59,7 +58,7 @@ pub(super) async fn import(
     let importer = RowImporter::new(client, plan, journal, known);
     let notes = importer.notes(&prescan);
     let reports = ReportSpool::new().map_err(|why| spool(&why))?;
-    let progress = Progress::new(prescan.rows, plan.quiet, voice);
+    let progress = Progress::new(prescan.rows, plan.quiet, options);
     let run =
         Run { importer: &importer, prescan: &prescan, reports, waiting: BTreeMap::new(), progress };
     let (reports, stop) = run.all(rows, plan.concurrency).await;
@@ -73,7 +72,7 @@ pub(super) async fn import(
 }
 
 fn prescanned(content: &ImportFile, environment: Option<Environment>) -> Result<Prescan, Failure> {
-    let prescan = Prescan::of(RowReader::of(content, environment)?)?;
+    let prescan = Prescan::run(RowReader::new(content, environment)?)?;
     if prescan.rows == 0 {
         return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
     }
@@ -89,7 +88,7 @@ fn unsent(
     let mut reports = ReportSpool::new().map_err(|why| spool(&why))?;
     for place in 0.. {
         let Some(row) = rows.next()? else { break };
-        let report = judged(&row, &rows, prescan).unwrap_or_else(|| RowReport::of(&row, fine));
+        let report = judged(&row, &rows, prescan).unwrap_or_else(|| RowReport::new(&row, fine));
         reports.add(place, report).map_err(|why| spool(&why))?;
     }
     Ok(reports)
@@ -107,19 +106,19 @@ fn judged(row: &Row, rows: &RowReader<'_>, prescan: &Prescan) -> Option<RowRepor
         field: Some("externalOrderId".to_owned()),
         ..RowFault::new("DUPLICATE_REFERENCE", said(texts::RIVAL_ROW, rival))
     };
-    let invalid = RowReport::of(row, RowOutcome::Invalid);
+    let invalid = RowReport::new(row, RowOutcome::Invalid);
     match (&row.order, prescan.duplicate(row)) {
         (Err(faults), duplicate) => {
-            let report = faults.iter().cloned().fold(invalid, RowReport::because);
+            let report = faults.iter().cloned().fold(invalid, RowReport::with_fault);
             Some(match duplicate {
-                Duplicate::Conflicts(rival) => report.because(against(rival)),
+                Duplicate::Conflicts(rival) => report.with_fault(against(rival)),
                 Duplicate::None | Duplicate::SameAs(_) => report,
             })
         }
-        (Ok(_), Duplicate::Conflicts(rival)) => Some(invalid.because(against(rival))),
+        (Ok(_), Duplicate::Conflicts(rival)) => Some(invalid.with_fault(against(rival))),
         (Ok(_), Duplicate::SameAs(first)) => Some(
-            RowReport::of(row, RowOutcome::Repeated)
-                .saying("REPEATED_ROW", said(texts::SAME_ROW, first)),
+            RowReport::new(row, RowOutcome::Repeated)
+                .with_message("REPEATED_ROW", said(texts::SAME_ROW, first)),
         ),
         (Ok(_), Duplicate::None) => None,
     }
@@ -216,13 +215,13 @@ impl Run<'_> {
     ) -> Result<Next, Failure> {
         let Some(row) = rows.next()? else { return Ok(Next::End) };
         let known = judged(&row, rows, self.prescan);
-        let left = || stopped.then(|| RowReport::of(&row, RowOutcome::NotSent));
+        let left = || stopped.then(|| RowReport::new(&row, RowOutcome::NotSent));
         if let Some(report) = known.or_else(left) {
             self.reports.add(place, report).map_err(|why| spool(&why))?;
             return Ok(Next::Done);
         }
-        let lost = RowReport::of(&row, RowOutcome::Unknown);
-        self.waiting.insert(place, lost.saying("INTERRUPTED", words::INTERRUPTED));
+        let lost = RowReport::new(&row, RowOutcome::Unknown);
+        self.waiting.insert(place, lost.with_message("INTERRUPTED", words::INTERRUPTED));
         Ok(Next::Send(Box::new(row)))
     }
 
@@ -261,7 +260,7 @@ fn continuation(turn: Continue, streak: &mut Vec<Failure>) -> Option<Stop> {
 /// A file may have too few rows for a streak: when all of them failed, and the last of a streak,
 /// the reason is the same.
 fn in_vain(counts: &RowCounts, mut streak: Vec<Failure>) -> Option<Stop> {
-    let all_failed = counts.of(RowOutcome::Failed) == counts.all();
+    let all_failed = counts.get(RowOutcome::Failed) == counts.all();
     if all_failed { streak.pop().map(Stop::Failing) } else { None }
 }
 
@@ -281,7 +280,7 @@ fn invalid(faulty: u64, rows: u64) -> Failure {
 
 fn failure_of(counts: &RowCounts, stop: Option<Stop>, plan: &ImportPlan) -> Option<Failure> {
     let (good, all) = (counts.good(), counts.all());
-    let unknown = counts.of(RowOutcome::Unknown);
+    let unknown = counts.get(RowOutcome::Unknown);
     let results = plan.results();
     let values = [
         ("done", &*good.to_string()),

@@ -157,7 +157,7 @@ impl ListenState {
         {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
             Err(why) => {
-                self.shown(self.config.events.refuse(why, clock::now()));
+                self.shown(self.config.events.rejected(why, clock::now()));
                 status_of(why)
             }
         }
@@ -175,7 +175,12 @@ impl ListenState {
             Some(Ok(status)) => *status,
             Some(Err(_)) => ErrorCode::ServiceUnavailable.status(),
         };
-        self.shown(self.config.events.show(&ReceivedEvent { id, event, body: told, forwarded }));
+        self.shown(self.config.events.accepted(&ReceivedEvent {
+            id,
+            event,
+            body: told,
+            forwarded,
+        }));
         status
     }
 

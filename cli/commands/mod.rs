@@ -1,4 +1,4 @@
-//! Doing a job: each command has its own module.
+//! Running a job: each command has its own module.
 
 mod api;
 mod call;
@@ -7,8 +7,10 @@ mod create;
 mod doctor;
 mod import;
 mod label;
+mod label_text;
 mod listen;
 mod manifest;
+mod opener;
 mod parcels;
 mod row_importer;
 mod sandbox;
@@ -19,56 +21,170 @@ mod validate;
 mod void;
 mod watch;
 
-use parcelo::Client;
+use std::path::PathBuf;
+
+use parcelo::{
+    Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ReprintRequest,
+    TrackingNumber, VoidRequest, model::ManifestId,
+};
 
 pub(crate) use api::RawCall;
 pub(crate) use config::ConfigAction;
+pub(crate) use create::LabelFile;
 pub(crate) use doctor::Preflight;
+pub(crate) use label::{LabelTarget, LabelView};
 pub(crate) use listen::WebhookListener;
+pub(crate) use parcels::{PageSelection, ParcelFilter};
 pub(crate) use watch::WatchOptions;
 
 use crate::{
+    args::Shell,
+    dry_run::DryRun,
     failure::Failure,
-    findings::Finding,
-    resolve::Job,
-    results::{CommandOutcome, Results},
+    import::ImportPlan,
+    input::Source,
+    order_fields::OrderInput,
+    output::format::OutputOptions,
+    results::{CommandOutcome, UnsentRequests},
 };
 
-/// Does a job.
+/// What a command line asks for, with values that are all valid.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Create {
+        client: Client,
+        order: OrderInput,
+        label: Option<LabelFile>,
+    },
+    Void {
+        client: Client,
+        request: VoidRequest,
+    },
+    Validate {
+        sources: Vec<Source>,
+    },
+    Sample {
+        country: CountryCode,
+    },
+    SampleCsv,
+    Import {
+        client: Client,
+        plan: Box<ImportPlan>,
+        options: OutputOptions,
+    },
+    /// An import that sends nothing.
+    CheckImport {
+        environment: Option<Environment>,
+        plan: Box<ImportPlan>,
+    },
+    Submit {
+        client: Client,
+        request: ManifestRequest,
+    },
+    Manifest {
+        client: Client,
+        id: ManifestId,
+    },
+    Track {
+        client: Client,
+        numbers: Vec<TrackingNumber>,
+        history: bool,
+    },
+    List {
+        client: Client,
+        filter: ParcelFilter,
+        pages: PageSelection,
+    },
+    Labels {
+        client: Client,
+        numbers: Vec<TrackingNumber>,
+        format: LabelFormat,
+        target: LabelTarget,
+    },
+    ShowLabel {
+        client: Client,
+        number: TrackingNumber,
+        view: LabelView,
+    },
+    Reprint {
+        client: Client,
+        number: TrackingNumber,
+        request: ReprintRequest,
+    },
+    Reset {
+        client: Client,
+    },
+    Health {
+        client: Client,
+    },
+    Watch {
+        client: Client,
+        options: WatchOptions,
+    },
+    Api {
+        client: Client,
+        request: RawCall,
+    },
+    Listen {
+        listener: WebhookListener,
+    },
+    Config {
+        action: Box<ConfigAction>,
+    },
+    Doctor {
+        preflight: Box<Preflight>,
+    },
+    Completions {
+        shell: Shell,
+        language: Language,
+    },
+    Man {
+        command: Vec<String>,
+        language: Language,
+    },
+    ManPages {
+        folder: PathBuf,
+        language: Language,
+    },
+    /// A job whose requests are shown, not sent.
+    DryRun {
+        job: Box<Self>,
+        dry_run: DryRun,
+    },
+}
+
+/// Runs a job.
 pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
     match job {
         Job::Validate { sources } => validate::validate(&sources),
         Job::Sample { country } => Ok(template::show(country)),
-        Job::SampleCsv => Ok(CommandOutcome::with(Results::Columns(crate::import::sample()))),
+        Job::SampleCsv => template::csv(),
         Job::CheckImport { environment, plan } => import::check(environment, &plan),
-        Job::Import { client, plan, voice } => waiting(import::import(&client, &plan, voice)),
+        Job::Import { client, plan, options } => block_on(import::import(&client, &plan, options)),
         Job::Create { client, order, label } => {
-            waiting(create::create(&client, &order, label.as_ref()))
+            block_on(create::create(&client, &order, label.as_ref()))
         }
-        Job::Void { client, request } => waiting(void::void(&client, &request)),
-        Job::Submit { client, request } => waiting(manifest::submit(&client, &request)),
-        Job::Manifest { client, id } => waiting(manifest::show(&client, &id)),
-        Job::List { client, filter, pages } => waiting(parcels::list(&client, &filter, &pages)),
+        Job::Void { client, request } => block_on(void::void(&client, &request)),
+        Job::Submit { client, request } => block_on(manifest::submit(&client, &request)),
+        Job::Manifest { client, id } => block_on(manifest::show(&client, &id)),
+        Job::List { client, filter, pages } => block_on(parcels::list(&client, &filter, &pages)),
         Job::Track { client, numbers, history } => {
-            waiting(track::track(&client, &numbers, history))
+            block_on(track::track(&client, &numbers, history))
         }
         Job::Labels { client, numbers, format, target } => {
-            waiting(label::get(&client, &numbers, format, &target))
+            block_on(label::get(&client, &numbers, format, &target))
         }
-        Job::ShowLabel { client, number } => waiting(label::info(&client, &number)),
-        Job::DrawLabel { client, number, columns } => {
-            waiting(label::draw(&client, &number, columns))
-        }
+        Job::ShowLabel { client, number, view } => block_on(label::show(&client, &number, view)),
         Job::Reprint { client, number, request } => {
-            waiting(label::reprint(&client, &number, &request))
+            block_on(label::reprint(&client, &number, &request))
         }
-        Job::Reset { client } => waiting(sandbox::reset(&client)),
-        Job::Health { client } => waiting(health(&client)),
-        Job::Watch { client, options } => waiting(watch::watch(&client, &options)),
-        Job::Api { client, request } => waiting(api::call(&client, request)),
-        Job::Listen { listener } => waiting(listen::listen(listener)),
+        Job::Reset { client } => block_on(sandbox::reset(&client)),
+        Job::Health { client } => block_on(health(&client)),
+        Job::Watch { client, options } => block_on(watch::watch(&client, &options)),
+        Job::Api { client, request } => block_on(api::call(&client, request)),
+        Job::Listen { listener } => block_on(listen::listen(listener)),
         Job::Config { action } => config::run(*action),
-        Job::Doctor { preflight } => waiting(doctor::examine(*preflight)),
+        Job::Doctor { preflight } => block_on(doctor::examine(*preflight)),
         Job::Completions { shell, language } => Ok(shell::completions(shell, language)),
         Job::Man { command, language } => shell::page(&command, language),
         Job::ManPages { folder, language } => shell::pages(&folder, language),
@@ -78,12 +194,12 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
             if requests.is_empty() {
                 return done;
             }
-            Ok(CommandOutcome::with(Results::Finding(Finding::Requests(requests))))
+            Ok(CommandOutcome::report(UnsentRequests(requests)))
         }
     }
 }
 
-fn waiting(
+fn block_on(
     work: impl Future<Output = Result<CommandOutcome, Failure>>,
 ) -> Result<CommandOutcome, Failure> {
     tokio::runtime::Builder::new_current_thread()
@@ -95,5 +211,5 @@ fn waiting(
 
 async fn health(client: &Client) -> Result<CommandOutcome, Failure> {
     let health = call::read(client.health()).await?.into_inner();
-    Ok(CommandOutcome::with(Results::Health(Box::new(health))))
+    Ok(CommandOutcome::report(health))
 }

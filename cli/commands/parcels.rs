@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use parcelo::{
-    Client,
+    Client, CountryCode, ParcelStatus,
     calls::{ListParcels, Page},
     model::{PageMeta, ParcelSummary, Row},
 };
@@ -11,10 +11,23 @@ use parcelo::{
 use super::call;
 use crate::{
     failure::{Exit, Failure},
-    resolve::{PageSelection, ParcelFilter},
-    results::{CommandOutcome, Listing, Results},
+    results::{CommandOutcome, Listing},
     texts::{self, Message},
 };
+
+/// Which parcels a list has.
+#[derive(Debug)]
+pub(crate) struct ParcelFilter {
+    pub(crate) status: Option<ParcelStatus>,
+    pub(crate) country: Option<CountryCode>,
+}
+
+/// Which of its pages; without a limit the service's default applies.
+#[derive(Debug)]
+pub(crate) enum PageSelection {
+    One { page: u32, limit: Option<u32> },
+    All { limit: u32 },
+}
 
 pub(super) async fn list(
     client: &Client,
@@ -23,12 +36,12 @@ pub(super) async fn list(
 ) -> Result<CommandOutcome, Failure> {
     match *pages {
         PageSelection::One { page, limit } => {
-            let question = narrowed(client, filter).page(page);
-            let question = match limit {
-                Some(limit) => question.limit(limit),
-                None => question,
+            let request = narrowed(client, filter).page(page);
+            let request = match limit {
+                Some(limit) => request.limit(limit),
+                None => request,
             };
-            Ok(one_of_many(call::read(question).await?.into_inner()))
+            Ok(one_of_many(call::read(request).await?.into_inner()))
         }
         PageSelection::All { limit } => all(client, filter, limit).await,
     }
@@ -55,8 +68,8 @@ fn listed(listing: Listing) -> CommandOutcome {
     let unreadable = rows.filter_map(|row| row.as_ref().err());
     let unreadable = unreadable.map(|row| Failure::unreadable_row(Exit::NotExecuted, row));
     let failed: Vec<_> = unreadable.map(|failure| (String::new(), failure)).collect();
-    let failure = (!failed.is_empty()).then(|| Failure::of_items(all - failed.len(), all, failed));
-    CommandOutcome { failure, ..CommandOutcome::with(Results::Listed(listing)) }
+    let failure = (!failed.is_empty()).then(|| Failure::for_items(all - failed.len(), all, failed));
+    CommandOutcome::report(listing).failing(failure)
 }
 
 /// What the page leaves out.
@@ -79,8 +92,8 @@ async fn all(
 ) -> Result<CommandOutcome, Failure> {
     let (mut parcels, mut seen) = (Vec::new(), HashSet::new());
     for page in 1.. {
-        let question = narrowed(client, filter).page(page).limit(limit);
-        let answer = call::read(question).await?.into_inner();
+        let request = narrowed(client, filter).page(page).limit(limit);
+        let answer = call::read(request).await?.into_inner();
         let is_last = answer.parcels.is_empty() || u64::from(page) >= answer.meta.total_pages;
         let mut is_new = |row: &Row<ParcelSummary>| {
             row.as_ref().map_or(true, |parcel| seen.insert(parcel.tracking_number.clone()))
@@ -92,5 +105,5 @@ async fn all(
     }
     let none = parcels.is_empty();
     let done = listed(Listing { parcels, meta: None });
-    Ok(if none { done.note(texts::NO_PARCELS.into()) } else { done })
+    Ok(if none { done.note(texts::NO_PARCELS) } else { done })
 }

@@ -100,7 +100,7 @@ impl<'a> RowImporter<'a> {
             Ok(made) => made,
             Err(ended) => return *ended,
         };
-        let report = RowReport::of(&row, made.outcome);
+        let report = RowReport::new(&row, made.outcome);
         let label = self.label(&made).await;
         let report = RowReport {
             tracking_number: Some(made.number),
@@ -127,7 +127,8 @@ impl<'a> RowImporter<'a> {
             }
             Some(Recorded::Created { tracking_number, .. }) => {
                 let said = texts::ROW_CHANGED.with(&[("number", tracking_number.as_str())]);
-                let report = RowReport::of(row, RowOutcome::Invalid).saying("ROW_CHANGED", said);
+                let report =
+                    RowReport::new(row, RowOutcome::Invalid).with_message("ROW_CHANGED", said);
                 return Err(Box::new((report, Continue::Yes)));
             }
             Some(Recorded::Sent { first, .. }) => Some(*first),
@@ -184,7 +185,7 @@ impl<'a> RowImporter<'a> {
         let turn = continuation(&error);
         let why = Failure::from(error);
         let outcome = if is_unknown { RowOutcome::Unknown } else { RowOutcome::Failed };
-        let report = faulted(RowReport::of(row, outcome), &why);
+        let report = faulted(RowReport::new(row, outcome), &why);
         Box::new((report, turn.unwrap_or_else(|meant| meant(why))))
     }
 
@@ -231,7 +232,7 @@ impl<'a> RowImporter<'a> {
                 JournalEntry::Created { .. } => RowOutcome::Unknown,
                 _ => RowOutcome::NotSent,
             };
-            Box::new((faulted(RowReport::of(row, outcome), &failure), Continue::No(failure)))
+            Box::new((faulted(RowReport::new(row, outcome), &failure), Continue::No(failure)))
         })
     }
 
@@ -256,7 +257,7 @@ fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
 fn unclear(row: &Row) -> Ended {
     let values = [("reference", &*row.reference)];
     let said = texts::UNCLEAR.with(&values);
-    let report = RowReport::of(row, RowOutcome::Unknown).saying("OUTCOME_UNKNOWN", said);
+    let report = RowReport::new(row, RowOutcome::Unknown).with_message("OUTCOME_UNKNOWN", said);
     (report, Continue::Yes)
 }
 
@@ -290,10 +291,10 @@ fn merged(mut told: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
 
 fn faulted(report: RowReport, why: &Failure) -> RowReport {
     if why.fields.is_empty() {
-        return report.saying(&why.code, why.message.clone());
+        return report.with_message(&why.code, why.message.clone());
     }
-    let faults = why.fields.iter().cloned().map(|fault| RowFault::of(fault, None));
-    faults.fold(report, RowReport::because)
+    let faults = why.fields.iter().cloned().map(|fault| RowFault::from_field(fault, None));
+    faults.fold(report, RowReport::with_fault)
 }
 
 /// What a failed call means for other rows; a failure of all is still to be filled in.

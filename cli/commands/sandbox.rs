@@ -3,13 +3,9 @@
 use parcelo::Client;
 
 use super::call;
-use crate::{
-    failure::Failure,
-    results::{CommandOutcome, Results},
-    resume::ResumeHint,
-};
+use crate::{failure::Failure, results::CommandOutcome, resume::ResumeHint};
 
 pub(super) async fn reset(client: &Client) -> Result<CommandOutcome, Failure> {
-    let reset = call::answer(client.sandbox().reset(), ResumeHint::Look).await?.into_inner();
-    Ok(CommandOutcome::with(Results::Reset(Box::new(reset))))
+    let reset = call::execute(client.sandbox().reset(), ResumeHint::CheckFirst).await?.into_inner();
+    Ok(CommandOutcome::report(reset))
 }

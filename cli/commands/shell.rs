@@ -15,9 +15,9 @@ use super::label;
 use crate::{
     args::{Args, Shell},
     failure::Failure,
-    findings::Finding,
     help,
-    results::{CommandOutcome, Results},
+    results::{CommandOutcome, Results, WrittenFile, WrittenFiles},
+    sanitize::without_keys,
     texts::{self, Text},
 };
 
@@ -29,16 +29,16 @@ pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
         Shell::Elvish => Generator::Elvish,
-        Shell::Power => Generator::PowerShell,
+        Shell::PowerShell => Generator::PowerShell,
     };
     generate(generator, &mut command(language), NAME, &mut script);
-    CommandOutcome::with(Results::File(script))
+    CommandOutcome::with(Results::Raw(script))
 }
 
 const NAME: &str = "parcelo";
 
 fn command(language: Language) -> Command {
-    help::speaking(Args::command(), language)
+    help::localize(Args::command(), language)
 }
 
 /// The page of one command, by its words.
@@ -46,10 +46,10 @@ pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome
     let name = [&[NAME.to_owned()], path].concat().join("-");
     let found = commands(language).into_iter().find(|(known, _)| *known == name);
     let (name, command) = found.ok_or_else(|| {
-        let value = crate::output::without_keys(&path.join(" "));
+        let value = without_keys(&path.join(" "));
         Failure::usage(texts::BAD_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
     })?;
-    Ok(CommandOutcome::with(Results::File(written(&name, command, language)?)))
+    Ok(CommandOutcome::with(Results::Raw(written(&name, command, language)?)))
 }
 
 /// Every command's page as a file.
@@ -60,9 +60,9 @@ pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome,
     for (name, command) in commands(language) {
         let file = folder.join(format!("{name}.1"));
         fs::write(&file, written(&name, command, language)?).map_err(unwritable)?;
-        files.push(file);
+        files.push(WrittenFile { file: file.to_string_lossy().into_owned() });
     }
-    Ok(CommandOutcome::with(Results::Finding(Finding::Files(files))))
+    Ok(CommandOutcome::report(WrittenFiles(files)))
 }
 
 /// The command and all under it, each by the name of its page.

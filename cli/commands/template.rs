@@ -6,6 +6,8 @@ use parcelo::{
 };
 
 use crate::{
+    failure::Failure,
+    import,
     results::{CommandOutcome, Results},
     texts::{self, Message},
 };
@@ -54,8 +56,19 @@ pub(super) fn show(country: CountryCode) -> CommandOutcome {
     let order = order(country, IdempotencyKey::random());
     CommandOutcome::with(Results::Sample(Box::new(order)))
         .note(about)
-        .note(texts::SAMPLE_KEY.into())
-        .note(texts::SAMPLE_NUMBER.into())
+        .note(texts::SAMPLE_KEY)
+        .note(texts::SAMPLE_NUMBER)
+}
+
+/// A CSV file for `order import`: every column, and one order.
+pub(super) fn csv() -> Result<CommandOutcome, Failure> {
+    let lost = |why: csv::Error| Failure::output_lost(&why);
+    let columns = import::sample();
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record(columns.iter().map(|[name, _]| name)).map_err(lost)?;
+    rows.write_record(columns.iter().map(|[_, sample]| sample)).map_err(lost)?;
+    let file = rows.into_inner().map_err(|why| Failure::output_lost(&why))?;
+    Ok(CommandOutcome::with(Results::Raw(file)))
 }
 
 const HS_CODE: &str = "610910";

@@ -1,11 +1,11 @@
-//! `track`: where parcels stand, asked for one by one or by the hundred.
+//! `track`: where parcels are; one number is one call, several are a batch.
 
 use parcelo::{Client, TrackingNumber, model::BatchResult};
 
 use super::call;
 use crate::{
     failure::{Exit, Failure},
-    results::{CommandOutcome, List, Results},
+    results::{CommandOutcome, Tracked},
 };
 
 pub(super) async fn track(
@@ -13,27 +13,21 @@ pub(super) async fn track(
     numbers: &[TrackingNumber],
     history: bool,
 ) -> Result<CommandOutcome, Failure> {
-    match numbers {
-        [number] => one(client, number, history).await,
-        many => batch(client, many, history).await,
-    }
+    let (tracked, failure) = records(client, numbers, history).await?;
+    Ok(CommandOutcome::report(tracked).failing(failure))
 }
 
-async fn one(
-    client: &Client,
-    number: &TrackingNumber,
-    history: bool,
-) -> Result<CommandOutcome, Failure> {
-    let call = client.tracking().get(number).history(history);
-    let record = call::read(call).await?.into_inner();
-    Ok(CommandOutcome::with(Results::Tracked(List { asked: 1, found: vec![record] })))
-}
-
-async fn batch(
+/// The parcels that were found, and a failure that names the others.
+pub(super) async fn records(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,
-) -> Result<CommandOutcome, Failure> {
+) -> Result<(Tracked, Option<Failure>), Failure> {
+    if let [number] = numbers {
+        let request = client.tracking().get(number).history(history);
+        let record = call::read(request).await?.into_inner();
+        return Ok((Tracked { asked: 1, found: vec![record] }, None));
+    }
     let results = call::read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for result in results {
@@ -49,6 +43,6 @@ async fn batch(
         }
     }
     let asked = numbers.len();
-    let failure = (!failed.is_empty()).then(|| Failure::of_items(found.len(), asked, failed));
-    Ok(CommandOutcome { failure, ..CommandOutcome::with(Results::Tracked(List { asked, found })) })
+    let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), asked, failed));
+    Ok((Tracked { asked, found }, failure))
 }

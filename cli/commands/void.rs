@@ -6,7 +6,7 @@ use super::call;
 use crate::{
     api_error,
     failure::Failure,
-    results::{CommandOutcome, Results, Written},
+    results::{CommandOutcome, Written},
     resume::ResumeHint,
     texts,
 };
@@ -16,14 +16,13 @@ pub(super) async fn void(
     request: &VoidRequest,
 ) -> Result<CommandOutcome, Failure> {
     let resume = ResumeHint::WithKey(&request.idempotency_key);
-    let reply = call::answer(client.orders().void(request), resume).await?;
-    let voided = Written::of(reply);
+    let reply = call::execute(client.orders().void(request), resume).await?;
+    let voided = Written::from(reply);
     let failed = api_error::unvoided(&voided.value.results);
     let all = voided.value.results.len();
     let failure = (!failed.is_empty())
-        .then(|| Failure::of_items(all.saturating_sub(failed.len()), all, failed));
+        .then(|| Failure::for_items(all.saturating_sub(failed.len()), all, failed));
     let replayed = voided.outcome == Outcome::Replayed;
-    let done =
-        CommandOutcome { failure, ..CommandOutcome::with(Results::Voided(Box::new(voided))) };
-    Ok(if replayed { done.note(texts::REPLAYED_VOID.into()) } else { done })
+    let done = CommandOutcome::report(voided).failing(failure);
+    Ok(if replayed { done.note(texts::REPLAYED_VOID) } else { done })
 }

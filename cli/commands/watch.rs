@@ -7,10 +7,9 @@ use parcelo::{Client, ParcelStatus, TrackingNumber, model::TrackingRecord};
 use super::{call, track};
 use crate::{
     failure::{Exit, Failure},
-    output::{self, Screen},
-    results::{CommandOutcome, Results},
+    output::{self, Screen, format::OutputOptions},
+    results::{CommandOutcome, Tracked},
     resume::ResumeHint,
-    voice::Voice,
 };
 
 /// The parcels to watch, and how often to ask for them.
@@ -19,7 +18,7 @@ pub(crate) struct WatchOptions {
     pub(crate) numbers: Vec<TrackingNumber>,
     pub(crate) history: bool,
     pub(crate) every: Duration,
-    pub(crate) voice: Voice,
+    pub(crate) output: OutputOptions,
 }
 
 /// So many rounds may fail one after the other before the watch does.
@@ -29,12 +28,12 @@ pub(super) async fn watch(
     client: &Client,
     options: &WatchOptions,
 ) -> Result<CommandOutcome, Failure> {
-    let mut screen = Screen::new(options.voice);
+    let mut screen = Screen::new(options.output);
     let mut seen = LastStatuses::default();
     let mut failures = 0;
     loop {
-        match round(client, options).await {
-            Ok((records, missing)) => {
+        match track::records(client, &options.numbers, options.history).await {
+            Ok((Tracked { found: records, .. }, missing)) => {
                 failures = 0;
                 let changed = seen.changes(&records);
                 match screen.show(&records, &changed) {
@@ -49,27 +48,16 @@ pub(super) async fn watch(
                     Err(fault) => return Err(Failure::output_lost(&fault)),
                 }
                 if records.iter().all(|record| is_over(&record.status)) {
-                    return Ok(CommandOutcome { failure: missing, ..CommandOutcome::default() });
+                    return Ok(CommandOutcome::default().failing(missing));
                 }
             }
             Err(failure) if failures < MAX_FAILED_ROUNDS && may_pass(&failure) => {
                 failures += 1;
-                screen.tell(&failure);
+                screen.show_failure(&failure);
             }
             Err(failure) => return Err(failure),
         }
         pause(options.every).await?;
-    }
-}
-
-type Round = (Vec<TrackingRecord>, Option<Failure>);
-
-/// The parcels that were found, and the failure that names the others.
-async fn round(client: &Client, options: &WatchOptions) -> Result<Round, Failure> {
-    let done = track::track(client, &options.numbers, options.history).await?;
-    match done.results {
-        Some(Results::Tracked(list)) => Ok((list.found, done.failure)),
-        _ => Ok((Vec::new(), done.failure)),
     }
 }
 
@@ -84,7 +72,7 @@ async fn pause(wait: Duration) -> Result<(), Failure> {
         tokio::time::sleep(wait).await;
         Ok(())
     };
-    call::unless_interrupted(slept, ResumeHint::Reads).await
+    call::unless_interrupted(slept, ResumeHint::ReadOnly).await
 }
 
 /// Nothing follows, but perhaps the way back.

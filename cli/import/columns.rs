@@ -3,10 +3,8 @@
 
 use parcelo::Language;
 
-use crate::{
-    import::RowFault,
-    texts::{Text, import as texts},
-};
+use super::row::RowFault;
+use crate::texts::{Text, import as texts};
 
 /// A column and the field that it fills.
 #[derive(Debug)]
@@ -16,7 +14,7 @@ pub(crate) struct Column {
     pub(crate) path: &'static str,
     pub(crate) kind: CellType,
     /// A file without this column has no order that is valid.
-    is_needed: bool,
+    is_required: bool,
     sample: &'static str,
 }
 
@@ -26,16 +24,16 @@ pub(crate) enum CellType {
     Number,
 }
 
-const fn needed(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: CellType::Text, is_needed: true, sample }
+const fn required(name: &'static str, path: &'static str, sample: &'static str) -> Column {
+    Column { name, path, kind: CellType::Text, is_required: true, sample }
 }
 
 const fn text(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: CellType::Text, is_needed: false, sample }
+    Column { name, path, kind: CellType::Text, is_required: false, sample }
 }
 
 const fn number(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: CellType::Number, is_needed: false, sample }
+    Column { name, path, kind: CellType::Number, is_required: false, sample }
 }
 
 /// The column that names the order.
@@ -43,36 +41,36 @@ pub(crate) const REFERENCE: &str = "reference";
 
 #[rustfmt::skip]
 const COLUMNS: &[Column] = &[
-    needed(REFERENCE, "externalOrderId", "ORDER-1001"),
+    required(REFERENCE, "externalOrderId", "ORDER-1001"),
     text("tracking_number", "trackingNumber", ""),
     text("customer_reference", "customerReference", ""),
-    needed("sender_name", "sender.fullName", "Ana Ruiz"),
+    required("sender_name", "sender.fullName", "Ana Ruiz"),
     text("sender_company", "sender.companyName", ""),
-    needed("sender_phone", "sender.phone", "+13055550100"),
+    required("sender_phone", "sender.phone", "+13055550100"),
     text("sender_email", "sender.email", ""),
-    needed("sender_line1", "sender.address.line1", "8400 NW 25th Street"),
+    required("sender_line1", "sender.address.line1", "8400 NW 25th Street"),
     text("sender_line2", "sender.address.line2", ""),
-    needed("sender_city", "sender.address.city", "Miami"),
+    required("sender_city", "sender.address.city", "Miami"),
     text("sender_state", "sender.address.state", "FL"),
     text("sender_zip", "sender.address.zipCode", "33122"),
-    needed("sender_country", "sender.address.country", "US"),
-    needed("receiver_name", "receiver.fullName", "Luis Paredes"),
-    needed("receiver_phone", "receiver.phone", "+593991234567"),
+    required("sender_country", "sender.address.country", "US"),
+    required("receiver_name", "receiver.fullName", "Luis Paredes"),
+    required("receiver_phone", "receiver.phone", "+593991234567"),
     text("receiver_email", "receiver.email", ""),
     text("receiver_national_id", "receiver.nationalId", "1714307103"),
     text("receiver_id_type", "receiver.idType", "cedula"),
-    needed("receiver_line1", "receiver.address.line1", "Av. Amazonas N34-451"),
-    needed("receiver_city", "receiver.address.city", "Quito"),
+    required("receiver_line1", "receiver.address.line1", "Av. Amazonas N34-451"),
+    required("receiver_city", "receiver.address.city", "Quito"),
     text("receiver_province", "receiver.address.province", "Pichincha"),
     text("receiver_zip", "receiver.address.zipCode", "170515"),
-    needed("receiver_country", "receiver.address.country", "EC"),
+    required("receiver_country", "receiver.address.country", "EC"),
     text("delivery_instructions", "receiver.address.deliveryInstructions", ""),
     number("weight_kg", "parcelDetails.weightKg", "1.25"),
     number("weight_lbs", "parcelDetails.weightLbs", ""),
     number("length_cm", "parcelDetails.lengthCm", "30"),
     number("width_cm", "parcelDetails.widthCm", "20"),
     number("height_cm", "parcelDetails.heightCm", "10"),
-    Column { is_needed: true, ..number("declared_value", "parcelDetails.declaredValue", "45.50") },
+    Column { is_required: true, ..number("declared_value", "parcelDetails.declaredValue", "45.50") },
     text("currency", "parcelDetails.currency", "USD"),
     text("customs_description", "customsInfo.description", "Cotton shirts"),
     text("customs_hs_code", "customsInfo.hsCode", "610910"),
@@ -131,31 +129,31 @@ impl Header {
     pub(crate) fn read(cells: &[String]) -> Result<Self, Vec<RowFault>> {
         let (mut known, mut faults) = (Vec::<(Heading, String)>::new(), Vec::new());
         for cell in cells {
-            match place(cell) {
-                Some(place) if known.iter().any(|(other, _)| other.is_same(place)) => {
+            match parse_heading(cell) {
+                Some(column) if known.iter().any(|(other, _)| other.is_same(column)) => {
                     faults.push(fault(cell, "DUPLICATE_COLUMN", texts::COLUMN_TWICE));
                 }
-                Some(place) => known.push((place, cell.trim().to_owned())),
+                Some(column) => known.push((column, cell.trim().to_owned())),
                 None => {
                     let suggestion = nearest(cell);
-                    let odd = fault(cell, "UNKNOWN_COLUMN", texts::COLUMN_UNKNOWN);
-                    faults.push(RowFault { suggestion, ..odd });
+                    let unknown = fault(cell, "UNKNOWN_COLUMN", texts::COLUMN_UNKNOWN);
+                    faults.push(RowFault { suggestion, ..unknown });
                 }
             }
         }
-        let lacking = COLUMNS.iter().filter(|column| column.is_needed);
-        let lacking = lacking.filter(|column| !known.iter().any(|(place, _)| place.is(column)));
-        faults.extend(lacking.map(|column| fault(column.name, "REQUIRED", texts::COLUMN_MISSING)));
+        let missing = COLUMNS.iter().filter(|column| column.is_required);
+        let missing = missing.filter(|column| !known.iter().any(|(known, _)| known.is(column)));
+        faults.extend(missing.map(|column| fault(column.name, "REQUIRED", texts::COLUMN_MISSING)));
         if faults.is_empty() { Ok(Self(known)) } else { Err(faults) }
     }
 
-    /// How many of these headings are columns: what tells one separator from another.
-    pub(crate) fn recognised(cells: &[String]) -> usize {
-        cells.iter().filter(|cell| matches!(place(cell), Some(Heading::Field(_)))).count()
+    /// How many of these headings are columns.
+    pub(crate) fn count_known(cells: &[String]) -> usize {
+        cells.iter().filter(|cell| matches!(parse_heading(cell), Some(Heading::Field(_)))).count()
     }
 
-    pub(crate) fn places(&self) -> impl Iterator<Item = Heading> {
-        self.0.iter().map(|(place, _)| *place)
+    pub(crate) fn headings(&self) -> impl Iterator<Item = Heading> {
+        self.0.iter().map(|(heading, _)| *heading)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -163,7 +161,7 @@ impl Header {
     }
 
     /// The heading of a cell, as the file spells it.
-    pub(crate) fn heading(&self, cell: usize) -> Option<&str> {
+    pub(crate) fn spelling(&self, cell: usize) -> Option<&str> {
         self.0.get(cell).map(|(_, heading)| heading.as_str())
     }
 
@@ -178,22 +176,22 @@ impl Header {
             let column = COLUMNS.iter().find(|column| column.path == path)?;
             (Heading::Field(column), column.name.to_owned())
         };
-        let spelled = self.0.iter().find(|(place, _)| place.is_same(wanted));
-        Some(spelled.map_or(name, |(_, heading)| heading.clone()))
+        let spelled = self.0.iter().find(|(heading, _)| heading.is_same(wanted));
+        Some(spelled.map_or(name, |(_, spelling)| spelling.clone()))
     }
 }
 
 /// What a heading names: a column by its name, or by the API's path of its field; capitals, blanks
 /// and signs do not count.
-fn place(heading: &str) -> Option<Heading> {
+fn parse_heading(heading: &str) -> Option<Heading> {
     let heading = heading.trim();
     if heading.is_empty() || heading.starts_with('#') {
         return Some(Heading::Note);
     }
-    let heading = bare(heading);
+    let heading = normalize(heading);
     let field = COLUMNS
         .iter()
-        .find(|column| bare(column.name) == heading || bare(column.path) == heading)
+        .find(|column| normalize(column.name) == heading || normalize(column.path) == heading)
         .map(Heading::Field);
     field.or_else(|| product(&heading))
 }
@@ -203,11 +201,11 @@ fn product(heading: &str) -> Option<Heading> {
     let name = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     let number = rest.strip_suffix(name)?;
     let number = if number.is_empty() { 1 } else { number.parse().ok()? };
-    let column = PRODUCT_COLUMNS.iter().find(|column| bare(column.name) == name)?;
+    let column = PRODUCT_COLUMNS.iter().find(|column| normalize(column.name) == name)?;
     (1..=MAX_PRODUCTS).contains(&number).then_some(Heading::Product(number, column))
 }
 
-fn bare(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
@@ -215,10 +213,10 @@ fn bare(name: &str) -> String {
 const MIN_SIMILARITY: f64 = 0.8;
 
 fn nearest(heading: &str) -> Option<String> {
-    let heading = bare(heading);
+    let heading = normalize(heading);
     let names = COLUMNS.iter().map(|column| column.name.to_owned()).chain(product_names(1));
     names
-        .map(|name| (strsim::jaro_winkler(&bare(&name), &heading), name))
+        .map(|name| (strsim::jaro_winkler(&normalize(&name), &heading), name))
         .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .max_by(|(one, _), (two, _)| one.total_cmp(two))
         .map(|(_, name)| name)
@@ -263,7 +261,7 @@ mod tests {
     fn the_guide_has_every_column_and_no_other() {
         let guide = include_str!("../../docs/importing.md");
         let row = |name: String, path: &str, column: &Column| {
-            let needed = if column.is_needed { "yes" } else { "" };
+            let needed = if column.is_required { "yes" } else { "" };
             let sample = Some(column.sample).filter(|sample| !sample.is_empty());
             let sample = sample.map(|sample| format!("`{sample}`")).unwrap_or_default();
             format!("| `{name}` | `{path}` | {needed} | {sample} |")
@@ -283,7 +281,7 @@ mod tests {
         for heading in ["receiver_zip", " Receiver ZIP", "receiver-zip", "receiver.address.zipCode"]
         {
             assert!(
-                matches!(place(heading), Some(Heading::Field(column)) if column.name == "receiver_zip"),
+                matches!(parse_heading(heading), Some(Heading::Field(column)) if column.name == "receiver_zip"),
                 "{heading}"
             );
         }
@@ -296,7 +294,7 @@ mod tests {
             ("product", None),
         ];
         for (heading, expected) in table {
-            let found = match place(heading) {
+            let found = match parse_heading(heading) {
                 Some(Heading::Product(number, column)) => Some((number, column.name)),
                 _ => None,
             };

@@ -14,7 +14,7 @@ use crate::{failure::Failure, input::Source, texts::import as texts};
 pub(crate) struct ImportFile {
     file: File,
     name: String,
-    form: RowFormat,
+    format: RowFormat,
     /// Where the rows begin: after the byte order mark and a line for Excel.
     begin: u64,
 }
@@ -36,7 +36,7 @@ const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 const MAX_HEADING_BYTES: u64 = 1 << 16;
 
 impl ImportFile {
-    pub(crate) fn of(source: &Source) -> Result<Self, Failure> {
+    pub(crate) fn open_source(source: &Source) -> Result<Self, Failure> {
         let name = source.name();
         let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
         let mut file = match source {
@@ -59,20 +59,20 @@ impl ImportFile {
         if line.contains(&0) {
             return Err(Failure::usage(texts::NO_TEXT, texts::SAVE_UTF8));
         }
-        let form = form(source, &start);
-        if form == RowFormat::Ndjson && is_document(&start) {
+        let format = detect_format(source, &start);
+        if format == RowFormat::Ndjson && is_document(&start) {
             return Err(Failure::usage(texts::ONE_DOCUMENT, texts::LINE_BY_LINE));
         }
-        let begin = begin(form, &start) as u64;
-        if form == RowFormat::Csv && line_break == Some(LineBreak::Return) {
+        let begin = skip_preamble(format, &start) as u64;
+        if format == RowFormat::Csv && line_break == Some(LineBreak::Return) {
             file.rewind().map_err(unreadable)?;
             file = spooled(Returns(file)).map_err(unreadable)?;
         }
-        Ok(Self { file, name, form, begin })
+        Ok(Self { file, name, format, begin })
     }
 
-    pub(crate) fn form(&self) -> RowFormat {
-        self.form
+    pub(crate) fn format(&self) -> RowFormat {
+        self.format
     }
 
     /// From the beginning of the rows.
@@ -136,13 +136,13 @@ impl Read for Returns {
 
 /// How many bytes stand before the rows: a byte order mark, and the line that tells Excel which
 /// character separates cells. A spreadsheet shows neither.
-fn begin(form: RowFormat, start: &[u8]) -> usize {
+fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
     let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
     let mark = start.len() - text.len();
     let (line, line_break) = first_line(text);
-    let is_told =
+    let is_separator_line =
         matches!(line, [s, e, p, b'=', _] if [s, e, p].map(u8::to_ascii_lowercase) == *b"sep");
-    if form == RowFormat::Ndjson || !is_told || line_break.is_none() {
+    if format == RowFormat::Ndjson || !is_separator_line || line_break.is_none() {
         return mark;
     }
     let is_pair = text.get(line.len()..).is_some_and(|rest| rest.starts_with(b"\r\n"));
@@ -156,7 +156,7 @@ fn is_document(start: &[u8]) -> bool {
 }
 
 /// By the file's ending, else by what it begins with.
-fn form(source: &Source, start: &[u8]) -> RowFormat {
+fn detect_format(source: &Source, start: &[u8]) -> RowFormat {
     let ending = match source {
         Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),
         Source::Stdin => OsString::new(),

@@ -7,14 +7,16 @@ mod file;
 mod journal;
 mod prescan;
 mod reports;
-mod rows;
+mod row;
+mod row_reader;
 
 pub(crate) use columns::sample;
 pub(crate) use file::ImportFile;
 pub(crate) use journal::{Journal, JournalEntry, Recorded, ResumeMode};
 pub(crate) use prescan::{Duplicate, Prescan};
 pub(crate) use reports::{ImportResults, ReportSpool, RowCounts, RowOutcome, RowReport};
-pub(crate) use rows::{Row, RowFault, RowReader};
+pub(crate) use row::{Row, RowFault};
+pub(crate) use row_reader::RowReader;
 
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Row, RowReader};
+use super::{row::Row, row_reader::RowReader};
 use crate::failure::Failure;
 
 /// What the first reading found. A row costs some hundred bytes here, whatever its length.
@@ -35,7 +35,7 @@ pub(crate) enum Duplicate {
 }
 
 impl Prescan {
-    pub(crate) fn of(mut rows: RowReader<'_>) -> Result<Self, Failure> {
+    pub(crate) fn run(mut rows: RowReader<'_>) -> Result<Self, Failure> {
         let mut prescan = Self::default();
         while let Some(row) = rows.next()? {
             prescan.add(&row);

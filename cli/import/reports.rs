@@ -11,7 +11,7 @@ use std::{
 use parcelo::{IdempotencyKey, TrackingNumber, model::Warning};
 use serde::{Deserialize, Serialize};
 
-use super::{Row, RowFault};
+use super::row::{Row, RowFault};
 use crate::texts::Message;
 
 /// What became of a row. The words are what scripts rely on.
@@ -54,8 +54,8 @@ impl RowOutcome {
         Self::NotSent,
     ];
 
-    /// The word for machines.
-    pub(crate) fn word(self) -> &'static str {
+    /// The outcome for programs.
+    pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Replayed => "replayed",
@@ -99,7 +99,7 @@ pub(crate) struct RowReport {
 }
 
 impl RowReport {
-    pub(crate) fn of(row: &Row, outcome: RowOutcome) -> Self {
+    pub(crate) fn new(row: &Row, outcome: RowOutcome) -> Self {
         let sent = !matches!(outcome, RowOutcome::Invalid | RowOutcome::Repeated);
         Self {
             row: row.number,
@@ -113,13 +113,13 @@ impl RowReport {
         }
     }
 
-    pub(crate) fn because(mut self, fault: RowFault) -> Self {
+    pub(crate) fn with_fault(mut self, fault: RowFault) -> Self {
         self.errors.push(fault);
         self
     }
 
-    pub(crate) fn saying(self, code: &str, said: impl Into<Message>) -> Self {
-        self.because(RowFault::new(code, said))
+    pub(crate) fn with_message(self, code: &str, message: impl Into<Message>) -> Self {
+        self.with_fault(RowFault::new(code, message))
     }
 }
 
@@ -134,7 +134,7 @@ impl RowCounts {
         }
     }
 
-    pub(crate) fn of(&self, outcome: RowOutcome) -> u64 {
+    pub(crate) fn get(&self, outcome: RowOutcome) -> u64 {
         self.0.get(outcome as usize).copied().unwrap_or_default()
     }
 
@@ -146,7 +146,7 @@ impl RowCounts {
         RowOutcome::ALL
             .into_iter()
             .filter(|outcome| outcome.is_good())
-            .map(|one| self.of(one))
+            .map(|one| self.get(one))
             .sum()
     }
 }
@@ -167,7 +167,7 @@ pub(crate) struct ReportSpool {
 pub(crate) struct ImportResults {
     pub(crate) counts: RowCounts,
     /// Where the results were written to, unless rows were only checked.
-    pub(crate) results: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     lines: File,
     rows: File,
 }
@@ -222,12 +222,8 @@ impl ReportSpool {
         }
         let lines = self.lines.into_inner().map_err(io::IntoInnerError::into_error)?;
         let rows = self.rows.into_inner().map_err(|why| io::Error::other(why.to_string()))?;
-        let imported = ImportResults {
-            counts: self.counts,
-            results: results.map(Path::to_owned),
-            lines,
-            rows,
-        };
+        let imported =
+            ImportResults { counts: self.counts, file: results.map(Path::to_owned), lines, rows };
         if let Some(path) = results {
             let folder = path.parent().unwrap_or(Path::new("."));
             let mut draft = tempfile::Builder::new().prefix(".results-").tempfile_in(folder)?;
@@ -264,7 +260,7 @@ fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()
     let start = [
         &*row,
         &*report.reference,
-        report.outcome.word(),
+        report.outcome.code(),
         report.tracking_number.as_ref().map_or("", TrackingNumber::as_str),
         label.as_deref().unwrap_or_default(),
         report.idempotency_key.as_ref().map_or("", IdempotencyKey::as_str),

@@ -8,8 +8,7 @@ use parcelo::{
 };
 use serde::Serialize;
 
-use super::plain;
-use crate::{failure::Failure, texts};
+use crate::{failure::Failure, sanitize::plain, texts};
 
 const BOLD: anstyle::Style = anstyle::Style::new().bold();
 const RED: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
@@ -83,7 +82,7 @@ pub(super) fn write_note(out: &mut impl Write, text: &str, language: Language) -
 /// to say is null, false or empty.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct FailureView<'a> {
+pub(super) struct FailureDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tracking_number: Option<&'a str>,
     code: &'a str,
@@ -103,11 +102,11 @@ pub(super) struct FailureView<'a> {
     items: Vec<Self>,
 }
 
-impl<'a> FailureView<'a> {
-    pub(super) fn of(failure: &'a Failure) -> Self {
+impl<'a> FailureDocument<'a> {
+    pub(super) fn new(failure: &'a Failure) -> Self {
         let item = |(number, item): &'a (String, Failure)| Self {
             tracking_number: Some(number),
-            ..Self::of(item)
+            ..Self::new(item)
         };
         Self {
             tracking_number: None,

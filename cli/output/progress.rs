@@ -11,8 +11,8 @@ use parcelo::Language;
 
 use crate::{
     import::RowCounts,
+    output::format::OutputOptions,
     texts::{Message, import as texts},
-    voice::Voice,
 };
 
 /// What people see of an import while it runs.
@@ -35,15 +35,15 @@ enum Display {
 const TICKS_PER_LINE: u32 = 25;
 
 impl Progress {
-    pub(crate) fn new(all: u64, quiet: bool, voice: Voice) -> Self {
-        let display = if quiet || voice.format.is_json() {
+    pub(crate) fn new(all: u64, quiet: bool, options: OutputOptions) -> Self {
+        let display = if quiet || options.format.is_json() {
             Display::Nothing
         } else if io::stderr().is_terminal() {
             Display::Bar(bar(all))
         } else {
             Display::Lines(0)
         };
-        Self { all, language: voice.language, display }
+        Self { all, language: options.language, display }
     }
 
     /// Tells how it stands.

@@ -18,7 +18,7 @@ impl Resolver {
 
     pub(super) fn client_for(&self, key: ApiKey) -> Result<Client, Failure> {
         let builder = Client::builder(key).base_url(&self.address()?)?;
-        let builder = builder.language(self.voice.language);
+        let builder = builder.language(self.settings.output.language);
         let builder = self
             .dry_run
             .iter()

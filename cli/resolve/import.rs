@@ -10,7 +10,7 @@ use crate::{
 
 impl Resolver {
     pub(super) fn import(&self, import: Import) -> Result<Job, Failure> {
-        let source = Source::of(&import.rows);
+        let source = Source::from_argument(&import.rows);
         self.stdin_once(usize::from(source.is_stdin()))?;
         let mode = match (&self.dry_run, import.all_or_nothing) {
             (Some(_), _) => ImportMode::CheckOnly,
@@ -32,6 +32,6 @@ impl Resolver {
             let environment = self.client().ok().map(|client| client.environment());
             return Ok(Job::CheckImport { environment, plan });
         }
-        Ok(Job::Import { client: self.client()?, plan, voice: self.voice })
+        Ok(Job::Import { client: self.client()?, plan, options: self.settings.output })
     }
 }

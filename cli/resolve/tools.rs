@@ -1,21 +1,22 @@
 //! What the commands around shipping mean: watching, raw calls, the webhook receiver, profiles,
 //! checks, manuals.
 
-use std::time::Duration;
+use std::{env, time::Duration};
 
 use parcelo::{ApiKey, Client, Environment, TrackingNumber, url::Url, webhook::Webhook};
 
-use super::{Job, Resolver, client::parse_key};
+use super::{Resolver, client::parse_key};
 use crate::{
     args::{Api, Config, Init, Listen, Man, Track},
-    commands::{ConfigAction, Preflight, RawCall, WatchOptions, WebhookListener},
-    dry_run::masked,
+    commands::{ConfigAction, Job, LabelView, Preflight, RawCall, WatchOptions, WebhookListener},
     failure::Failure,
-    findings::{Check, State},
     input::{self, Source},
-    output::{self, EventPrinter},
+    output::{self, EventPrinter, format::Format},
     profiles::{Profile, Profiles, Secret},
-    requests, settings, texts,
+    requests,
+    results::{Check, CheckState},
+    sanitize::{mask_key, without_keys},
+    settings, texts,
 };
 
 /// Seconds between two rounds of `track --watch`.
@@ -26,29 +27,31 @@ impl Resolver {
         let numbers = requests::numbers(&self.typed(track.numbers)?)?;
         let (client, history) = (self.client()?, track.history);
         // A watch of requests that are not sent would never end.
-        if !track.watch.watch || self.dry_run.is_some() {
+        if !track.watch || self.dry_run.is_some() {
             return Ok(Job::Track { client, numbers, history });
         }
-        let every = Duration::from_secs(track.watch.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
-        let options = WatchOptions { numbers, history, every, voice: self.voice };
+        let every = Duration::from_secs(track.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
+        let options = WatchOptions { numbers, history, every, output: self.settings.output };
         Ok(Job::Watch { client, options })
     }
 
-    /// A label is drawn on a terminal, or where that is asked for; elsewhere its facts are of use.
-    pub(super) fn show(&self, number: TrackingNumber, draw: bool) -> Result<Job, Failure> {
-        let for_people = self.voice.format == crate::voice::Format::Table;
-        if draw && !for_people {
-            return Err(Failure::usage(texts::DRAWN_FOR_PEOPLE, texts::WITHOUT_DRAW));
+    /// What stands on a label is for people; programs get what is known about it.
+    pub(super) fn show(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
+        // In a pipe or a CI job there is no one to look at a window.
+        let is_attended = output::is_terminal() && env::var_os("CI").is_none();
+        if open && !is_attended {
+            return Err(Failure::usage(texts::NOT_ATTENDED, texts::SAVE_LABEL));
         }
-        let client = self.client()?;
-        if self.dry_run.is_some() || !for_people || !(draw || output::is_terminal()) {
-            return Ok(Job::ShowLabel { client, number });
-        }
-        Ok(Job::DrawLabel { client, number, columns: output::columns() })
+        let view = match self.settings.output.format {
+            _ if open => LabelView::Open,
+            Format::Table => LabelView::Text,
+            Format::Json | Format::Ndjson | Format::Csv => LabelView::Facts,
+        };
+        Ok(Job::ShowLabel { client: self.client()?, number, view })
     }
 
     pub(super) fn api(&self, api: Api) -> Result<Job, Failure> {
-        let data = api.data.as_deref().map(Source::of);
+        let data = api.data.as_deref().map(Source::from_argument);
         self.stdin_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
         let body = data.map(|source| source.read()).transpose()?.map(Into::into);
         let method = api.method.to_ascii_uppercase();
@@ -64,7 +67,7 @@ impl Resolver {
                 input::line()?
             }
             Some(secret) => secret.to_owned(),
-            None => std::env::var("PARCELO_WEBHOOK_SECRET").unwrap_or_default(),
+            None => env::var("PARCELO_WEBHOOK_SECRET").unwrap_or_default(),
         };
         let secrets: Vec<_> =
             secret.split([',', ' ', '\n', '\r']).filter(|one| !one.is_empty()).collect();
@@ -78,7 +81,7 @@ impl Resolver {
             port: listen.port,
             webhook,
             forward_to,
-            events: EventPrinter(self.voice),
+            events: EventPrinter(self.settings.output),
         };
         Ok(Job::Listen { listener })
     }
@@ -99,7 +102,7 @@ impl Resolver {
             Config::Use(choice) => {
                 let profiles = self.into_profiles()?;
                 if !profiles.all.contains_key(&choice.name) {
-                    let name = output::without_keys(&choice.name);
+                    let name = without_keys(&choice.name);
                     let message = texts::NO_PROFILE.with(&[("name", &name)]);
                     return Err(Failure::usage(message, texts::SEE_PROFILES));
                 }
@@ -115,7 +118,7 @@ impl Resolver {
         let name = init.name.or_else(|| self.settings.requested.clone());
         let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
         if !is_name(&name) {
-            let name = output::without_keys(&name);
+            let name = without_keys(&name);
             let message = texts::BAD_PROFILE_NAME.with(&[("name", &name)]);
             return Err(Failure::usage(message, texts::SEE_HELP));
         }
@@ -142,10 +145,10 @@ impl Resolver {
         if let Some(address) = given.filter(|address| !address.is_empty()) {
             return Ok(address.to_owned());
         }
-        if !output::can_ask() {
+        if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
         }
-        output::ask(texts::ASK_ADDRESS, self.voice);
+        output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
         Ok(input::line()?.trim().to_owned())
     }
 
@@ -154,10 +157,10 @@ impl Resolver {
         if self.global.api_key_stdin {
             return input::line();
         }
-        if !output::can_ask() {
+        if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_ONE_TO_ASK, texts::KEY_TO_INIT));
         }
-        output::ask(texts::ASK_KEY, self.voice);
+        output::prompt(texts::ASK_KEY, self.settings.output.language);
         input::unseen_line()
     }
 
@@ -181,7 +184,7 @@ impl Resolver {
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
         };
         let profile = self.profile_check();
-        let broken = matches!(profile.state, State::Failed(_));
+        let broken = matches!(profile.state, CheckState::Failed(_));
         let mut checks = vec![profile];
         checks.push(match address {
             Err(_) if broken => skipped("address", texts::CHECK_ADDRESS_OF),
@@ -189,12 +192,14 @@ impl Resolver {
         });
         checks.push(match key {
             Err(_) if broken => skipped("key", texts::CHECK_API_KEY),
-            key => check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&masked(key.secret())))),
+            key => {
+                check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&mask_key(key.secret()))))
+            }
         });
         checks.push(match &fits {
             Some(Ok(client)) => {
                 let detail = as_is(client.environment().code());
-                Check::fine("environment", texts::ENVIRONMENT, detail)
+                Check::passed("environment", texts::ENVIRONMENT, detail)
             }
             Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
             None => skipped("environment", texts::ENVIRONMENT),
@@ -219,7 +224,7 @@ impl Resolver {
     }
 
     pub(super) fn man(&self, man: Man) -> Result<Job, Failure> {
-        let language = self.voice.language;
+        let language = self.settings.output.language;
         match man.dir {
             Some(_) if !man.command.is_empty() => {
                 Err(Failure::usage(texts::PAGES_OR_PAGE, texts::SEE_HELP))
@@ -232,7 +237,7 @@ impl Resolver {
 
 fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Failure>) -> Check {
     match seen {
-        Ok(detail) => Check::fine(name, title, detail),
+        Ok(detail) => Check::passed(name, title, detail),
         Err(why) => Check::failed(name, title, &why),
     }
 }
@@ -255,7 +260,7 @@ fn shown(address: &str) -> texts::Message {
     let host = address.rsplit('@').next().unwrap_or_default();
     let address =
         if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
-    as_is(&output::without_keys(&address))
+    as_is(&without_keys(&address))
 }
 
 /// A profile's name can be typed, and needs no quotes in a shell or in the file.
@@ -271,7 +276,7 @@ fn is_name(name: &str) -> bool {
 fn target(address: &str) -> Result<Url, Failure> {
     let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or_else(|| {
-        let address = output::without_keys(address);
+        let address = without_keys(address);
         let values = [("value", &*address), ("option", "--forward-to")];
         Failure::usage(texts::UNFIT.with(&values), texts::GIVE_TARGET)
     })

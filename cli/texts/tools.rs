@@ -12,7 +12,7 @@ texts! {
     API_KEY = "API key", "Clave de API";
     LANGUAGE = "Language", "Idioma";
     OUTPUT = "Output", "Salida";
-    FINE = "ok", "bien";
+    PASSED = "ok", "bien";
     FAILED = "failed", "falló";
     SKIPPED = "skipped", "omitido";
     AS_IS = "{value}", "{value}";
@@ -54,11 +54,13 @@ texts! {
     // Orders by their fields.
     FIELD_FORM = "Give a field as faults spell it and its value, such as --set receiver.address.city=Quito or --set products[0].quantity=2.", "Indique un campo tal como lo nombran los errores y su valor, por ejemplo --set receiver.address.city=Quito o --set products[0].quantity=2.";
 
-    // Labels in the terminal.
-    NOT_DRAWN = "The label is void: it is not given out any more, and not drawn.", "La etiqueta está anulada: ya no se entrega y no se dibuja.";
-    NO_PICTURE = "The label cannot be read as a picture.", "La etiqueta no se puede leer como imagen.";
-    DRAWN_FOR_PEOPLE = "A drawn label is no JSON and no CSV.", "Una etiqueta dibujada no es JSON ni CSV.";
-    WITHOUT_DRAW = "Leave out --draw, or -o.", "Quite --draw o -o.";
+    // Labels.
+    LABEL_IS_VOID = "The label is void, so its text and its file are no longer available.", "La etiqueta está anulada, por lo que su texto y su archivo ya no están disponibles.";
+    OPENED = "Opened {file}", "Se abrió {file}";
+    NOT_ATTENDED = "--open needs a terminal, and cannot be used in CI.", "--open necesita una terminal y no se puede usar en CI.";
+    NO_OPENER = "The label cannot be opened: {opener} is not installed.", "No se puede abrir la etiqueta: {opener} no está instalado.";
+    NOT_OPENED = "The label could not be opened: {opener} failed.", "No se pudo abrir la etiqueta: {opener} falló.";
+    SAVE_LABEL = "Save the label with parcelo label get, and open the file.", "Guarde la etiqueta con parcelo label get y abra el archivo.";
 
     // Webhooks.
     LISTENING = "Listening on {address} – Ctrl-C ends it.", "Escuchando en {address} – Ctrl-C para terminar.";
@@ -67,7 +69,7 @@ texts! {
     GIVE_SECRET = "Set PARCELO_WEBHOOK_SECRET, or give --secret - and the secret on standard input.", "Defina PARCELO_WEBHOOK_SECRET, o indique --secret - y pase el secreto por la entrada estándar.";
     PORT_BUSY = "Nothing can listen on port {port}: {why}.", "No se puede escuchar en el puerto {port}: {why}.";
     OTHER_PORT = "Give another one with --port; 0 takes any that is free.", "Indique otro con --port; 0 toma cualquiera libre.";
-    REFUSED = "refused: {why}", "rechazado: {why}";
+    REJECTED = "refused: {why}", "rechazado: {why}";
     HEADER_MISSING = "the header {name} is missing; it was not sent by Parcelo, or a proxy dropped it", "falta el encabezado {name}; no lo envió Parcelo o un proxy lo quitó";
     HEADER_REPEATED = "the header {name} is there more than once", "el encabezado {name} está más de una vez";
     HEADER_MALFORMED = "the header {name} is malformed", "el encabezado {name} está mal formado";
@@ -127,7 +129,7 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("watch", Text { en: "Go on until every parcel is delivered, sent back or void: drawn anew on a terminal, a line for each change elsewhere", es: "Seguir hasta que todos los paquetes se entreguen, se devuelvan o se anulen: se redibuja en una terminal; si no, una línea por cambio" }),
     ("every", Text { en: "Seconds between two looks, 1-3600 [default: 15]", es: "Segundos entre consultas, 1-3600 [por defecto: 15]" }),
     ("set", Text { en: "Set a field of the order, such as receiver.address.city=Quito; a file is then not needed", es: "Dar un valor a un campo del pedido, por ejemplo receiver.address.city=Quito; entonces no hace falta un archivo" }),
-    ("draw", Text { en: "Draw it also where there is no terminal, 80 columns wide", es: "Dibujarla también donde no hay terminal, con 80 columnas" }),
+    ("open", Text { en: "Open the label in the program that this system uses for PDF files", es: "Abrir la etiqueta en el programa que este sistema usa para archivos PDF" }),
     ("profile", Text { en: "The profile that counts [environment: PARCELO_PROFILE; default: the one that config use chose]", es: "El perfil que vale [entorno: PARCELO_PROFILE; por defecto: el elegido con config use]" }),
     ("dry_run", Text { en: "Show requests as curl, the key masked, instead of sending them; those that depend on an answer are left out", es: "Mostrar las solicitudes como curl, con la clave oculta, en vez de enviarlas; se omiten las que dependen de una respuesta" }),
     ("method", Text { en: "The HTTP method, such as GET", es: "El método HTTP, por ejemplo GET" }),

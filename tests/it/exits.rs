@@ -89,7 +89,7 @@ async fn a_wrong_command_line_is_2() {
         "sandbox",
         "sandbox reset",
         "sandbox reset --api-key-stdin",
-        "label show SB-SUCCESS-0001 --draw -o json",
+        "label show SB-SUCCESS-0001 --open",
         "track SB-SUCCESS-0001 --every 5",
         "track SB-SUCCESS-0001 --watch --every 0",
         "api",

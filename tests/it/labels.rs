@@ -6,6 +6,12 @@ use crate::shop::Shop;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
+/// The link's port and signature are random.
+fn without_link(text: &str) -> String {
+    let line = |line: &str| line.split("http://").next().unwrap().to_owned() + "\n";
+    text.lines().map(line).collect()
+}
+
 async fn shop_with_two() -> Shop {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
@@ -166,38 +172,56 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_is_drawn_where_that_is_asked_for_and_never_into_json() {
+async fn people_are_shown_what_stands_on_the_label_and_programs_its_facts() {
     let shop = shop_with_two().await;
-    let ran = shop.run("label show SB-SUCCESS-0001 --draw");
+    let ran = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    let picture: Vec<_> = ran.text().split("\n\n").next().unwrap().lines().collect();
-    assert_eq!(picture.len(), 60, "4 by 6 inches in 80 columns");
-    assert!(picture.iter().all(|line| line.chars().count() <= 80), "{picture:?}");
-    let bars = picture.windows(5).find(|lines| {
-        lines[0].matches('⣿').count() > 20 && lines.iter().all(|line| line == &lines[0])
-    });
-    assert!(bars.is_some(), "the bar code stands upright: {picture:?}");
-    assert!(ran.text().contains("Usable (ACTIVE)"), "the facts stand below");
-    let facts = shop.run("label show SB-SUCCESS-0001");
-    assert!(!facts.text().contains('⣿'), "nothing is drawn into a pipe");
-    for format in ["json", "csv"] {
-        assert_eq!(shop.run(&format!("label show SB-SUCCESS-0001 --draw -o {format}")).code, 2);
+    insta::assert_snapshot!("label", without_link(ran.text()));
+    for format in ["json", "ndjson", "csv"] {
+        let facts = shop.run(&format!("label show SB-SUCCESS-0001 -o {format}"));
+        assert!(!facts.text().contains("Luis Paredes"), "{facts:?}");
     }
-    assert_eq!(shop.run("label show SB-UNKNOWN-01 --draw").code, 5);
+    assert_eq!(shop.run("label show SB-UNKNOWN-01").code, 5);
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
-    let void = shop.run("label show SB-SUCCESS-0002 --draw");
+    let void = shop.run("label show SB-SUCCESS-0002");
     assert_eq!(void.code, 0);
-    assert!(void.text().contains("Voided") && void.stderr.contains("not drawn"), "{void:?}");
+    assert!(void.text().contains("Voided") && void.stderr.contains("is void"), "{void:?}");
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_terminal_a_label_is_drawn_unasked() {
+async fn a_label_is_opened_on_a_terminal_only_and_by_the_system_s_program() {
+    use std::os::unix::fs::PermissionsExt;
     let shop = shop_with_two().await;
-    let ran = shop.desk.on_terminal("label show SB-SUCCESS-0001", "");
-    assert!(ran.code == 0 && ran.text().contains("⣿⣿"), "{ran:?}");
-    let json = shop.desk.on_terminal("label show SB-SUCCESS-0001 -o json", "");
-    assert!(json.json()["labelId"].is_string());
+    let line = "label show SB-SUCCESS-0001 --open";
+    let piped = shop.run(line);
+    assert_eq!(piped.code, 2);
+    assert!(piped.stderr.contains("needs a terminal"), "{piped:?}");
+
+    // `script` and the shell it needs, but no xdg-open.
+    let bin = shop.desk.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for program in ["script", "sh"] {
+        std::os::unix::fs::symlink(format!("/usr/bin/{program}"), bin.join(program)).unwrap();
+    }
+    let path = [("PATH", bin.to_str().unwrap()), ("TMPDIR", bin.to_str().unwrap())];
+    let none = shop.desk.on_terminal_with(line, &path, "");
+    assert_eq!(none.code, 2);
+    assert!(none.text().contains("xdg-open is not installed"), "{none:?}");
+
+    let opener = bin.join("xdg-open");
+    std::fs::write(&opener, "#!/bin/sh\n/bin/cp \"$1\" opened.pdf\n").unwrap();
+    std::fs::set_permissions(&opener, PermissionsExt::from_mode(0o755)).unwrap();
+    let in_ci = shop.desk.on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
+    assert_eq!(in_ci.code, 2, "{in_ci:?}");
+    assert!(!shop.desk.path("opened.pdf").exists());
+    let opened = shop.desk.on_terminal_with(line, &path, "");
+    assert_eq!(opened.code, 0, "{opened:?}");
+    assert!(opened.text().contains("label-SB-SUCCESS-0001.pdf"), "{opened:?}");
+    assert!(shop.desk.read("opened.pdf").starts_with(b"%PDF-"));
+    std::fs::write(&opener, "#!/bin/sh\nexit 3\n").unwrap();
+    let failed = shop.desk.on_terminal_with(line, &path, "");
+    assert!(failed.code == 2 && failed.text().contains("xdg-open failed"), "{failed:?}");
 }
 
 #[cfg(target_os = "linux")]

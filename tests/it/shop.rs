@@ -128,13 +128,23 @@ impl Desk {
     /// Runs the command on a terminal, whose output is all that comes back.
     #[cfg(target_os = "linux")]
     pub(crate) fn on_terminal(&self, line: &str, input: &str) -> Ran {
+        let path = std::env::var("PATH").unwrap_or_default();
+        self.on_terminal_with(line, &[("PATH", &path)], input)
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn on_terminal_with(
+        &self,
+        line: &str,
+        variables: &[(&str, &str)],
+        input: &str,
+    ) -> Ran {
         let line = format!("{} {line}", env!("CARGO_BIN_EXE_parcelo"));
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"]);
         command.current_dir(self.folder.path()).env_clear().env("HOME", self.folder.path());
         command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TERM", "xterm");
-        command.write_stdin(input);
+        command.envs(variables.iter().copied()).env("TERM", "xterm").write_stdin(input);
         self.ended(command.output().unwrap(), &line)
     }
 
