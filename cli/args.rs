@@ -117,6 +117,8 @@ pub(crate) struct Import {
     pub(crate) format: LabelFileFormat,
     #[arg(long)]
     pub(crate) resume: bool,
+    #[arg(long, requires = "resume")]
+    pub(crate) key_rotated: bool,
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u8).range(1..=64))]
     pub(crate) concurrency: u8,
     #[arg(long)]

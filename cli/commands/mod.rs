@@ -41,7 +41,7 @@ use crate::{
     args::Shell,
     dry_run::DryRun,
     failure::Failure,
-    import::ImportPlan,
+    import::{ImportPlan, Origin},
     input::Source,
     order_fields::OrderInput,
     output::format::OutputOptions,
@@ -70,6 +70,7 @@ pub(crate) enum Job {
     Import {
         client: Client,
         plan: Box<ImportPlan>,
+        origin: Origin,
         options: OutputOptions,
     },
     /// An import that sends nothing.
@@ -160,7 +161,9 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         Job::Sample { country } => Ok(template::show(country)),
         Job::SampleCsv => template::csv(),
         Job::CheckImport { environment, plan } => import::check(environment, &plan),
-        Job::Import { client, plan, options } => block_on(import::import(&client, &plan, options)),
+        Job::Import { client, plan, origin, options } => {
+            block_on(import::import(&client, &plan, origin, options))
+        }
         Job::Create { client, order, label } => {
             block_on(create::create(&client, &order, label.as_ref()))
         }

@@ -1,4 +1,4 @@
-//! One row of an import: its order, its label, and what the journal must hear before and after.
+//! Importing one row: its order, its label, and the journal entries before and after each step.
 
 use std::{fs, path::PathBuf};
 
@@ -12,35 +12,35 @@ use crate::{
     clock,
     failure::Failure,
     import::{
-        ImportPlan, Journal, JournalEntry, Prescan, Recorded, ResumeMode, Row, RowFault,
-        RowOutcome, RowReport,
+        ImportPlan, Journal, JournalEntry, Prescan, Recorded, RecordedOrders, ResumeMode, Row,
+        RowFault, RowOutcome, RowReport,
     },
     texts::{Message, import as texts},
 };
 
-/// Where rows are done.
+/// Imports single rows, and records each step in the journal.
 pub(super) struct RowImporter<'a> {
     client: &'a Client,
     plan: &'a ImportPlan,
     journal: Journal,
-    known: std::collections::HashMap<String, Recorded>,
+    recorded: RecordedOrders,
 }
 
-/// What a row's end means for the others.
+/// Whether the other rows are still sent after this one.
 pub(super) enum Continue {
     Succeeded,
-    /// It failed for a reason of its own.
-    Yes,
-    /// The service could not be asked, or did not answer.
+    /// It failed for a reason that is only its own.
+    RowFailed,
+    /// The service did not answer. Other rows are sent, unless too many in succession end like this.
     Unreachable(Failure),
-    /// Every other row would fail in the same way.
-    No(Failure),
+    /// Every other row would fail for the same reason.
+    Stop(Failure),
 }
 
-type Ended = (RowReport, Continue);
+type RowResult = (RowReport, Continue);
 
 /// An order that exists.
-struct Made {
+struct ImportedOrder {
     number: TrackingNumber,
     outcome: RowOutcome,
     warnings: Vec<Warning>,
@@ -51,31 +51,31 @@ impl<'a> RowImporter<'a> {
         client: &'a Client,
         plan: &'a ImportPlan,
         journal: Journal,
-        known: std::collections::HashMap<String, Recorded>,
+        recorded: RecordedOrders,
     ) -> Self {
-        let importer = Self { client, plan, journal, known };
-        importer.sweep();
+        let importer = Self { client, plan, journal, recorded };
+        importer.remove_partial_labels();
         importer
     }
 
-    /// What is odd about the file, seen from the journal.
+    /// What the journal of an earlier run means for this one.
     pub(super) fn notes(&self, prescan: &Prescan) -> Vec<Message> {
         if self.plan.resume == ResumeMode::Fresh {
             return Vec::new();
         }
-        let done = self.known.values().filter(|known| matches!(known, Recorded::Created { .. }));
-        let gone = self.known.keys().filter(|key| !prescan.has(key)).count();
+        let done = self.recorded.values().filter(|order| matches!(order, Recorded::Created { .. }));
+        let gone = self.recorded.keys().filter(|key| !prescan.has(key)).count();
         let done = texts::RESUMED.with(&[("done", &done.count().to_string())]);
         let gone = (gone > 0).then(|| texts::ROWS_GONE.with(&[("n", &gone.to_string())]));
         [done].into_iter().chain(gone).collect()
     }
 
-    /// Takes away the drafts of labels that an earlier run was killed at.
-    fn sweep(&self) {
+    /// Removes the temporary files of label downloads during which an earlier run was killed.
+    fn remove_partial_labels(&self) {
         let numbers: std::collections::HashSet<_> = self
-            .known
+            .recorded
             .values()
-            .filter_map(|known| match known {
+            .filter_map(|order| match order {
                 Recorded::Created { tracking_number, .. } => Some(tracking_number.as_str()),
                 Recorded::Sent { .. } | Recorded::NotCreated => None,
             })
@@ -83,19 +83,20 @@ impl<'a> RowImporter<'a> {
         if numbers.is_empty() {
             return;
         }
-        // A draft that stays behind does no harm.
+        // Best effort: a temporary file that stays does no harm.
         for entry in fs::read_dir(&self.plan.labels).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let draft = name.strip_prefix(".label-").and_then(|rest| rest.strip_suffix(".part"));
-            let number = draft.and_then(|draft| draft.split('.').next());
+            let temporary =
+                name.strip_prefix(".label-").and_then(|rest| rest.strip_suffix(".part"));
+            let number = temporary.and_then(|name| name.split('.').next());
             if number.is_some_and(|number| numbers.contains(number)) {
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
-    /// Does a row that is valid.
-    pub(super) async fn import(&self, row: Row) -> Ended {
+    /// Creates the order of a valid row, and saves its label.
+    pub(super) async fn import(&self, row: Row) -> RowResult {
         let made = match self.order_of(&row).await {
             Ok(made) => made,
             Err(ended) => return *ended,
@@ -110,33 +111,37 @@ impl<'a> RowImporter<'a> {
         match label {
             Ok(file) => (RowReport { label_file: Some(file), ..report }, Continue::Succeeded),
             Err(error) => {
-                let turn = continuation(&error);
+                let next = continuation(&error);
                 let why = Failure::from(error);
                 let report = RowReport { outcome: RowOutcome::LabelMissing, ..report };
-                (faulted(report, &why), turn.unwrap_or_else(|meant| meant(why)))
+                (with_failure(report, &why), next.unwrap_or_else(|next| next(why)))
             }
         }
     }
 
-    /// The row's order, created unless the journal has it.
-    async fn order_of(&self, row: &Row) -> Result<Made, Box<Ended>> {
-        let first = match self.known.get(row.key.as_str()) {
+    /// The row's order: from the journal, else created.
+    async fn order_of(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
+        let first = match self.recorded.get(row.key.as_str()) {
             Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
                 let number = tracking_number.clone();
-                return Ok(Made { number, outcome: RowOutcome::DoneBefore, warnings: Vec::new() });
+                return Ok(ImportedOrder {
+                    number,
+                    outcome: RowOutcome::DoneBefore,
+                    warnings: Vec::new(),
+                });
             }
             Some(Recorded::Created { tracking_number, .. }) => {
-                let said = texts::ROW_CHANGED.with(&[("number", tracking_number.as_str())]);
+                let message = texts::ROW_CHANGED.with(&[("number", tracking_number.as_str())]);
                 let report =
-                    RowReport::new(row, RowOutcome::Invalid).with_message("ROW_CHANGED", said);
-                return Err(Box::new((report, Continue::Yes)));
+                    RowReport::new(row, RowOutcome::Invalid).with_message("ROW_CHANGED", message);
+                return Err(Box::new((report, Continue::RowFailed)));
             }
             Some(Recorded::Sent { first, .. }) => Some(*first),
             Some(Recorded::NotCreated) | None => None,
         };
         match self.create(row, first).await? {
             Some(made) => Ok(made),
-            // Longer ago than the service remembers keys; it had none of this reference.
+            // The key has expired and the service has no order with this reference: send it as new.
             None => match self.create(row, None).await? {
                 Some(made) => Ok(made),
                 None => Err(Box::new(unclear(row))),
@@ -144,18 +149,18 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// Sends the order; `first` is when an earlier run did, without hearing what came of it.
+    /// Sends the order; `first` is when an earlier run sent it without getting an answer.
     ///
-    /// `None` when its key has expired and there is no such order.
+    /// Returns `None` if the key has expired since and the order does not exist.
     async fn create(
         &self,
         row: &Row,
         first: Option<DateTime<Utc>>,
-    ) -> Result<Option<Made>, Box<Ended>> {
+    ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
         let Ok(order) = &row.order else { return Err(Box::new(unclear(row))) };
         let key = key(row, first);
         let order = OrderRequest::clone(order).with_idempotency_key(key);
-        self.note(row, &sent(row)).await?;
+        self.record(row, &sent_entry(row)).await?;
         match self.client.orders().create(&order).await {
             Ok(reply) => {
                 let outcome = match reply.outcome() {
@@ -164,37 +169,44 @@ impl<'a> RowImporter<'a> {
                 };
                 let created = reply.into_inner();
                 let (number, warnings) = (created.parcel.tracking_number, created.warnings);
-                self.note(row, &made(row, &number)).await?;
-                Ok(Some(Made { number, outcome, warnings }))
+                self.record(row, &created_entry(row, &number)).await?;
+                Ok(Some(ImportedOrder { number, outcome, warnings }))
             }
-            Err(error) if error.kind() == ErrorKind::KeyExpired => self.look_up(row, first).await,
-            Err(error) => Err(self.refused(row, error, first).await),
+            Err(error) if error.kind() == ErrorKind::KeyExpired => {
+                self.find_by_reference(row, first).await
+            }
+            Err(error) => Err(self.failed(row, error, first).await),
         }
     }
 
-    /// An order that was not created, as far as the service says.
-    async fn refused(&self, row: &Row, error: Error, first: Option<DateTime<Utc>>) -> Box<Ended> {
-        // What this call did not do, an earlier one may have done.
+    /// The result of a call that failed.
+    async fn failed(
+        &self,
+        row: &Row,
+        error: Error,
+        first: Option<DateTime<Utc>>,
+    ) -> Box<RowResult> {
+        // That this call did not create the order does not mean that an earlier one did not.
         let is_unknown = error.may_have_executed() || first.is_some();
         if !is_unknown
             && let Err(ended) =
-                self.note(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
+                self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
         {
             return ended;
         }
-        let turn = continuation(&error);
+        let next = continuation(&error);
         let why = Failure::from(error);
         let outcome = if is_unknown { RowOutcome::Unknown } else { RowOutcome::Failed };
-        let report = faulted(RowReport::new(row, outcome), &why);
-        Box::new((report, turn.unwrap_or_else(|meant| meant(why))))
+        let report = with_failure(RowReport::new(row, outcome), &why);
+        Box::new((report, next.unwrap_or_else(|next| next(why))))
     }
 
-    /// Whether an order exists that was sent longer ago than the service remembers keys.
-    async fn look_up(
+    /// Looks for an order that was sent so long ago that its key has expired.
+    async fn find_by_reference(
         &self,
         row: &Row,
         first: Option<DateTime<Utc>>,
-    ) -> Result<Option<Made>, Box<Ended>> {
+    ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
         let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
         let (Some(reference), Some(first)) = (reference, first) else {
             return Err(Box::new(unclear(row)));
@@ -203,42 +215,49 @@ impl<'a> RowImporter<'a> {
             self.client.parcels().list().external_order_id(reference).limit(MAX_PAGE_SIZE).await;
         let parcels = match found {
             Ok(page) => page.into_inner().parcels,
-            Err(error) => return Err(self.refused(row, error, Some(first)).await),
+            Err(error) => return Err(self.failed(row, error, Some(first)).await),
         };
         if parcels.is_empty() {
-            self.note(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await?;
+            self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await?;
             return Ok(None);
         }
-        // One that cannot be read may be the one.
-        let may_be = |row: &parcelo::model::Row<ParcelSummary>| {
+        // A parcel that cannot be read may be the one, so it counts.
+        let is_candidate = |row: &parcelo::model::Row<ParcelSummary>| {
             row.as_ref().map_or(true, |parcel| parcel.created_at >= first - MAX_CLOCK_SKEW)
         };
-        let mut since = parcels.into_iter().filter(may_be);
-        match (since.next(), since.next()) {
+        let mut candidates = parcels.into_iter().filter(is_candidate);
+        match (candidates.next(), candidates.next()) {
             (Some(Ok(parcel)), None) => {
                 let number = parcel.tracking_number;
-                self.note(row, &made(row, &number)).await?;
-                Ok(Some(Made { number, outcome: RowOutcome::Replayed, warnings: Vec::new() }))
+                self.record(row, &created_entry(row, &number)).await?;
+                Ok(Some(ImportedOrder {
+                    number,
+                    outcome: RowOutcome::Replayed,
+                    warnings: Vec::new(),
+                }))
             }
             _ => Err(Box::new(unclear(row))),
         }
     }
 
-    /// Nothing goes on before the journal knows.
-    async fn note(&self, row: &Row, entry: &JournalEntry) -> Result<(), Box<Ended>> {
+    /// Waits until the entry is on disk: only then may the next step be taken.
+    async fn record(&self, row: &Row, entry: &JournalEntry) -> Result<(), Box<RowResult>> {
         self.journal.write(entry).await.map_err(|why| {
             let failure = Failure::unwritable(&self.plan.journal().to_string_lossy(), &why);
             let outcome = match entry {
                 JournalEntry::Created { .. } => RowOutcome::Unknown,
                 _ => RowOutcome::NotSent,
             };
-            Box::new((faulted(RowReport::new(row, outcome), &failure), Continue::No(failure)))
+            Box::new((
+                with_failure(RowReport::new(row, outcome), &failure),
+                Continue::Stop(failure),
+            ))
         })
     }
 
-    /// The label's file: whole, or not there.
-    async fn label(&self, made: &Made) -> Result<PathBuf, Error> {
-        let Made { number, outcome, .. } = made;
+    /// Saves the label's file, unless an earlier run did.
+    async fn label(&self, made: &ImportedOrder) -> Result<PathBuf, Error> {
+        let ImportedOrder { number, outcome, .. } = made;
         let name = format!("label-{number}.{}", self.plan.format.extension());
         let file = self.plan.labels.join(name);
         if *outcome == RowOutcome::Created || !file.is_file() {
@@ -248,20 +267,20 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// A key that knows no more than when it was first sent.
+/// The key with the time of its first use, after which the client refuses to use an expired key.
 fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
     first.map_or(fresh.clone(), |first| fresh.first_sent_at(first))
 }
 
-fn unclear(row: &Row) -> Ended {
+fn unclear(row: &Row) -> RowResult {
     let values = [("reference", &*row.reference)];
-    let said = texts::UNCLEAR.with(&values);
-    let report = RowReport::new(row, RowOutcome::Unknown).with_message("OUTCOME_UNKNOWN", said);
-    (report, Continue::Yes)
+    let message = texts::UNCLEAR.with(&values);
+    let report = RowReport::new(row, RowOutcome::Unknown).with_message("OUTCOME_UNKNOWN", message);
+    (report, Continue::RowFailed)
 }
 
-fn sent(row: &Row) -> JournalEntry {
+fn sent_entry(row: &Row) -> JournalEntry {
     JournalEntry::Sent {
         row: row.number,
         reference: row.reference.clone(),
@@ -271,25 +290,26 @@ fn sent(row: &Row) -> JournalEntry {
     }
 }
 
-fn made(row: &Row, number: &TrackingNumber) -> JournalEntry {
+fn created_entry(row: &Row, number: &TrackingNumber) -> JournalEntry {
     JournalEntry::Created { key: row.key.to_string(), tracking_number: number.clone() }
 }
 
-/// The most parcels of a page.
+/// The largest page of a list.
 const MAX_PAGE_SIZE: u32 = 100;
-/// By so much this machine's clock and the service's may differ.
+/// The parcel's time is the service's and the journal's this machine's; an order that looks a little
+/// older than its row can be the row's own.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
 
-fn merged(mut told: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
+fn merged(mut warnings: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
     for warning in more {
-        if !told.contains(&warning) {
-            told.push(warning);
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
         }
     }
-    told
+    warnings
 }
 
-fn faulted(report: RowReport, why: &Failure) -> RowReport {
+fn with_failure(report: RowReport, why: &Failure) -> RowReport {
     if why.fields.is_empty() {
         return report.with_message(&why.code, why.message.clone());
     }
@@ -297,7 +317,7 @@ fn faulted(report: RowReport, why: &Failure) -> RowReport {
     faults.fold(report, RowReport::with_fault)
 }
 
-/// What a failed call means for other rows; a failure of all is still to be filled in.
+/// What a failed call means for other rows; the failure itself is filled in by the caller.
 fn continuation(error: &Error) -> Result<Continue, fn(Failure) -> Continue> {
     match error.kind() {
         ErrorKind::Validation
@@ -305,9 +325,9 @@ fn continuation(error: &Error) -> Result<Continue, fn(Failure) -> Continue> {
         | ErrorKind::Conflict
         | ErrorKind::KeyExpired
         | ErrorKind::Executed
-        | ErrorKind::CountryNotAllowed => Ok(Continue::Yes),
+        | ErrorKind::CountryNotAllowed => Ok(Continue::RowFailed),
         ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {
-            Err(Continue::No)
+            Err(Continue::Stop)
         }
         _ => Err(Continue::Unreachable),
     }

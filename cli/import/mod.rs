@@ -12,7 +12,7 @@ mod row_reader;
 
 pub(crate) use columns::sample;
 pub(crate) use file::ImportFile;
-pub(crate) use journal::{Journal, JournalEntry, Recorded, ResumeMode};
+pub(crate) use journal::{Journal, JournalEntry, Origin, Recorded, RecordedOrders, ResumeMode};
 pub(crate) use prescan::{Duplicate, Prescan};
 pub(crate) use reports::{ImportResults, ReportSpool, RowCounts, RowOutcome, RowReport};
 pub(crate) use row::{Row, RowFault};

@@ -67,12 +67,12 @@ impl Progress {
         }
     }
 
-    /// Says something besides.
-    pub(crate) fn say(&self, said: &Message) {
-        let said = said.pick(self.language);
+    /// Prints a message without disturbing the bar.
+    pub(crate) fn print(&self, message: &Message) {
+        let text = message.pick(self.language);
         match &self.display {
-            Display::Bar(bar) => bar.suspend(|| write(said)),
-            Display::Lines(_) => write(said),
+            Display::Bar(bar) => bar.suspend(|| write(text)),
+            Display::Lines(_) => write(text),
             Display::Nothing => {}
         }
     }

@@ -1,4 +1,4 @@
-//! With which key, at which address: flag, variable or profile, and a client of both.
+//! The API key and the address, from option, variable or profile, and a client with both.
 
 use std::env;
 
@@ -9,11 +9,16 @@ use crate::{failure::Failure, input, texts};
 
 impl Resolver {
     pub(super) fn client(&self) -> Result<Client, Failure> {
+        Ok(self.client_and_key()?.0)
+    }
+
+    pub(super) fn client_and_key(&self) -> Result<(Client, ApiKey), Failure> {
         if self.settings.requested.is_some() {
-            // It must be there, even if flags and variables say all that it says.
+            // A profile that was named must exist, even if options and variables set everything.
             self.settings.profile()?;
         }
-        self.client_for(self.key()?)
+        let key = self.key()?;
+        Ok((self.client_for(key.clone())?, key))
     }
 
     pub(super) fn client_for(&self, key: ApiKey) -> Result<Client, Failure> {
@@ -26,7 +31,7 @@ impl Resolver {
         Ok(builder.build()?)
     }
 
-    /// The service's address: the flag's or the variable's, else the profile's.
+    /// The service's address: the option's or the variable's, else the profile's.
     pub(super) fn address(&self) -> Result<String, Failure> {
         let given = self.global.base_url.as_deref().map(str::trim);
         let address = match given.filter(|address| !address.is_empty()) {
@@ -51,7 +56,7 @@ impl Resolver {
     }
 }
 
-/// A key, whatever blanks surround it.
+/// A key, with or without white space around it.
 pub(super) fn parse_key(key: &str) -> Result<ApiKey, Failure> {
     ApiKey::parse(key.trim())
         .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::BAD_KEY))

@@ -1,10 +1,11 @@
-//! What the arguments of `order import` mean.
+//! The arguments of `order import`.
 
-use super::{Job, Resolver};
+use super::Resolver;
 use crate::{
     args::Import,
+    commands::Job,
     failure::Failure,
-    import::{ImportMode, ImportPlan, ResumeMode},
+    import::{ImportMode, ImportPlan, Origin, ResumeMode},
     input::Source,
 };
 
@@ -23,15 +24,21 @@ impl Resolver {
             format: import.format.into(),
             concurrency: import.concurrency.into(),
             mode,
-            resume: if import.resume { ResumeMode::Resume } else { ResumeMode::Fresh },
+            resume: match (import.resume, import.key_rotated) {
+                (false, _) => ResumeMode::Fresh,
+                (true, false) => ResumeMode::Resume,
+                (true, true) => ResumeMode::ResumeWithNewSecret,
+            },
             quiet: import.quiet,
         };
         let plan = Box::new(plan);
         if mode == ImportMode::CheckOnly {
-            // Checking works without a key; with one it is known where the orders are for.
+            // Checking works without a key; with one, the rules of its environment apply too.
             let environment = self.client().ok().map(|client| client.environment());
             return Ok(Job::CheckImport { environment, plan });
         }
-        Ok(Job::Import { client: self.client()?, plan, options: self.settings.output })
+        let (client, key) = self.client_and_key()?;
+        let origin = Origin::new(&client, &key);
+        Ok(Job::Import { client, plan, origin, options: self.settings.output })
     }
 }

@@ -22,20 +22,22 @@ texts! {
     NO_NUMBER = "This is not a number: write digits and a decimal point, such as 1250 or 1.25.", "Esto no es un número: escriba cifras y un punto decimal, por ejemplo 1250 o 1.25.";
     LONG_LINE = "The line is longer than 1 MiB.", "La línea supera 1 MiB.";
     NO_REFERENCE = "A row needs a reference: it keeps the order from being created twice.", "Una fila necesita una referencia: evita que el pedido se cree dos veces.";
-    RIVAL_ROW = "Row {row} has the same reference and another content.", "La fila {row} tiene la misma referencia y otro contenido.";
+    CONFLICTING_ROW = "Row {row} has the same reference and another content.", "La fila {row} tiene la misma referencia y otro contenido.";
     SAME_ROW = "This is the same order as in row {row}; it is sent once.", "Es el mismo pedido que en la fila {row}; se envía una vez.";
     ROW_CHANGED = "An earlier run created this order as {number}, and the row says something else now; nothing was sent. Void it and give the row a new reference, or leave it.", "Una ejecución anterior creó este pedido como {number} y la fila ahora dice otra cosa; no se envió nada. Anúlelo y dé a la fila una referencia nueva, o déjelo.";
     UNCLEAR = "It was sent more than 24 hours ago, and it is not clear what came of it. Look at your orders with the reference {reference}; if it is not among them, give the row a new reference.", "Se envió hace más de 24 horas y no está claro qué resultó. Mire sus pedidos con la referencia {reference}; si no está entre ellos, dé a la fila una referencia nueva.";
 
     // The journal.
-    JOURNAL_THERE = "{file} is there already: an earlier import of this file was begun.", "{file} ya existe: ya se empezó a importar este archivo.";
+    JOURNAL_EXISTS = "{file} already exists: an import of this file was started earlier.", "{file} ya existe: ya se empezó a importar este archivo.";
     RESUME_OR_ELSEWHERE = "Add --resume to go on with it; rows that are done are not sent again. For another file of the same name, give another directory.", "Añada --resume para continuar; las filas hechas no se envían otra vez. Para otro archivo del mismo nombre, indique otro directorio.";
     JOURNAL_IN_USE = "{file} is in use: another import of this file is running.", "{file} está en uso: se está importando este archivo.";
     WAIT_FOR_OTHER = "Wait until it has ended.", "Espere a que termine.";
-    JOURNAL_BROKEN = "{file} cannot be understood: line {line} is none of a journal.", "No se entiende {file}: la línea {line} no es de un diario.";
-    MEND_JOURNAL = "Restore the file from a copy. Without it nobody knows which rows were sent.", "Restaure el archivo de una copia. Sin él no se sabe qué filas se enviaron.";
+    INVALID_JOURNAL_LINE = "{file}: line {line} is not a valid journal entry.", "{file}: la línea {line} no es una entrada válida del diario.";
+    RESTORE_JOURNAL = "Restore the file from a copy. Without it nobody knows which rows were sent.", "Restaure el archivo de una copia. Sin él no se sabe qué filas se enviaron.";
     JOURNAL_ELSEWHERE = "{file} is of an import to another service or environment: {service}", "{file} es de una importación a otro servicio o entorno: {service}";
     SAME_SERVICE = "Use the same address and a key of the same environment, or another directory.", "Use la misma dirección y una clave del mismo entorno, u otro directorio.";
+    OTHER_API_KEY = "{file} belongs to an import that was started with another API key. Idempotency holds per API key: with this one, orders could be created a second time.", "{file} es de una importación iniciada con otra clave de API. La idempotencia vale por clave de API: con esta, los pedidos podrían crearse por segunda vez.";
+    SAME_API_KEY = "Use the API key that started the import. If this is the same key with a new secret (rotated), add --key-rotated.", "Use la clave de API que inició la importación. Si es la misma clave con un secreto nuevo (rotada), añada --key-rotated.";
     RESUMED = "Going on: {done} order(s) were created by earlier runs. They are not sent again where their rows are unchanged.", "Se continúa: las ejecuciones anteriores crearon {done} pedido(s). No se envían otra vez si sus filas no cambiaron.";
     ROWS_GONE = "{n} order(s) of the journal are not in the file any more.", "{n} pedido(s) del diario ya no están en el archivo.";
 
@@ -56,7 +58,7 @@ texts! {
     RESULTS_FILE = "Results", "Resultados";
     MADE = "Created", "Creados";
     EXISTED = "Existed already", "Ya existían";
-    BEFORE_THIS = "CommandOutcome by an earlier run", "Hechos antes";
+    BEFORE_THIS = "Done by an earlier run", "Hechos antes";
     REPEATED = "Repeated rows", "Filas repetidas";
     VALID_ROWS = "Valid", "Válidas";
     INVALID_ROWS = "Not valid", "No válidas";
@@ -79,6 +81,7 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("rows", Text { en: "Orders: CSV with a row of headings, or one JSON order a line; - reads standard input", es: "Pedidos: CSV con una fila de encabezados, o un pedido JSON por línea; - lee la entrada estándar" }),
     ("labels", Text { en: "Where labels, journal and results go; it is made if need be", es: "Dónde van las etiquetas, el diario y los resultados; se crea si hace falta" }),
     ("resume", Text { en: "Go on where an earlier import of this file was interrupted", es: "Continuar donde se interrumpió una importación anterior de este archivo" }),
+    ("key_rotated", Text { en: "With --resume: the API key got a new secret since the import was started", es: "Con --resume: la clave de API recibió un secreto nuevo desde que se inició la importación" }),
     ("concurrency", Text { en: "Rows under way at once, 1-64 [default: 16]", es: "Filas en curso a la vez, 1-64 [por defecto: 16]" }),
     ("all_or_nothing", Text { en: "Create nothing unless every row is valid", es: "No crear nada si alguna fila no es válida" }),
     ("quiet", Text { en: "Show no progress", es: "No mostrar el avance" }),

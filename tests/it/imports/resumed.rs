@@ -83,8 +83,60 @@ async fn a_journal_of_another_service_a_broken_one_and_one_in_use_are_refused() 
     let whole = fs::read_to_string(shop.desk.path(JOURNAL)).unwrap();
     shop.put(JOURNAL, format!("{whole}nonsense\n"));
     let ran = shop.import("--resume");
-    assert!(ran.code == 2 && ran.stderr.contains("cannot be understood"), "{ran:?}");
+    assert!(ran.code == 2 && ran.stderr.contains("line 4 is not a valid journal entry"), "{ran:?}");
     assert_eq!(other.server.requests().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_resumed_with_the_api_key_that_began_it() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    assert_eq!(shop.import("").code, 0);
+    let journal = shop.desk.read(JOURNAL);
+    let secret = shop.key.secret();
+    assert!(!String::from_utf8(journal.clone()).unwrap().contains(&secret[8..20]));
+
+    let other = shop.with_key(&shop.server.key().name("Other").issue());
+    let line = "order import orders.csv --labels out --resume";
+    let take_over = |options: &str| other.run(&format!("{line} {options}"));
+    fs::create_dir_all(other.path("out")).unwrap();
+    fs::write(other.path("orders.csv"), sheet(&rows(3))).unwrap();
+    fs::write(other.path(JOURNAL), &journal).unwrap();
+    let requests = shop.server.requests().count();
+    for (lang, sentence) in [("en", "another API key"), ("es", "otra clave de API")] {
+        let refused = take_over(&format!("--lang {lang}"));
+        assert!(refused.code == 2 && refused.stderr.contains(sentence), "{refused:?}");
+        assert!(refused.stderr.contains("--key-rotated"), "{refused:?}");
+    }
+    assert_eq!(shop.server.requests().count(), requests, "nothing was sent");
+    assert_eq!(other.read(JOURNAL), journal);
+
+    let rotated = take_over("--key-rotated -o ndjson");
+    assert_eq!(outcomes(&rotated)[..2], ["done_before", "done_before"], "{rotated:?}");
+    let again = take_over("-o ndjson");
+    assert_eq!(outcomes(&again).len(), 3, "the journal knows the key now: {again:?}");
+}
+
+/// A journal as version 0.1 wrote it, before journals had the API key.
+const OLD_JOURNAL: &str = include_str!("journal-0.1.ndjson");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_without_an_api_key_is_resumed_by_any_and_kept_for_that_one() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    fs::create_dir_all(shop.desk.path("out")).unwrap();
+    shop.put(
+        JOURNAL,
+        OLD_JOURNAL.replace("http://127.0.0.1:1/", &format!("{}/", shop.server.url())),
+    );
+    let ran = shop.import("--resume -o ndjson");
+    assert_eq!(outcomes(&ran), ["label_missing", "created"], "its parcel is not on this server");
+    let other = shop.with_key(&shop.server.key().issue());
+    fs::create_dir_all(other.path("out")).unwrap();
+    fs::copy(shop.desk.path(JOURNAL), other.path(JOURNAL)).unwrap();
+    fs::copy(shop.desk.path("orders.csv"), other.path("orders.csv")).unwrap();
+    let refused = other.run("order import orders.csv --labels out --resume");
+    assert!(refused.code == 2 && refused.stderr.contains("another API key"), "{refused:?}");
 }
 
 /// The journal of `A-1`, sent 30 hours ago, with nothing known of what came of it.
