@@ -124,7 +124,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
             texts::CHECK_CERTIFICATE
         }
         (Exit::NotExecuted, _) => texts::TRY_AGAIN,
-        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::GIVE_PLACE,
+        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::SPECIFY_WRITABLE,
         (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
             texts::CHECK_ADDRESS
         }
@@ -145,8 +145,8 @@ fn hint_of_code(code: ErrorCode) -> Option<Message> {
         ErrorCode::ParcelDuplicateTracking => texts::OTHER_NUMBER,
         ErrorCode::IdempotencyConflict => texts::OTHER_KEY,
         ErrorCode::ParcelNotVoidable | ErrorCode::VoidFailed => texts::NOT_VOIDABLE,
-        ErrorCode::LabelVoided => texts::ORDER_ANEW,
-        ErrorCode::ManifestParcelsRejected => texts::LEAVE_OUT,
+        ErrorCode::LabelVoided => texts::CREATE_NEW_ORDER,
+        ErrorCode::ManifestParcelsRejected => texts::REMOVE_PARCELS,
         _ => return None,
     };
     Some(text.into())

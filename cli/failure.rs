@@ -102,14 +102,14 @@ impl Failure {
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, why: &io::Error) -> Self {
         let why = match why.kind() {
-            io::ErrorKind::NotFound => texts::NOT_THERE.into(),
-            io::ErrorKind::PermissionDenied => texts::FORBIDDEN.into(),
+            io::ErrorKind::NotFound => texts::FILE_NOT_FOUND.into(),
+            io::ErrorKind::PermissionDenied => texts::PERMISSION_DENIED.into(),
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
             _ => Message { en: why.to_string(), es: why.to_string() },
         };
         let said = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
         let message = Message { en: said(&why.en).en, es: said(&why.es).es };
-        Self::new(Exit::Usage, "FILE", message).hint(texts::NAME_FILE)
+        Self::new(Exit::Usage, "FILE", message).hint(texts::SPECIFY_FILE)
     }
 
     /// What the service says of one thing, as it came: this version cannot read it.
@@ -121,7 +121,8 @@ impl Failure {
     /// A place where no label can be written.
     pub(crate) fn unwritable(file: &str, why: &impl Display) -> Self {
         let values = [("file", file), ("why", &why.to_string())];
-        Self::new(Exit::Usage, "FILE", texts::NO_LABEL_PLACE.with(&values)).hint(texts::GIVE_PLACE)
+        Self::new(Exit::Usage, "FILE", texts::UNWRITABLE.with(&values))
+            .hint(texts::SPECIFY_WRITABLE)
     }
 
     /// The API key is missing or is none.
@@ -179,8 +180,8 @@ impl Failure {
     pub(crate) fn for_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
         let (done_text, all_text) = (done.to_string(), all.to_string());
         let message = match done {
-            0 => texts::NONE_DONE.with(&[("all", &all_text)]),
-            _ => texts::PARTLY.with(&[("done", &done_text), ("all", &all_text)]),
+            0 => texts::ALL_FAILED.with(&[("all", &all_text)]),
+            _ => texts::PARTLY_FAILED.with(&[("done", &done_text), ("all", &all_text)]),
         };
         let last = items.last().map(|(_, last)| last);
         let alike = last.filter(|last| {
@@ -198,7 +199,7 @@ impl Failure {
     /// Some orders in files are not valid; the verdicts say which and why.
     pub(crate) fn bad_orders(bad: usize, all: usize) -> Self {
         let values = [("bad", &*bad.to_string()), ("all", &*all.to_string())];
-        Self::invalid(texts::BAD_ORDERS.with(&values), Vec::new())
+        Self::invalid(texts::INVALID_ORDERS.with(&values), Vec::new())
     }
 
     /// Standard output took not all of the results.

@@ -69,7 +69,7 @@ impl FieldAssignment {
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let wrong = || {
             let values = [("value", &*without_keys(text)), ("option", "--set")];
-            Failure::usage(texts::UNFIT.with(&values), texts::FIELD_FORM)
+            Failure::usage(texts::INVALID_VALUE.with(&values), texts::FIELD_FORM)
         };
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
         let path = segments(path).ok_or_else(wrong)?;

@@ -83,10 +83,10 @@ impl Profiles {
         let document: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
             let before = fault.span().and_then(|span| text.get(..span.start));
             let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-            wrong(&file, texts::CONFIG_BROKEN, &line.to_string())
+            wrong(&file, texts::INVALID_TOML, &line.to_string())
         })?;
-        let (current, all) =
-            contents(&document).map_err(|setting| wrong(&file, texts::CONFIG_SETTING, &setting))?;
+        let (current, all) = contents(&document)
+            .map_err(|setting| wrong(&file, texts::INVALID_SETTING, &setting))?;
         let exposed = is_exposed(&file);
         Ok(Self { file, document, current, all, exposed })
     }

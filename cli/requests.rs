@@ -32,13 +32,13 @@ pub(crate) fn typed(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
 /// All numbers, or all that are none.
 pub(crate) fn numbers(typed: &[String]) -> Result<Vec<TrackingNumber>, Failure> {
     let numbers = typed.iter().filter_map(|text| TrackingNumber::parse(text).ok()).collect();
-    settled(numbers, faults(typed), texts::BAD_NUMBERS)
+    settled(numbers, faults(typed), texts::INVALID_NUMBERS)
 }
 
 /// One number.
 pub(crate) fn number(typed: &str) -> Result<TrackingNumber, Failure> {
     TrackingNumber::parse(typed).map_err(|_| {
-        Failure::invalid(texts::BAD_NUMBERS, vec![no_number("trackingNumber".into(), typed)])
+        Failure::invalid(texts::INVALID_NUMBERS, vec![no_number("trackingNumber".into(), typed)])
     })
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn manifest_id(typed: &str) -> Result<ManifestId, Failure> {
     }
     let said = texts::MANIFEST_FORM.with(&[("value", &without_keys(typed))]);
     let fault = fault("manifestId".into(), FaultCode::InvalidFormat, &said);
-    Err(Failure::invalid(texts::BAD_MANIFEST, vec![fault]))
+    Err(Failure::invalid(texts::INVALID_MANIFEST_ID, vec![fault]))
 }
 
 pub(crate) fn void(numbers: &[String], write: &Write) -> Result<VoidRequest, Failure> {
@@ -84,12 +84,12 @@ fn key(write: &Write) -> Value {
 /// The request, if it keeps the rules and each of its numbers has the form of one.
 fn checked<T>(request: Result<T, Rejected>, faults: Vec<FieldFault>) -> Result<T, Failure> {
     match request {
-        Ok(request) => settled(request, faults, texts::BAD_NUMBERS),
+        Ok(request) => settled(request, faults, texts::INVALID_NUMBERS),
         Err(rejected) => {
             let told: Vec<_> = faults.iter().map(|fault| fault.field.clone()).collect();
             let others = rejected.faults.into_iter().filter(|fault| !told.contains(&fault.field));
             let faults = faults.into_iter().chain(others).collect();
-            Err(Failure::invalid(texts::BAD_REQUEST, faults))
+            Err(Failure::invalid(texts::INVALID_REQUEST, faults))
         }
     }
 }

@@ -138,7 +138,7 @@ impl Resolver {
         let is_sure = reset.yes || self.dry_run.is_some();
         let can_prompt = output::can_prompt() && !self.global.api_key_stdin;
         if !is_sure && !can_prompt {
-            return Err(Failure::usage(texts::NOT_SURE, texts::SAY_YES));
+            return Err(Failure::usage(texts::NO_CONFIRMATION, texts::ADD_YES));
         }
         let client = self.client()?;
         if is_sure {
@@ -166,7 +166,7 @@ impl Resolver {
 fn country(code: &str) -> Result<CountryCode, Failure> {
     CountryCode::parse(code).map_err(|_| {
         let values = [("value", &*without_keys(code))];
-        Failure::usage(texts::BAD_COUNTRY.with(&values), texts::SEE_HELP)
+        Failure::usage(texts::INVALID_COUNTRY.with(&values), texts::SEE_HELP)
     })
 }
 
@@ -184,7 +184,7 @@ fn status(name: &str) -> Result<ParcelStatus, Failure> {
         let known: Vec<_> = ParcelStatus::KNOWN.iter().map(ParcelStatus::code).collect();
         let name = without_keys(name);
         let values = [("value", &*name), ("option", "--status"), ("values", &known.join(", "))];
-        Failure::usage(texts::BAD_VALUE.with(&values), texts::SEE_HELP)
+        Failure::usage(texts::NOT_A_POSSIBLE_VALUE.with(&values), texts::SEE_HELP)
     })
 }
 
@@ -241,7 +241,7 @@ fn label_target(get: &GetLabel, labels: usize) -> Result<LabelTarget, Failure> {
         return Ok(LabelTarget::Stdout);
     }
     if labels > 1 {
-        return Err(Failure::usage(texts::ONE_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
+        return Err(Failure::usage(texts::SEVERAL_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
     }
     if output::is_terminal() {
         let message = texts::NOT_TO_TERMINAL.with(&[("format", format.code())]);

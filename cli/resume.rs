@@ -46,7 +46,7 @@ impl<'a> ResumeHint<'a> {
             Self::WithKey(key) => Some(with_key(texts::RESUME_WITH_KEY, key)),
             Self::SameRequest => Some(texts::RESUME_REQUEST.into()),
             Self::SameManifest => Some(texts::RESUME_MANIFEST.into()),
-            Self::CheckFirst => Some(texts::RESUME_LOOK.into()),
+            Self::CheckFirst => Some(texts::RESUME_CHECK_FIRST.into()),
         }
     }
 }

@@ -130,7 +130,7 @@ fn check_variable<T: ValueEnum>(name: &str, text: Option<&str>) -> Result<(), Fa
     let known: Vec<_> = known.map(|value| value.get_name().to_owned()).collect();
     let text = without_keys(text);
     let values = [("value", &*text), ("option", name), ("values", &known.join(", "))];
-    Err(Failure::usage(texts::BAD_VALUE.with(&values), texts::SEE_VARIABLES))
+    Err(Failure::usage(texts::NOT_A_POSSIBLE_VALUE.with(&values), texts::SEE_VARIABLES))
 }
 
 #[cfg(test)]

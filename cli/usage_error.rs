@@ -25,7 +25,7 @@ pub(crate) fn outcome(error: &clap::Error) -> CommandOutcome {
 fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
     let context = |kind| context(error, kind);
     if contains_key(error) {
-        return Failure::usage(texts::KEY_IN_ARGUMENTS, texts::GIVE_KEY);
+        return Failure::usage(texts::KEY_IN_ARGUMENTS, texts::REVOKE_KEY);
     }
     let option = context(ContextKind::InvalidArg);
     let value = context(ContextKind::InvalidValue);
@@ -35,14 +35,11 @@ fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
             let nearest = context(ContextKind::SuggestedSubcommand);
             // The nearest by spelling is `health`, which is not what is meant.
             let hint = suggest(if command == "help" { "" } else { &nearest });
-            Failure::usage(texts::BAD_COMMAND.with(&[("value", &command)]), hint)
-        }
-        ErrorKind::UnknownArgument if !option.starts_with('-') => {
-            Failure::usage(texts::ONE_TOO_MANY.with(&[("value", &option)]), texts::SEE_HELP)
+            Failure::usage(texts::UNKNOWN_COMMAND.with(&[("value", &command)]), hint)
         }
         ErrorKind::UnknownArgument => {
             let hint = suggest(&context(ContextKind::SuggestedArg));
-            Failure::usage(texts::BAD_OPTION.with(&[("value", &option)]), hint)
+            Failure::usage(texts::UNEXPECTED_ARGUMENT.with(&[("value", &option)]), hint)
         }
         ErrorKind::InvalidValue if value.is_empty() => {
             Failure::usage(texts::NO_VALUE.with(&[("option", &option)]), texts::SEE_HELP)
@@ -52,23 +49,23 @@ fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
             let values = [("value", &*value), ("option", &*option), ("values", &*values)];
             let is_output = option.starts_with("--output");
             let hint = if is_output { texts::SEE_DIR } else { texts::SEE_HELP };
-            Failure::usage(texts::BAD_VALUE.with(&values), hint)
+            Failure::usage(texts::NOT_A_POSSIBLE_VALUE.with(&values), hint)
         }
         ErrorKind::ValueValidation => {
             Failure::usage(invalid_value(&value, &option, error), texts::SEE_HELP)
         }
         ErrorKind::MissingRequiredArgument => {
-            Failure::usage(texts::MISSING.with(&[("values", &option)]), texts::SEE_HELP)
+            Failure::usage(texts::MISSING_ARGUMENTS.with(&[("values", &option)]), texts::SEE_HELP)
         }
         ErrorKind::MissingSubcommand => Failure::usage(texts::NO_COMMAND, texts::SEE_HELP),
         ErrorKind::ArgumentConflict => {
             let other = context(ContextKind::PriorArg);
             let values = [("option", &*option), ("other", &*other)];
             let is_other = !other.is_empty() && other != option;
-            let text = if is_other { texts::EXCLUDED } else { texts::TWICE };
+            let text = if is_other { texts::CONFLICTING_OPTIONS } else { texts::REPEATED_OPTION };
             Failure::usage(text.with(&values), texts::SEE_HELP)
         }
-        _ => Failure::usage(texts::WRONG_LINE, texts::SEE_HELP),
+        _ => Failure::usage(texts::INVALID_COMMAND_LINE, texts::SEE_HELP),
     }
 }
 
@@ -82,7 +79,7 @@ fn invalid_value(value: &str, option: &str, error: &clap::Error) -> Message {
     let max = max.unwrap_or_default();
     let values = [("value", value), ("option", option), ("min", min), ("max", max)];
     match (min, max) {
-        ("", _) => texts::UNFIT.with(&values),
+        ("", _) => texts::INVALID_VALUE.with(&values),
         (_, "") => texts::TOO_SMALL.with(&values),
         _ => texts::OUT_OF_RANGE.with(&values),
     }
@@ -91,7 +88,7 @@ fn invalid_value(value: &str, option: &str, error: &clap::Error) -> Message {
 fn suggest(suggestion: &str) -> Message {
     match suggestion {
         "" => texts::SEE_HELP.into(),
-        value => texts::PERHAPS.with(&[("value", value)]),
+        value => texts::DID_YOU_MEAN.with(&[("value", value)]),
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn call(client: &Client, request: RawCall) -> Result<CommandOut
     let kind = answer.content_type.as_deref().unwrap_or_default();
     let is_text = kind.starts_with("text/") || kind.contains("json");
     if !is_text && output::is_terminal() {
-        return Err(Failure::usage(texts::NOT_TEXT, texts::REDIRECT_ONLY));
+        return Err(Failure::usage(texts::BINARY_RESPONSE, texts::REDIRECT_OUTPUT));
     }
     let mut content = answer.body.to_vec();
     if output::is_terminal() {

@@ -38,7 +38,7 @@ pub(super) fn run(action: ConfigAction) -> Result<CommandOutcome, Failure> {
             let environment = client.environment().code();
             let file = profiles.file.to_string_lossy();
             let values = [("name", &*name), ("file", &*file), ("environment", environment)];
-            Ok(list(&profiles).note(texts::PROFILE_MADE.with(&values)))
+            Ok(list(&profiles).note(texts::PROFILE_SAVED.with(&values)))
         }
         ConfigAction::List { profiles } => {
             let none = profiles.all.is_empty();
@@ -62,7 +62,7 @@ pub(super) fn run(action: ConfigAction) -> Result<CommandOutcome, Failure> {
 fn write(profiles: &Profiles) -> Result<(), Failure> {
     let unwritable = |why: std::io::Error| {
         let values = [("file", &*profiles.file.to_string_lossy()), ("why", &why.to_string())];
-        Failure::usage(texts::NO_LABEL_PLACE.with(&values), texts::SET_HOME)
+        Failure::usage(texts::UNWRITABLE.with(&values), texts::SET_HOME)
     };
     profiles.write().map_err(unwritable)
 }

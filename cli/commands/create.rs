@@ -58,7 +58,7 @@ pub(super) async fn create(
 
 /// The order, if it keeps the rules; an order that breaks them is not sent.
 fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
-    let broken = |faults| Failure::invalid(texts::BAD_ORDER, faults);
+    let broken = |faults| Failure::invalid(texts::INVALID_ORDER, faults);
     let body = parse_body(input::without_mark(file)).map_err(|fault| broken(vec![fault]))?;
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     check_order(&body, &context)

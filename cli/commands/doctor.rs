@@ -42,7 +42,7 @@ pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Fail
     });
     let failure = first.map(|exit| {
         let values = [("n", &*failed.to_string())];
-        Failure::new(exit, "DOCTOR", texts::NOT_HEALTHY.with(&values))
+        Failure::new(exit, "DOCTOR", texts::CHECKS_FAILED.with(&values))
     });
     Ok(CommandOutcome::report(Checks(checks)).failing(failure))
 }
@@ -55,7 +55,10 @@ const CLOCK: Name = ("clock", texts::CHECK_CLOCK);
 const LIMITS: Name = ("limits", texts::CHECK_LIMITS);
 
 fn skipped(names: &[Name]) -> Vec<Check> {
-    names.iter().map(|(name, title)| Check::skipped(name, *title, texts::NOT_REACHED)).collect()
+    names
+        .iter()
+        .map(|(name, title)| Check::skipped(name, *title, texts::DEPENDS_ON_FAILED))
+        .collect()
 }
 
 async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
@@ -111,7 +114,7 @@ async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
 
 fn service_check(client: &Client, health: &Reply<Health>) -> Check {
     let tls = client.base_url().scheme() == "https";
-    let text = if tls { texts::ANSWERED_TLS } else { texts::ANSWERED };
+    let text = if tls { texts::KEY_ACCEPTED_TLS } else { texts::KEY_ACCEPTED };
     let environment = health.environment.as_ref().map_or("", |environment| environment.as_str());
     let values = [("key", &*health.key_name), ("environment", environment)];
     Check::passed(SERVICE.0, SERVICE.1, text.with(&values))
@@ -128,7 +131,7 @@ fn told_skew(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
     let seconds = (here - service).num_seconds();
     let values = [("seconds", &*seconds.unsigned_abs().to_string())];
     let text = match seconds {
-        0 => texts::CLOCK_FINE,
+        0 => texts::CLOCK_IN_SYNC,
         1.. => texts::CLOCK_FAST,
         ..0 => texts::CLOCK_SLOW,
     };

@@ -265,7 +265,7 @@ fn ctrl_c() -> mpsc::UnboundedReceiver<()> {
 
 fn invalid_rows(prescan: &Prescan) -> Failure {
     let values = [("bad", &*prescan.invalid.to_string()), ("all", &*prescan.rows.to_string())];
-    Failure::invalid(texts::BAD_ROWS.with(&values), Vec::new()).hint(texts::FIX_ROWS)
+    Failure::invalid(texts::INVALID_ROW_COUNT.with(&values), Vec::new()).hint(texts::FIX_ROWS)
 }
 
 fn failure_for(counts: &RowCounts, stop: Option<StopReason>, plan: &ImportPlan) -> Option<Failure> {

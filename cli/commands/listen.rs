@@ -58,7 +58,7 @@ pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Fa
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let busy = |why: std::io::Error| {
         let values = [("port", &*port.to_string()), ("why", &why.to_string())];
-        Failure::usage(texts::PORT_BUSY.with(&values), texts::OTHER_PORT)
+        Failure::usage(texts::CANNOT_LISTEN.with(&values), texts::OTHER_PORT)
     };
     let listener = listener.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;

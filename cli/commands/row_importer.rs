@@ -275,7 +275,7 @@ fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
 
 fn unclear(row: &Row) -> RowResult {
     let values = [("reference", &*row.reference)];
-    let message = texts::UNCLEAR.with(&values);
+    let message = texts::OUTCOME_UNKNOWN.with(&values);
     let report = RowReport::new(row, RowOutcome::Unknown).with_message("OUTCOME_UNKNOWN", message);
     (report, Continue::RowFailed)
 }

@@ -18,7 +18,7 @@ use crate::{
     help,
     results::{CommandOutcome, Results, WrittenFile, WrittenFiles},
     sanitize::without_keys,
-    texts::{self, Text},
+    texts::{self, Text, help::EXIT_CODES},
 };
 
 /// A file for the shell.
@@ -47,7 +47,7 @@ pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome
     let found = commands(language).into_iter().find(|(known, _)| *known == name);
     let (name, command) = found.ok_or_else(|| {
         let value = without_keys(&path.join(" "));
-        Failure::usage(texts::BAD_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
+        Failure::usage(texts::UNKNOWN_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
     })?;
     Ok(CommandOutcome::with(Results::Raw(written(&name, command, language)?)))
 }
@@ -135,7 +135,7 @@ fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) 
 fn exits(language: Language, out: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", [texts::MAN_EXITS.pick(language)]);
-    for line in texts::EXIT_CODES.pick(language).lines().skip(1) {
+    for line in EXIT_CODES.pick(language).lines().skip(1) {
         let (code, meaning) = line.trim().split_once("  ").unwrap_or((line, ""));
         roff.control("TP", []);
         roff.text([bold(code)]);

@@ -57,7 +57,7 @@ pub(super) fn show(country: CountryCode) -> CommandOutcome {
     CommandOutcome::with(Results::Sample(Box::new(order)))
         .note(about)
         .note(texts::SAMPLE_KEY)
-        .note(texts::SAMPLE_NUMBER)
+        .note(texts::SAMPLE_FIELDS)
 }
 
 /// A CSV file for `order import`: every column, and one order.

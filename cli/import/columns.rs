@@ -131,7 +131,7 @@ impl Header {
         for cell in cells {
             match parse_heading(cell) {
                 Some(column) if known.iter().any(|(other, _)| other.is_same(column)) => {
-                    faults.push(fault(cell, "DUPLICATE_COLUMN", texts::COLUMN_TWICE));
+                    faults.push(fault(cell, "DUPLICATE_COLUMN", texts::COLUMN_REPEATED));
                 }
                 Some(column) => known.push((column, cell.trim().to_owned())),
                 None => {

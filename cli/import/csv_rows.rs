@@ -53,8 +53,11 @@ impl CsvRows {
             return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
         }
         let header = Header::read(&cells).map_err(|faults| {
-            Failure::invalid(texts::BAD_HEADER, faults.into_iter().map(RowFault::into).collect())
-                .hint(texts::SEE_COLUMNS)
+            Failure::invalid(
+                texts::INVALID_HEADINGS,
+                faults.into_iter().map(RowFault::into).collect(),
+            )
+            .hint(texts::SEE_COLUMNS)
         })?;
         let breaks = breaks(&record);
         Ok(Self { reader, is_crlf, header, record, breaks, length })
@@ -104,7 +107,7 @@ impl CsvRows {
     fn body(&self, products: &mut Vec<usize>) -> Result<Value, Box<RowFault>> {
         let surplus = self.record.iter().skip(self.header.len());
         if surplus.into_iter().any(|cell| !cell.trim_ascii().is_empty()) {
-            return Err(Box::new(RowFault::new("TOO_MANY_CELLS", texts::MANY_CELLS)));
+            return Err(Box::new(RowFault::new("TOO_MANY_CELLS", texts::TOO_MANY_CELLS)));
         }
         let mut order =
             json!({"sender": {"address": {}}, "receiver": {"address": {}}, "parcelDetails": {}});

@@ -53,11 +53,11 @@ impl ImportFile {
         let mut start = Vec::new();
         file.by_ref().take(MAX_HEADING_BYTES).read_to_end(&mut start).map_err(unreadable)?;
         if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
-            return Err(Failure::usage(texts::WIDE_TEXT, texts::SAVE_UTF8));
+            return Err(Failure::usage(texts::UTF16_FILE, texts::SAVE_UTF8));
         }
         let (line, line_break) = first_line(&start);
         if line.contains(&0) {
-            return Err(Failure::usage(texts::NO_TEXT, texts::SAVE_UTF8));
+            return Err(Failure::usage(texts::BINARY_FILE, texts::SAVE_UTF8));
         }
         let format = detect_format(source, &start);
         if format == RowFormat::Ndjson && is_document(&start) {

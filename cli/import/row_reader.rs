@@ -91,7 +91,7 @@ impl<'a> RowReader<'a> {
             let is_misread = column.as_deref().is_some_and(|column| self.is_misread(column));
             let is_format = fault.code == FaultCode::InvalidFormat;
             let fault = RowFault::from_field(fault, column);
-            if is_misread && is_format { fault.with_message(texts::NO_NUMBER) } else { fault }
+            if is_misread && is_format { fault.with_message(texts::NOT_A_NUMBER) } else { fault }
         };
         let (order, warnings) = match check_order(&body, &context) {
             Ok(Accepted { value, warnings, .. }) => (Ok(Box::new(value)), warnings),
@@ -151,7 +151,7 @@ fn without_reference(
 
 /// Added to invalid rows only: a valid row may well have a cell of several lines.
 fn open_quote_hint(extra_lines: u64) -> Option<RowFault> {
-    let message = || texts::LATE_QUOTE.with(&[("n", &extra_lines.to_string())]);
+    let message = || texts::MULTILINE_CELL.with(&[("n", &extra_lines.to_string())]);
     (extra_lines > 0).then(|| RowFault::new("CELL_OF_SEVERAL_LINES", message()))
 }
 

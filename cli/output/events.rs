@@ -149,8 +149,8 @@ fn reason(error: WebhookError) -> Message {
         WebhookError::TooNew { seconds } => {
             texts::TOO_NEW.with(&[("seconds", &seconds.to_string())])
         }
-        WebhookError::Replayed => texts::COPY.into(),
-        WebhookError::Body => texts::NO_EVENT.into(),
-        _ => texts::BAD_SIGNATURE.into(),
+        WebhookError::Replayed => texts::DUPLICATE_EVENT.into(),
+        WebhookError::Body => texts::INVALID_EVENT.into(),
+        _ => texts::SIGNATURE_MISMATCH.into(),
     }
 }

@@ -20,16 +20,16 @@ use crate::{
 const MAX_SHOWN_ROWS: usize = 20;
 
 const NAMES: [(RowOutcome, Text); RowOutcome::ALL.len()] = [
-    (RowOutcome::Created, texts::MADE),
-    (RowOutcome::Replayed, texts::EXISTED),
-    (RowOutcome::DoneBefore, texts::BEFORE_THIS),
-    (RowOutcome::Repeated, texts::REPEATED),
+    (RowOutcome::Created, texts::CREATED_ROWS),
+    (RowOutcome::Replayed, texts::REPLAYED_ROWS),
+    (RowOutcome::DoneBefore, texts::DONE_BEFORE_ROWS),
+    (RowOutcome::Repeated, texts::REPEATED_ROWS),
     (RowOutcome::Valid, texts::VALID_ROWS),
     (RowOutcome::Invalid, texts::INVALID_ROWS),
     (RowOutcome::Failed, texts::FAILED_ROWS),
-    (RowOutcome::LabelMissing, texts::NO_LABEL),
+    (RowOutcome::LabelMissing, texts::LABEL_MISSING_ROWS),
     (RowOutcome::Unknown, texts::UNKNOWN_ROWS),
-    (RowOutcome::NotSent, texts::UNSENT_ROWS),
+    (RowOutcome::NotSent, texts::NOT_SENT_ROWS),
 ];
 
 pub(super) fn write(
@@ -80,14 +80,14 @@ fn write_failed_rows(
     match failed.saturating_sub(MAX_SHOWN_ROWS) {
         0 => Ok(()),
         more => {
-            let more = texts::MORE_FAULTS.with(&[("n", &more.to_string())]);
+            let more = texts::MORE_ROWS.with(&[("n", &more.to_string())]);
             writeln!(out, "{}", more.pick(language))
         }
     }
 }
 
 fn write_report(out: &mut impl Write, report: &RowReport, language: Language) -> io::Result<()> {
-    let row = texts::ROW_OF.with(&[("row", &report.row.to_string())]);
+    let row = texts::ROW_NUMBER.with(&[("row", &report.row.to_string())]);
     write!(out, "{}", row.pick(language))?;
     match &*report.reference {
         "" => writeln!(out)?,

@@ -59,5 +59,5 @@ impl Resolver {
 /// A key, with or without white space around it.
 pub(super) fn parse_key(key: &str) -> Result<ApiKey, Failure> {
     ApiKey::parse(key.trim())
-        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::BAD_KEY))
+        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))
 }

@@ -75,7 +75,7 @@ impl Resolver {
             return Err(Failure::usage(texts::NO_SECRET, texts::GIVE_SECRET));
         }
         let webhook = Webhook::new(secrets)
-            .map_err(|_| Failure::usage(texts::BAD_SECRET, texts::GIVE_SECRET))?;
+            .map_err(|_| Failure::usage(texts::MALFORMED_SECRET, texts::GIVE_SECRET))?;
         let forward_to = listen.forward_to.as_deref().map(target).transpose()?;
         let listener = WebhookListener {
             port: listen.port,
@@ -119,13 +119,13 @@ impl Resolver {
         let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
         if !is_name(&name) {
             let name = without_keys(&name);
-            let message = texts::BAD_PROFILE_NAME.with(&[("name", &name)]);
+            let message = texts::INVALID_PROFILE_NAME.with(&[("name", &name)]);
             return Err(Failure::usage(message, texts::SEE_HELP));
         }
         let known = self.settings.profiles()?.is_some_and(|all| all.all.contains_key(&name));
         if known && !init.force {
             let message = texts::PROFILE_EXISTS.with(&[("name", &name)]);
-            return Err(Failure::usage(message, texts::FORCE));
+            return Err(Failure::usage(message, texts::ADD_FORCE));
         }
         let base_url = self.asked_address()?;
         let key = parse_key(&self.asked_key()?)?;
@@ -158,7 +158,7 @@ impl Resolver {
             return input::line();
         }
         if !output::can_prompt() {
-            return Err(Failure::usage(texts::NO_ONE_TO_ASK, texts::KEY_TO_INIT));
+            return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
         }
         output::prompt(texts::ASK_KEY, self.settings.output.language);
         input::unseen_line()
@@ -227,7 +227,7 @@ impl Resolver {
         let language = self.settings.output.language;
         match man.dir {
             Some(_) if !man.command.is_empty() => {
-                Err(Failure::usage(texts::PAGES_OR_PAGE, texts::SEE_HELP))
+                Err(Failure::usage(texts::DIR_OR_COMMAND, texts::SEE_HELP))
             }
             Some(folder) => Ok(Job::ManPages { folder, language }),
             None => Ok(Job::Man { command: man.command, language }),
@@ -243,7 +243,7 @@ fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Fa
 }
 
 fn skipped(name: &'static str, title: texts::Text) -> Check {
-    Check::skipped(name, title, texts::NOT_REACHED)
+    Check::skipped(name, title, texts::DEPENDS_ON_FAILED)
 }
 
 fn as_is(text: &str) -> texts::Message {
@@ -278,7 +278,7 @@ fn target(address: &str) -> Result<Url, Failure> {
     url.ok_or_else(|| {
         let address = without_keys(address);
         let values = [("value", &*address), ("option", "--forward-to")];
-        Failure::usage(texts::UNFIT.with(&values), texts::GIVE_TARGET)
+        Failure::usage(texts::INVALID_VALUE.with(&values), texts::GIVE_TARGET)
     })
 }
 

@@ -99,7 +99,7 @@ impl Written<VoidedOrders> {
             column("trackingNumber", texts::TRACKING_NUMBER),
             csv_only("voided"),
             csv_only("alreadyVoided"),
-            column("previousStatus", texts::BEFORE),
+            column("previousStatus", texts::PREVIOUS_STATUS),
             column("status", texts::STATUS),
             column("voidedAt", texts::VOIDED),
             csv_only("code"),
@@ -133,7 +133,7 @@ fn void_cells(result: &VoidResult, key: Cell, language: Language) -> [Cell; 9] {
         Cell::new(result.voided),
         Cell::optional(result.already_voided),
         match result.already_voided {
-            Some(true) => before.shown_as(texts::NOTHING_CHANGED.pick(language)),
+            Some(true) => before.shown_as(texts::ALREADY_VOID.pick(language)),
             Some(false) | None => before,
         },
         status(&result.status),
@@ -180,7 +180,7 @@ impl Report for Verdicts {
 
     fn sections(&self, language: Language) -> Vec<Section<'_>> {
         let sections = self.0.iter().flat_map(|verdict| {
-            let word = if verdict.valid { texts::VALID } else { texts::NOT_VALID };
+            let word = if verdict.valid { texts::VALID } else { texts::INVALID };
             let line = format!("{}[{}]: {}", verdict.file, verdict.index, word.pick(language));
             let faults = verdict.errors.iter().map(Section::Fault);
             let warnings = verdict.warnings.iter().map(Section::Warning);

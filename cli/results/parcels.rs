@@ -80,7 +80,7 @@ fn history_table(records: &[TrackingRecord]) -> Table {
         column("timestamp", texts::TIME),
         column("status", texts::STATUS),
         csv_only("statusName"),
-        column("location", texts::PLACE),
+        column("location", texts::LOCATION),
         column("description", texts::DETAILS),
     ];
     let rows = records.iter().flat_map(|record| {

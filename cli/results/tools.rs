@@ -126,7 +126,7 @@ impl Report for Health {
 
     fn table(&self, language: Language) -> Table {
         let countries = match &*self.allowed_countries {
-            [all] if all == "*" => texts::EVERY_COUNTRY.pick(language).to_owned(),
+            [all] if all == "*" => texts::ALL_COUNTRIES.pick(language).to_owned(),
             some => some.join(", "),
         };
         let countries = Cell::new(self.allowed_countries.join(" ")).shown_as(countries);
@@ -214,7 +214,7 @@ impl Report for Profiles {
     fn table(&self, _: Language) -> Table {
         let columns = [
             column("name", texts::PROFILE),
-            column("current", texts::IN_USE),
+            column("current", texts::CURRENT),
             column("baseUrl", texts::ADDRESS),
             column("key", texts::API_KEY),
             column("language", texts::LANGUAGE),

@@ -36,7 +36,7 @@ fn rows(count: usize) -> Vec<String> {
 
 impl Shop {
     fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.desk.path(name), content).unwrap();
+        fs::write(self.dir.path(name), content).unwrap();
     }
 
     /// Imports `orders.csv` into `out`.
@@ -45,7 +45,7 @@ impl Shop {
     }
 
     fn results(&self) -> Vec<HashMap<String, String>> {
-        records(&self.desk.read("out/orders.csv.results.csv"))
+        records(&self.dir.read("out/orders.csv.results.csv"))
     }
 
     fn creations(&self) -> usize {
@@ -54,7 +54,7 @@ impl Shop {
 
     /// How many label files there are; each is whole.
     fn labels(&self) -> usize {
-        let files = fs::read_dir(self.desk.path("out")).unwrap();
+        let files = fs::read_dir(self.dir.path("out")).unwrap();
         let files = files.map(|file| file.unwrap().path());
         let labels = files.filter(|file| file.extension().is_some_and(|ending| ending == "pdf"));
         labels
@@ -86,7 +86,7 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
     let ran = shop.import("");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
-    assert_eq!(ran.stderr, "3 of 3 rows: 3 done, 0 not\n");
+    assert_eq!(ran.stderr, "3 of 3 rows: 3 done, 0 not done\n");
     assert_eq!((shop.creations(), shop.labels()), (3, 3));
     let results = shop.results();
     let told: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();
@@ -94,7 +94,7 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
     for row in results {
         let (number, file) = (&row["trackingNumber"], &row["labelFile"]);
         assert_eq!((&*row["outcome"], file), ("created", &format!("out/label-{number}.pdf")));
-        assert!(shop.desk.path(file).is_file());
+        assert!(shop.dir.path(file).is_file());
     }
     let listed = shop.run("parcel list -o ndjson").lines();
     assert_eq!(listed.len(), 3);
@@ -150,7 +150,7 @@ async fn nothing_is_sent_when_only_checked_or_not_all_are_valid_and_that_was_ask
         let ran = shop.import(&format!("{options} -o ndjson"));
         assert_eq!((ran.code, outcomes(&ran)), (code, words.map(str::to_owned).to_vec()));
         assert!(code == 0 || ran.error()["code"] == "VALIDATION_FAILED", "{ran:?}");
-        assert!(!shop.desk.path("out/orders.csv.journal").exists());
+        assert!(!shop.dir.path("out/orders.csv.journal").exists());
     }
     assert_eq!(shop.server.requests().count(), 0);
     shop.put("orders.csv", sheet(&rows(2)));
@@ -191,7 +191,7 @@ async fn every_format_has_the_same_rows_and_only_people_see_progress() {
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&document["rows"][0]), names(&lines[0]));
     let csv = shop.import("--resume -o csv");
-    assert_eq!(csv.stdout, shop.desk.read("out/orders.csv.results.csv"));
+    assert_eq!(csv.stdout, shop.dir.read("out/orders.csv.results.csv"));
     assert!(csv.stderr.contains("2 of 2 rows"), "{csv:?}");
     assert!(!shop.import("--resume --quiet").stderr.contains(" of 2 rows: "));
 }
@@ -209,6 +209,6 @@ async fn a_label_that_cannot_be_had_is_told_and_fetched_later() {
     assert_eq!((ran.code, outcomes(&ran)), (0, vec!["done_before".into(); 2]));
     assert_eq!(shop.creations(), 2);
     for line in ran.lines() {
-        assert!(shop.desk.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));
+        assert!(shop.dir.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));
     }
 }

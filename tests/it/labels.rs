@@ -32,7 +32,7 @@ async fn get_saves_a_real_file_of_each_format() {
         let ran = shop.run(&format!("label get SB-SUCCESS-0001 {options}"));
         assert_eq!((ran.code, &*ran.stderr), (0, ""), "{options}");
         assert!(ran.text().contains(file), "{ran:?}");
-        let content = shop.desk.read(file);
+        let content = shop.dir.read(file);
         assert!(content.starts_with(head), "{file}");
         assert!(content.trim_ascii_end().ends_with(tail), "{file}");
     }
@@ -54,7 +54,7 @@ async fn the_files_are_labels_of_four_by_six_inches_with_the_number_on_them() {
 async fn get_says_what_it_saved_in_every_format() {
     let shop = shop_with_two().await;
     let one = shop.run("label get SB-SUCCESS-0001 -f zpl -o json").json();
-    let bytes = shop.desk.read("label-SB-SUCCESS-0001.zpl").len();
+    let bytes = shop.dir.read("label-SB-SUCCESS-0001.zpl").len();
     let expected = json!({"trackingNumber": "SB-SUCCESS-0001", "format": "ZPL",
         "file": "./label-SB-SUCCESS-0001.zpl", "bytes": bytes});
     assert_eq!(one, expected);
@@ -72,12 +72,12 @@ async fn standard_output_takes_the_file_and_nothing_else() {
     shop.run("label get SB-SUCCESS-0001 -f png");
     let raw = shop.run("label get SB-SUCCESS-0001 -f png -d -");
     assert_eq!((raw.code, &*raw.stderr), (0, ""));
-    assert_eq!(raw.stdout, shop.desk.read("label-SB-SUCCESS-0001.png"));
+    assert_eq!(raw.stdout, shop.dir.read("label-SB-SUCCESS-0001.png"));
     let zpl = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 -f zpl --dir -");
     assert_eq!(zpl.text().matches("^XA").count(), 2);
     let pdf = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dir -");
     assert_eq!((pdf.code, &*pdf.stdout), (2, &b""[..]));
-    assert!(pdf.stderr.contains("what to do: Add --format zpl"), "{pdf:?}");
+    assert!(pdf.stderr.contains("hint: Add --format zpl"), "{pdf:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +104,7 @@ async fn info_tells_what_is_known_of_a_label_also_after_a_void() {
     let shop = shop_with_two().await;
     let people = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((people.code, &*people.stderr), (0, ""));
-    for fact in ["SB-SUCCESS-0001", "Usable (ACTIVE)", "Version", "2026-01-05 08:00:00 UTC", "sig="]
+    for fact in ["SB-SUCCESS-0001", "Active (ACTIVE)", "Version", "2026-01-05 08:00:00 UTC", "sig="]
     {
         assert!(people.text().contains(fact), "{fact}: {people:?}");
     }
@@ -166,7 +166,7 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
     for (line, exit, code) in table {
         let ran = shop.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
-        assert!(ran.error()["hint"].is_string(), "{line}: it says what to do: {ran:?}");
+        assert!(ran.error()["hint"].is_string(), "{line}: it says hint: {ran:?}");
     }
     assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }
@@ -199,28 +199,28 @@ async fn a_label_is_opened_on_a_terminal_only_and_by_the_system_s_program() {
     assert!(piped.stderr.contains("needs a terminal"), "{piped:?}");
 
     // `script` and the shell it needs, but no xdg-open.
-    let bin = shop.desk.path("bin");
+    let bin = shop.dir.path("bin");
     std::fs::create_dir(&bin).unwrap();
     for program in ["script", "sh"] {
         std::os::unix::fs::symlink(format!("/usr/bin/{program}"), bin.join(program)).unwrap();
     }
     let path = [("PATH", bin.to_str().unwrap()), ("TMPDIR", bin.to_str().unwrap())];
-    let none = shop.desk.on_terminal_with(line, &path, "");
+    let none = shop.dir.on_terminal_with(line, &path, "");
     assert_eq!(none.code, 2);
     assert!(none.text().contains("xdg-open is not installed"), "{none:?}");
 
     let opener = bin.join("xdg-open");
     std::fs::write(&opener, "#!/bin/sh\n/bin/cp \"$1\" opened.pdf\n").unwrap();
     std::fs::set_permissions(&opener, PermissionsExt::from_mode(0o755)).unwrap();
-    let in_ci = shop.desk.on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
+    let in_ci = shop.dir.on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
     assert_eq!(in_ci.code, 2, "{in_ci:?}");
-    assert!(!shop.desk.path("opened.pdf").exists());
-    let opened = shop.desk.on_terminal_with(line, &path, "");
+    assert!(!shop.dir.path("opened.pdf").exists());
+    let opened = shop.dir.on_terminal_with(line, &path, "");
     assert_eq!(opened.code, 0, "{opened:?}");
     assert!(opened.text().contains("label-SB-SUCCESS-0001.pdf"), "{opened:?}");
-    assert!(shop.desk.read("opened.pdf").starts_with(b"%PDF-"));
+    assert!(shop.dir.read("opened.pdf").starts_with(b"%PDF-"));
     std::fs::write(&opener, "#!/bin/sh\nexit 3\n").unwrap();
-    let failed = shop.desk.on_terminal_with(line, &path, "");
+    let failed = shop.dir.on_terminal_with(line, &path, "");
     assert!(failed.code == 2 && failed.text().contains("xdg-open failed"), "{failed:?}");
 }
 
@@ -241,7 +241,7 @@ async fn a_label_that_cannot_be_saved_says_why() {
 async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
     use std::{fs, os::unix::fs::FileTypeExt, process::Command};
     let shop = Shop::open().await;
-    let pipe = shop.desk.path("pipe");
+    let pipe = shop.dir.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let reader = std::thread::spawn({
         let pipe = pipe.clone();
@@ -252,11 +252,11 @@ async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
     assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(), "it is still a pipe");
     assert!(reader.join().unwrap().starts_with(b"%PDF"));
 
-    fs::write(shop.desk.path("old.pdf"), "old").unwrap();
-    std::os::unix::fs::symlink("old.pdf", shop.desk.path("link.pdf")).unwrap();
+    fs::write(shop.dir.path("old.pdf"), "old").unwrap();
+    std::os::unix::fs::symlink("old.pdf", shop.dir.path("link.pdf")).unwrap();
     assert_eq!(shop.run("order create order.json --label link.pdf").code, 0);
-    assert!(fs::symlink_metadata(shop.desk.path("link.pdf")).unwrap().is_symlink());
-    assert!(fs::read(shop.desk.path("old.pdf")).unwrap().starts_with(b"%PDF"));
+    assert!(fs::symlink_metadata(shop.dir.path("link.pdf")).unwrap().is_symlink());
+    assert!(fs::read(shop.dir.path("old.pdf")).unwrap().starts_with(b"%PDF"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

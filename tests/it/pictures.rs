@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, path::Path};
 
 use parcelo_server::mock::{Clock, MockServer};
 
-use crate::shop::Desk;
+use crate::shop::Workdir;
 
 const COLOURED: &[(&str, &str)] = &[("CLICOLOR_FORCE", "1")];
 
@@ -24,19 +24,19 @@ async fn the_guide_s_picture_shows_what_the_command_prints() {
     let clock = Clock::frozen("2026-01-05T08:00:00Z");
     let server = MockServer::builder().clock(clock).seed(42);
     let server = server.base_url("http://127.0.0.1:8081").start().await;
-    let desk = Desk::new(server.key().issue().secret(), server.url());
+    let dir = Workdir::new(server.key().issue().secret(), server.url());
     let mut session = String::new();
     for line in ["order create order.json --label label.pdf", "track SB-SUCCESS-0001 --history"] {
-        session += &said(&desk, line);
+        session += &said(&dir, line);
         server.clock().advance(std::time::Duration::from_secs(25 * 60)).await;
     }
-    session += &said(&desk, "order void SB-SUCCESS-0001 --lang es");
+    session += &said(&dir, "order void SB-SUCCESS-0001 --lang es");
     check("docs/terminal.svg", &picture(&session));
 }
 
 /// A prompt with the line, and all that came of it.
-fn said(desk: &Desk, line: &str) -> String {
-    let ran = desk.run_with(line, COLOURED, "");
+fn said(dir: &Workdir, line: &str) -> String {
+    let ran = dir.run_with(line, COLOURED, "");
     let text: Vec<_> = ran.text().lines().chain(ran.stderr.lines()).map(shortened).collect();
     format!("\u{1b}[36m$\u{1b}[0m \u{1b}[1mparcelo {line}\u{1b}[0m\n{}\n\n", text.join("\n"))
 }

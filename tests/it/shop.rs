@@ -17,11 +17,11 @@ use tempfile::TempDir;
 pub(crate) struct Shop {
     pub(crate) server: MockServer,
     pub(crate) key: ApiKey,
-    pub(crate) desk: Desk,
+    pub(crate) dir: Workdir,
 }
 
 /// A folder from which the command is run, with a key and an address in the environment.
-pub(crate) struct Desk {
+pub(crate) struct Workdir {
     folder: TempDir,
     key: String,
     url: String,
@@ -43,32 +43,32 @@ impl Shop {
 
     pub(crate) fn of(server: MockServer) -> Self {
         let key = server.key().issue();
-        let desk = Desk::new(key.secret(), server.url());
-        Self { server, key, desk }
+        let dir = Workdir::new(key.secret(), server.url());
+        Self { server, key, dir }
     }
 
     /// The same server with another key.
-    pub(crate) fn with_key(&self, key: &ApiKey) -> Desk {
-        Desk::new(key.secret(), self.server.url())
+    pub(crate) fn with_key(&self, key: &ApiKey) -> Workdir {
+        Workdir::new(key.secret(), self.server.url())
     }
 
     pub(crate) fn run(&self, line: &str) -> Ran {
-        self.desk.run(line)
+        self.dir.run(line)
     }
 
     /// Creates an order under a tracking number.
     pub(crate) fn create(&self, number: &str) {
-        self.desk.write("new.json", &order(number));
+        self.dir.write("new.json", &order(number));
         assert_eq!(self.run("order create new.json").code, 0, "{number}");
     }
 }
 
-impl Desk {
+impl Workdir {
     pub(crate) fn new(key: &str, url: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let desk = Self { folder, key: key.to_owned(), url: url.to_owned() };
-        desk.write("order.json", &order("SB-SUCCESS-0001"));
-        desk
+        let dir = Self { folder, key: key.to_owned(), url: url.to_owned() };
+        dir.write("order.json", &order("SB-SUCCESS-0001"));
+        dir
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -99,7 +99,7 @@ impl Desk {
         self.ended(command.output().unwrap(), line)
     }
 
-    /// Starts the command and does not wait for it; [`Desk::ended`] reads what it said.
+    /// Starts the command and does not wait for it; [`Workdir::ended`] reads what it said.
     pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
         self.start_with(line, &[], stdout)
     }
