@@ -1,4 +1,4 @@
-//! What a failed call means to the user: the exit code, the parcels that it is about, what to do.
+//! A failed call as a failure of the command: the exit code, the parcels concerned, what to do.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Failure {
-    /// A call that failed; `resume` says how to go on when nobody knows whether it was executed.
+    /// A call that failed; `resume` has the hint if its outcome is unknown.
     pub(crate) fn for_call(error: Error, resume: ResumeHint<'_>) -> Self {
         let failure = Self::from(error);
         if failure.exit != Exit::OutcomeUnknown {
@@ -32,7 +32,7 @@ impl From<Error> for Failure {
         let message = message_of(&error);
         let failure = Self::new(exit_of(&error), code, message).with(|details| {
             details.items = error.body().map(items_of).unwrap_or_default();
-            // What is told of a parcel is not told again of its place in the request.
+            // A fault of a parcel would otherwise be shown twice: by tracking number, and by index.
             if details.items.is_empty() {
                 details.fields = error.field_faults().to_vec();
             }
@@ -49,30 +49,30 @@ impl From<Error> for Failure {
     }
 }
 
-/// What the library says, and of a file the reason too, which it keeps apart.
+/// The SDK's message. Of a file error its source too, which has the reason.
 fn message_of(error: &Error) -> Message {
-    let said = |language| error.message(language);
+    let text = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
-        let whole = |language| format!("{} {}", said(language), answer.json());
+        let whole = |language| format!("{} {}", text(language), answer.json());
         return Message { en: whole(Language::En), es: whole(Language::Es) };
     }
     let cause = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::File);
     match cause {
         Some(why) => {
-            let whole = |language| format!("{}: {why}.", said(language).trim_end_matches('.'));
+            let whole = |language| format!("{}: {why}.", text(language).trim_end_matches('.'));
             Message { en: whole(Language::En), es: whole(Language::Es) }
         }
-        None => Message { en: said(Language::En), es: said(Language::Es) },
+        None => Message { en: text(Language::En), es: text(Language::Es) },
     }
 }
 
-/// Rounded up: who comes back earlier is refused again.
+/// Rounded up, because an earlier attempt would be refused again.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 fn exit_of(error: &Error) -> Exit {
-    // It was done, and what came of it must be looked up.
+    // It was executed, but its response could not be read.
     if error.kind() == ErrorKind::Executed {
         return Exit::Partly;
     }
@@ -95,7 +95,7 @@ fn exit_of(error: &Error) -> Exit {
     }
 }
 
-/// The code of an error that the service said nothing about.
+/// The code of an error that does not come from the service.
 fn code_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
@@ -119,7 +119,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
         (Exit::Auth, _) => texts::CHECK_KEY,
         (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
         (Exit::Validation, _) => texts::FIX_FIELDS,
-        // Of what sent nothing, only a peer without a trusted certificate is the same the next time.
+        // The only permanent failure to connect is a certificate that is not trusted.
         (Exit::NotExecuted, _) if error.stop_reason() == Some(StopReason::Permanent) => {
             texts::CHECK_CERTIFICATE
         }
@@ -137,7 +137,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
     Some(text.into())
 }
 
-/// What to do about something that the service says of a parcel or of a manifest.
+/// What to do about an error of a parcel or a manifest.
 fn hint_of_code(code: ErrorCode) -> Option<Message> {
     let text = match code {
         ErrorCode::ParcelNotFound => texts::CHECK_NUMBER,
@@ -152,13 +152,13 @@ fn hint_of_code(code: ErrorCode) -> Option<Message> {
     Some(text.into())
 }
 
-/// The manifest that the air waybill has already.
+/// The hint with the manifest that was already submitted under the air waybill.
 fn other_manifest(error: &Error) -> Option<Message> {
     let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
     Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
 }
 
-/// The parcels that a refusal is about, each with its reason.
+/// The parcels that an error names, each with its reason.
 fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
     let unvoided = unvoided(&body.void_results());
     let rejected = body.rejected_parcels().into_iter();

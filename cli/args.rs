@@ -102,6 +102,7 @@ pub(crate) struct Create {
 }
 
 #[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Import {
     #[arg(value_name = "FILE|-")]
     pub(crate) rows: PathBuf,

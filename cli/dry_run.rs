@@ -1,5 +1,5 @@
-//! `--dry-run`: what would be sent is written down instead. Every request is answered as if the
-//! service did not have what it asks for, so that nothing waits and nothing is tried again.
+//! `--dry-run`: a transport that records requests instead of sending them. It answers each with
+//! "not found", so that nothing waits and nothing is retried.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,11 +13,11 @@ use parcelo::{
 
 use crate::sanitize::mask_key;
 
-/// The requests of a run that sends none. Clones write to the same list.
+/// The recorded requests. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DryRun(Arc<Mutex<Vec<UnsentRequest>>>);
 
-/// A request that was not sent, its key masked.
+/// A request that was not sent, with the API key masked.
 #[derive(Debug, Clone)]
 pub(crate) struct UnsentRequest {
     pub(crate) method: String,
@@ -27,7 +27,7 @@ pub(crate) struct UnsentRequest {
 }
 
 impl DryRun {
-    /// What would have been sent.
+    /// Takes the recorded requests.
     pub(crate) fn requests(&self) -> Vec<UnsentRequest> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -63,7 +63,7 @@ fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 impl UnsentRequest {
-    /// The request as a command line of curl.
+    /// The request as a curl command.
     pub(crate) fn curl(&self) -> String {
         let mut line = format!("curl -X {} {}", self.method, quoted(&self.url));
         for (name, value) in &self.headers {
@@ -78,7 +78,7 @@ impl UnsentRequest {
     }
 }
 
-/// A text as one word of a shell.
+/// A text quoted for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! Why a run did not do all that it was asked to: what happened, what to do, and the exit code.
+//! Why a run failed, wholly or partly: the message, what to do, and the exit code.
 
 use std::{fmt::Display, io, process::ExitCode};
 
@@ -36,7 +36,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure; one pointer, so that results stay small.
+/// A failure; boxed, because it is the error of most functions and would make their results large.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<FailureDetails>);
 
@@ -51,11 +51,11 @@ pub(crate) struct FailureDetails {
     pub(crate) warnings: Vec<Warning>,
     pub(crate) status: Option<u16>,
     pub(crate) request_id: Option<RequestId>,
-    /// Whole seconds.
+    /// In seconds.
     pub(crate) retry_after: Option<u64>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) may_have_executed: bool,
-    /// The parcels that failed, by the numbers that were asked for.
+    /// The parcels that failed, by tracking number.
     pub(crate) items: Vec<(String, Failure)>,
 }
 
@@ -94,7 +94,7 @@ impl Failure {
         self.with(|details| details.hint = Some(hint.into()))
     }
 
-    /// The command line, or a file that it names, is wrong.
+    /// Invalid command line, or invalid file that it names.
     pub(crate) fn usage(message: impl Into<Message>, hint: impl Into<Message>) -> Self {
         Self::new(Exit::Usage, "USAGE", message).hint(hint)
     }
@@ -107,42 +107,42 @@ impl Failure {
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
             _ => Message { en: why.to_string(), es: why.to_string() },
         };
-        let said = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
-        let message = Message { en: said(&why.en).en, es: said(&why.es).es };
+        let with = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
+        let message = Message { en: with(&why.en).en, es: with(&why.es).es };
         Self::new(Exit::Usage, "FILE", message).hint(texts::SPECIFY_FILE)
     }
 
-    /// What the service says of one thing, as it came: this version cannot read it.
+    /// A part of the service's response that this version cannot read, shown as it came.
     pub(crate) fn unreadable_row(exit: Exit, row: &Unreadable) -> Self {
         let json = row.json().to_string();
         Self::new(exit, "UNREADABLE_ANSWER", texts::UNREADABLE_ROW.with(&[("json", &json)]))
     }
 
-    /// A place where no label can be written.
+    /// A file that cannot be written.
     pub(crate) fn unwritable(file: &str, why: &impl Display) -> Self {
         let values = [("file", file), ("why", &why.to_string())];
         Self::new(Exit::Usage, "FILE", texts::UNWRITABLE.with(&values))
             .hint(texts::SPECIFY_WRITABLE)
     }
 
-    /// The API key is missing or is none.
+    /// The API key is missing or malformed.
     pub(crate) fn key(code: ErrorCode, message: impl Into<Message>) -> Self {
         Self::new(Exit::Auth, code.code(), message).hint(texts::GIVE_KEY)
     }
 
-    /// What was given breaks rules, and nothing was sent.
+    /// Input that breaks rules; nothing was sent.
     pub(crate) fn invalid(message: impl Into<Message>, fields: Vec<FieldFault>) -> Self {
         Self::new(Exit::Validation, ErrorCode::ValidationFailed.code(), message)
             .hint(texts::FIX_FIELDS)
             .with(|details| details.fields = fields)
     }
 
-    /// The same with what else was odd: a misspelt field is the reason why another is missing.
+    /// The same with warnings: that of a misspelt field explains why another field is missing.
     pub(crate) fn warned(self, warnings: Vec<Warning>) -> Self {
         self.with(|details| details.warnings = warnings)
     }
 
-    /// Ctrl-C while the service was being asked.
+    /// Ctrl-C during a call.
     pub(crate) fn interrupted(resume: ResumeHint<'_>) -> Self {
         Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|details| {
             details.hint = resume.hint();
@@ -151,7 +151,7 @@ impl Failure {
         })
     }
 
-    /// The user was asked, and did not say yes.
+    /// The user did not confirm.
     pub(crate) fn declined() -> Self {
         Self::new(Exit::Interrupted, "DECLINED", texts::DECLINED)
     }
@@ -164,7 +164,7 @@ impl Failure {
             es: texts::LABEL_UNSAVED.with(&[("why", es)]).es,
         };
         let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
-        // A void label is not to be had later either.
+        // A void label cannot be saved later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();
         let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
         Self::new(Exit::Partly, &why.code, message).hint(hint).with(|details| {
@@ -174,9 +174,9 @@ impl Failure {
         })
     }
 
-    /// Of `all` parcels, `done` were done, and these failed; after the last nothing was tried.
+    /// Of `all` parcels `done` succeeded and `items` failed; the rest was not tried.
     ///
-    /// The exit code is theirs if they failed alike and nothing was done.
+    /// The exit code is that of the items if none succeeded and all failed alike.
     pub(crate) fn for_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
         let (done_text, all_text) = (done.to_string(), all.to_string());
         let message = match done {
@@ -196,18 +196,18 @@ impl Failure {
         failure.with(|details| (details.items, details.hint) = (items, hint))
     }
 
-    /// Some orders in files are not valid; the verdicts say which and why.
+    /// Some orders in files are invalid; the verdicts have the reasons.
     pub(crate) fn bad_orders(bad: usize, all: usize) -> Self {
         let values = [("bad", &*bad.to_string()), ("all", &*all.to_string())];
         Self::invalid(texts::INVALID_ORDERS.with(&values), Vec::new())
     }
 
-    /// Standard output took not all of the results.
+    /// The results could not be written to standard output.
     pub(crate) fn output_lost(why: &impl Display) -> Self {
         Self::new(Exit::Bug, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
     }
 
-    /// True when asking for another parcel may still work.
+    /// True if calls for other parcels may still succeed.
     pub(crate) fn is_of_one_parcel(&self) -> bool {
         matches!(self.exit, Exit::Validation | Exit::NotFound | Exit::Conflict)
     }

@@ -1,5 +1,5 @@
-//! Fields of an order that are given on the command line, `receiver.address.city=Quito`, and put
-//! into the order's file or into an empty order. Whether they keep the rules is not decided here.
+//! `--set receiver.address.city=Quito`: fields that are set in the order's file or in an empty order.
+//! Whether they are valid is for the rules to decide.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) struct OrderInput {
     pub(crate) fields: Vec<FieldAssignment>,
 }
 
-/// A field and what it shall be.
+/// A field and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldAssignment {
     path: Vec<PathSegment>,
@@ -30,7 +30,7 @@ enum PathSegment {
     Item(usize),
 }
 
-/// What is a number in an order; postal codes, phones and ids are texts, whatever they look like.
+/// Fields whose values are numbers; postal codes, phones and IDs are text even if they look like numbers.
 const NUMBERS: [&str; 8] = [
     "weightKg",
     "weightLbs",
@@ -42,7 +42,7 @@ const NUMBERS: [&str; 8] = [
     "unitFobValue",
 ];
 
-/// More items than an order may have.
+/// More than any array of an order; a larger index would only allocate memory.
 const MAX_ITEMS: usize = 1000;
 
 impl OrderInput {
@@ -52,20 +52,20 @@ impl OrderInput {
             Some(source) => source.read()?,
             None => b"{}".to_vec(),
         };
-        let order = serde_json::from_slice(input::without_mark(&content));
+        let order = serde_json::from_slice(input::without_byte_order_mark(&content));
         match order {
             Ok(mut order) if !self.fields.is_empty() => {
                 self.fields.iter().for_each(|field| field.put(&mut order));
                 Ok(order.to_string().into_bytes())
             }
-            // What is no JSON is told by the rules.
+            // Content that is not JSON is reported by the rules.
             Ok(_) | Err(_) => Ok(content),
         }
     }
 }
 
 impl FieldAssignment {
-    /// A field as it is typed: its path as faults spell it, and its value.
+    /// Parses `path=value`; the path is spelled as in faults.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let wrong = || {
             let values = [("value", &*without_keys(text)), ("option", "--set")];
@@ -91,7 +91,7 @@ impl FieldAssignment {
     }
 }
 
-/// A member of what becomes an object, if it was none.
+/// A member of the target, which becomes an object if it is not one.
 fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
     if !target.is_object() {
         *target = Value::Object(Map::new());
@@ -99,7 +99,7 @@ fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
     &mut target[name]
 }
 
-/// An item of what becomes an array, if it was none; the array is made long enough first.
+/// An item of the target, which becomes an array if it is not one, and long enough.
 fn item(target: &mut Value, index: usize) -> &mut Value {
     if !target.is_array() {
         *target = json!([]);

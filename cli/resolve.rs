@@ -1,4 +1,4 @@
-//! What a command line means: arguments and environment become a job whose values are all valid.
+//! Arguments and settings become a job whose values are all valid.
 
 mod client;
 mod import;
@@ -80,7 +80,7 @@ impl Resolver {
                 Ok(Job::Create { client: self.client()?, order, label })
             }
             Order::Void(void) => {
-                let request = requests::void(&self.typed(void.numbers)?, &void.write)?;
+                let request = requests::void(&self.numbers(void.numbers)?, &void.write)?;
                 Ok(Job::Void { client: self.client()?, request })
             }
             Order::Validate(validate) => {
@@ -98,7 +98,7 @@ impl Resolver {
     fn manifest(&self, manifest: Manifest) -> Result<Job, Failure> {
         match manifest {
             Manifest::Submit(mut submit) => {
-                let numbers = self.typed(std::mem::take(&mut submit.numbers))?;
+                let numbers = self.numbers(std::mem::take(&mut submit.numbers))?;
                 let request = requests::manifest(&numbers, &submit)?;
                 Ok(Job::Submit { client: self.client()?, request })
             }
@@ -112,7 +112,7 @@ impl Resolver {
     fn label(&self, label: Label) -> Result<Job, Failure> {
         match label {
             Label::Get(mut get) => {
-                let numbers = self.typed(std::mem::take(&mut get.numbers))?;
+                let numbers = self.numbers(std::mem::take(&mut get.numbers))?;
                 let numbers = requests::numbers(&numbers)?;
                 let target = match self.dry_run {
                     Some(_) => LabelTarget::Stdout,
@@ -133,7 +133,7 @@ impl Resolver {
         }
     }
 
-    /// Nothing is deleted before somebody has said yes.
+    /// Asks for confirmation, unless there is --yes.
     fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
         let is_sure = reset.yes || self.dry_run.is_some();
         let can_prompt = output::can_prompt() && !self.global.api_key_stdin;
@@ -148,13 +148,13 @@ impl Resolver {
         if is_yes(&input::line()?) { Ok(Job::Reset { client }) } else { Err(Failure::declined()) }
     }
 
-    /// Tracking numbers, read from standard input where a `-` stands.
-    fn typed(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
+    /// Tracking numbers; a `-` is replaced by those on standard input.
+    fn numbers(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
         self.stdin_once(arguments.iter().filter(|argument| *argument == "-").count())?;
-        requests::typed(arguments)
+        requests::with_stdin(arguments)
     }
 
-    /// Standard input is read for one thing at most: so many others, or the key.
+    /// Fails if standard input would be read more than once, for the key or for something else.
     fn stdin_once(&self, others: usize) -> Result<(), Failure> {
         if others + usize::from(self.global.api_key_stdin) > 1 {
             return Err(Failure::usage(texts::STDIN_TWICE, texts::STDIN_ONCE));
@@ -188,7 +188,7 @@ fn status(name: &str) -> Result<ParcelStatus, Failure> {
     })
 }
 
-/// The most parcels of a page: what all pages together are asked for by.
+/// The largest page the service returns: `--all` needs the fewest requests with it.
 const MAX_PAGE_SIZE: u32 = 100;
 
 fn pages(list: &ListParcels) -> PageSelection {
@@ -204,7 +204,7 @@ fn is_yes(answer: &str) -> bool {
     ["yes", "y", "sí", "si", "s"].contains(&&*answer.trim().to_lowercase())
 }
 
-/// The label's file, in a directory that is there: nothing is created before that is sure.
+/// The label's file. Its directory is checked before the order is created, not after.
 fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     let Some(path) = create.label else { return Ok(None) };
     if path.as_os_str() == "-" {

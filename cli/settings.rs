@@ -13,7 +13,7 @@ use crate::{
     texts::{self, Message},
 };
 
-/// The file of profiles, and what options and variables say.
+/// The file of profiles, and the settings from options and variables.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// None if the user has no home directory.

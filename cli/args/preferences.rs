@@ -23,7 +23,7 @@ impl Preferences {
     }
 }
 
-/// The value given for an option, in every spelling that the parser takes.
+/// The value of an option, in every spelling that the parser accepts.
 fn option_value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) -> Option<&'a str> {
     let mut arguments = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
     while let Some(argument) = arguments.next().filter(|argument| *argument != "--") {

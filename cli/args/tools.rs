@@ -59,7 +59,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// The shells that completions are written for.
+/// The shells that completions can be generated for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Shell {
@@ -67,7 +67,8 @@ pub(crate) enum Shell {
     Zsh,
     Fish,
     Elvish,
-    PowerShell,
+    #[value(name = "powershell")]
+    Pwsh,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,4 +1,4 @@
-//! `api`: a call by method and path, for what has no command of its own.
+//! `api`: a call by method and path, for operations without a command.
 
 use bytes::Bytes;
 use parcelo::{Client, ErrorCode};
@@ -13,7 +13,7 @@ use crate::{
     texts,
 };
 
-/// What is called.
+/// The request.
 #[derive(Debug)]
 pub(crate) struct RawCall {
     pub(crate) method: String,
@@ -21,7 +21,7 @@ pub(crate) struct RawCall {
     pub(crate) body: Option<Bytes>,
 }
 
-/// What the user called is more often wrong than where the service is.
+/// A wrong path is more likely than a wrong address, to which the usual hint points.
 fn unknown_call(failure: Failure) -> Failure {
     let is_unknown = failure.exit == Exit::Usage || failure.code == ErrorCode::NotFound.code();
     if is_unknown { failure.hint(texts::CHECK_CALL) } else { failure }

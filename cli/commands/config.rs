@@ -1,4 +1,4 @@
-//! `config`: profiles that are made, listed and chosen. The key is asked for, never an argument.
+//! `config`: creates, lists and selects profiles.
 
 use parcelo::Client;
 
@@ -10,10 +10,10 @@ use crate::{
     texts,
 };
 
-/// What `config` is asked for.
+/// What `config` does.
 #[derive(Debug)]
 pub(crate) enum ConfigAction {
-    /// Writes a profile; its client is what checked it.
+    /// Saves a profile; its client exists only if address and key are valid.
     Init {
         profiles: Profiles,
         name: String,

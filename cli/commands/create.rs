@@ -1,4 +1,4 @@
-//! `order create`: an order out of a file, and its label.
+//! `order create`: an order from a file or from fields, and its label.
 
 use std::path::PathBuf;
 
@@ -56,10 +56,11 @@ pub(super) async fn create(
     })
 }
 
-/// The order, if it keeps the rules; an order that breaks them is not sent.
+/// The order, if it is valid.
 fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
     let broken = |faults| Failure::invalid(texts::INVALID_ORDER, faults);
-    let body = parse_body(input::without_mark(file)).map_err(|fault| broken(vec![fault]))?;
+    let body =
+        parse_body(input::without_byte_order_mark(file)).map_err(|fault| broken(vec![fault]))?;
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     check_order(&body, &context)
         .map_err(|rejected| broken(rejected.faults).warned(rejected.warnings))

@@ -1,5 +1,5 @@
-//! `doctor`: looks at everything that a call needs, one thing after the other, and says what to do
-//! about the first that is wrong. What depends on it is skipped.
+//! `doctor`: checks everything that a call needs, in the order of dependence, with a hint for each
+//! failure. Checks that depend on a failed one are skipped.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::{
     texts,
 };
 
-/// What was seen before anything was sent.
+/// The checks that need no network.
 #[derive(Debug)]
 pub(crate) struct Preflight {
-    /// The profile, the address and the key.
+    /// Of profile, address, key and environment.
     pub(crate) checks: Vec<Check>,
-    /// None when one of them is missing or wrong.
+    /// None if one of them failed.
     pub(crate) client: Option<Client>,
 }
 
-/// How long one step may take.
+/// How long the DNS lookup may take.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// A clock that is off by more deserves a word. Webhooks are refused at 300 s.
+/// A clock that is off by more gets a warning, well before webhooks are rejected at 300 s.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
 pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Failure> {
@@ -94,7 +94,7 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
-/// The addresses that a name stands for.
+/// The addresses of a host.
 async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
     let unknown = |why: &str| {
         let values = [("host", host), ("why", why)];
@@ -122,12 +122,12 @@ fn service_check(client: &Client, health: &Reply<Health>) -> Check {
 
 fn skew(health: &Reply<Health>) -> Check {
     match health.meta().date {
-        Some(date) => told_skew(date, clock::now()),
+        Some(date) => skew_check(date, clock::now()),
         None => Check::skipped(CLOCK.0, CLOCK.1, texts::NO_DATE),
     }
 }
 
-fn told_skew(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
+fn skew_check(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
     let seconds = (here - service).num_seconds();
     let values = [("seconds", &*seconds.unsigned_abs().to_string())];
     let text = match seconds {
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_far_off_deserves_a_word() {
+    fn a_clock_that_is_far_off_gets_a_warning() {
         let service: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
         let table = [
             (0, CheckState::Passed),
@@ -164,7 +164,7 @@ mod tests {
             (-400, CheckState::Warning),
         ];
         for (seconds, state) in table {
-            let check = told_skew(service, service + chrono::TimeDelta::seconds(seconds));
+            let check = skew_check(service, service + chrono::TimeDelta::seconds(seconds));
             assert_eq!((check.state, check.hint.is_some()), (state, state == CheckState::Warning));
             assert_eq!(check.detail.en.contains("slow"), seconds < 0, "{seconds}");
         }

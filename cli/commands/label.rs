@@ -1,5 +1,4 @@
-//! `label`: label files in a directory or on standard output, what stands on a label and what is
-//! known about it, and reprints.
+//! `label`: saves label files, shows a label's text and details, and reprints.
 
 use std::{
     fs, io,
@@ -26,11 +25,11 @@ pub(crate) enum LabelTarget {
 /// What `label show` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelView {
-    /// What is known about the label.
+    /// Its details.
     Facts,
-    /// What stands on it too.
+    /// Its text too.
     Text,
-    /// The facts here, the label itself in the system's viewer.
+    /// Its details, and the label itself in the system's viewer.
     Open,
 }
 

@@ -1,5 +1,5 @@
-//! What stands on a label, as lines of text, read from its ZPL file. That is the one format that holds
-//! the text as text; the few lines that a printer has no glyphs for are pictures there, and left out.
+//! The text of a label, read from its ZPL file: the one format in which it is plain text. A line in a
+//! script for which printers have no font is a picture there, and missing here.
 
 use std::collections::BTreeMap;
 

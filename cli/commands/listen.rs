@@ -1,5 +1,5 @@
-//! `webhook listen`: a small receiver on this machine. It verifies each message, shows it, passes it
-//! on if asked, and answers as the program does that it was passed on to.
+//! `webhook listen`: a receiver on this machine. It verifies each webhook, prints it, forwards it if
+//! asked, and returns the response of the program that it was forwarded to.
 
 use std::{
     convert::Infallible,
@@ -36,7 +36,7 @@ use crate::{
     texts,
 };
 
-/// Where to listen, what to believe, and whom to pass it on to.
+/// Where to listen, how to verify, and where to forward.
 #[derive(Debug)]
 pub(crate) struct WebhookListener {
     pub(crate) port: u16,
@@ -45,14 +45,14 @@ pub(crate) struct WebhookListener {
     pub(crate) events: EventPrinter,
 }
 
-/// No message is larger.
+/// More than any webhook of the service; it keeps a stranger from filling the memory.
 const MAX_BODY_BYTES: usize = 1 << 20;
-/// The service waits no longer for an answer.
+/// The service waits no longer for a response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a message may take to be answered after Ctrl-C.
+/// How long requests may take to finish after Ctrl-C.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-/// Listens until Ctrl-C, which is how it is meant to end.
+/// Listens until Ctrl-C, which is the regular end: the exit code is 0.
 pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Failure> {
     let port = config.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
@@ -80,29 +80,29 @@ fn client() -> Result<reqwest::Client, Failure> {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(REQUEST_TIMEOUT)
     };
-    // A machine without root certificates trusts no server; plain http needs no trust.
+    // Without root certificates the client cannot be built, although http needs none.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
     client.map_err(|why| Failure::output_lost(&why))
 }
 
-/// What all messages share.
+/// What all requests share.
 struct ListenState {
     config: WebhookListener,
     client: reqwest::Client,
-    /// Told when nobody reads the events any more.
+    /// Notified when standard output can no longer be written to.
     closed: Notify,
-    /// Why an event could not be shown to who still reads.
+    /// Why an event could not be written, other than a closed pipe.
     lost: OnceLock<String>,
 }
 
-/// Takes connections until Ctrl-C or until nobody reads; messages that are there are answered.
+/// Accepts connections until Ctrl-C, or until standard output is closed; open requests are answered.
 async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
     let graceful = GracefulShutdown::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => take(stream, state, &graceful),
-                // Out of file descriptors, say: the next try may do better after a while.
+                // For example out of file descriptors: wait, instead of failing in a busy loop.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             () = state.closed.notified() => break,
@@ -110,7 +110,7 @@ async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
         }
     }
     drop(listener);
-    // Who does not finish in time is cut off.
+    // Connections that are still open then are closed.
     let _ = tokio::time::timeout(SHUTDOWN_GRACE, graceful.shutdown()).await;
 }
 
@@ -126,7 +126,7 @@ fn take(stream: TcpStream, state: &Arc<ListenState>, graceful: &GracefulShutdown
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
-        // A sender that breaks off is no fault of ours.
+        // A sender may close the connection at any time.
         let _ = connection.await;
     });
 }
@@ -138,7 +138,7 @@ fn answer(status: u16) -> Response<Full<Bytes>> {
 }
 
 impl ListenState {
-    /// Deals with a message; the status tells the sender whether to send it again.
+    /// Handles a request; by the status the sender decides whether to send it again.
     async fn message(&self, request: Request<Incoming>) -> u16 {
         if request.method() != Method::POST {
             return ErrorCode::MethodNotAllowed.status();
@@ -163,9 +163,9 @@ impl ListenState {
         }
     }
 
-    /// Passes a message on, if asked, and shows it.
+    /// Forwards a webhook, if asked, and prints it.
     async fn accept(&self, id: String, event: WebhookEvent, (head, body): (&Parts, Bytes)) -> u16 {
-        let told = serde_json::from_slice(&body).unwrap_or_default();
+        let document = serde_json::from_slice(&body).unwrap_or_default();
         let forwarded = match &self.config.forward_to {
             Some(target) => Some(self.forward(target, head, body).await),
             None => None,
@@ -178,13 +178,13 @@ impl ListenState {
         self.shown(self.config.events.accepted(&ReceivedEvent {
             id,
             event,
-            body: told,
+            body: document,
             forwarded,
         }));
         status
     }
 
-    /// Sends the message on as it came, byte for byte, so that its signature still fits.
+    /// Forwards the webhook byte for byte, so that its signature stays valid.
     async fn forward(&self, target: &Url, head: &Parts, body: Bytes) -> Result<u16, Failure> {
         let mut headers = head.headers.clone();
         for name in HOP_BY_HOP_HEADERS {
@@ -207,8 +207,8 @@ impl ListenState {
     }
 }
 
-/// The whole of a message; none when it is too large or breaks off. Its pieces are copied, since each
-/// of them keeps the connection's whole buffer in memory.
+/// The whole body; none if it is too large or incomplete. Frames are copied, because each of them keeps
+/// the connection's whole read buffer in memory.
 async fn read(mut body: Incoming) -> Option<Bytes> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -221,7 +221,7 @@ async fn read(mut body: Incoming) -> Option<Bytes> {
     Some(whole.into())
 }
 
-/// What belongs to the connection, not to the message (RFC 9110, 7.6.1), and what is made anew.
+/// Headers of the connection, not of the message (RFC 9110, 7.6.1), and those that the client sets.
 const HOP_BY_HOP_HEADERS: [HeaderName; 8] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -233,7 +233,7 @@ const HOP_BY_HOP_HEADERS: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// A signature that does not fit is a stranger's; everything else is a fault of the message.
+/// 401 for a signature mismatch, 400 for everything else.
 fn status_of(why: WebhookError) -> u16 {
     match why {
         WebhookError::Signature => ErrorCode::AuthInvalidApiKey.status(),

@@ -1,4 +1,4 @@
-//! `manifest`: parcels that leave together under an air waybill.
+//! `manifest submit` and `manifest show`.
 
 use parcelo::{Client, ManifestRequest, Outcome, model::ManifestId};
 

@@ -28,9 +28,8 @@ pub(super) fn open(name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
     match opener.status() {
         // Windows' opener returns 1 even if it opened the file.
         Ok(status) if status.success() || cfg!(windows) => Ok(file),
-        Ok(_) => Err(failure(texts::NOT_OPENED)),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Err(failure(texts::NO_OPENER)),
-        Err(_) => Err(failure(texts::NOT_OPENED)),
+        Ok(_) | Err(_) => Err(failure(texts::NOT_OPENED)),
     }
 }
 

@@ -62,7 +62,7 @@ fn one_of_many(Page { parcels, meta, .. }: Page) -> CommandOutcome {
     }
 }
 
-/// Parcels in a list; a row that cannot be read is a failure of its own.
+/// A list of parcels; rows that cannot be read make it a partial failure.
 fn listed(listing: Listing) -> CommandOutcome {
     let (all, rows) = (listing.parcels.len(), listing.parcels.iter());
     let unreadable = rows.filter_map(|row| row.as_ref().err());
@@ -72,7 +72,7 @@ fn listed(listing: Listing) -> CommandOutcome {
     CommandOutcome::report(listing).failing(failure)
 }
 
-/// What the page leaves out.
+/// Which part of the list the page is.
 fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     if meta.total == 0 {
         return Some(texts::NO_PARCELS.into());
@@ -83,8 +83,8 @@ fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&places))
 }
 
-/// All pages, one after the other. An order that is created meanwhile moves the others down the
-/// list, so that some of them come twice.
+/// All pages, one after the other. An order that is created meanwhile moves the others down the list,
+/// so a parcel may be on two pages; it is listed once.
 async fn all(
     client: &Client,
     filter: &ParcelFilter,

@@ -1,4 +1,4 @@
-//! `sandbox reset`: an empty sandbox. Whether the user is sure was asked before.
+//! `sandbox reset`: empties the sandbox. `resolve` has asked for confirmation.
 
 use parcelo::Client;
 

@@ -1,5 +1,4 @@
-//! `completions` and `man`: what a shell and a reader of manuals know about the command, made from
-//! the command line itself.
+//! `completions` and `man`: generated from the same definition as the parser and the help.
 
 use std::{fs, io, path::Path};
 
@@ -21,7 +20,7 @@ use crate::{
     texts::{self, Text, help::EXIT_CODES},
 };
 
-/// A file for the shell.
+/// A completion script.
 pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
     let mut script = Vec::new();
     let generator = match shell {
@@ -29,7 +28,7 @@ pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
         Shell::Elvish => Generator::Elvish,
-        Shell::PowerShell => Generator::PowerShell,
+        Shell::Pwsh => Generator::PowerShell,
     };
     generate(generator, &mut command(language), NAME, &mut script);
     CommandOutcome::with(Results::Raw(script))
@@ -41,7 +40,7 @@ fn command(language: Language) -> Command {
     help::localize(Args::command(), language)
 }
 
-/// The page of one command, by its words.
+/// The page of one command.
 pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome, Failure> {
     let name = [&[NAME.to_owned()], path].concat().join("-");
     let found = commands(language).into_iter().find(|(known, _)| *known == name);
@@ -131,7 +130,7 @@ fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) 
     roff.to_writer(out)
 }
 
-/// The exit codes, of which the help says the same.
+/// The exit codes, from the help's text.
 fn exits(language: Language, out: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", [texts::MAN_EXITS.pick(language)]);

@@ -1,4 +1,4 @@
-//! `order template`: a sample order that keeps the rules, with real places and invented people.
+//! `order template`: a valid sample order, with real places and invented people.
 
 use parcelo::{
     CountryCode, CustomsInfo, Decimal, IdType, IdempotencyKey, Language, OrderRequest,
@@ -35,7 +35,7 @@ const SAMPLES: &[Sample] = &[
     Sample { country: "CA", name: "Robin Martin", phone: "4165550123", national_id: None, line1: "290 Bremner Blvd", city: "Toronto", province: Some("ON"), zip_code: Some("M5V 3L9") },
 ];
 
-/// A receiver where there is no sample of its own.
+/// A receiver for countries without a sample of their own.
 const ELSEWHERE: Sample = Sample {
     country: "",
     name: "Alex Moreno",

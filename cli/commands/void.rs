@@ -1,4 +1,4 @@
-//! `order void`: orders that are not to be shipped.
+//! `order void`.
 
 use parcelo::{Client, Outcome, VoidRequest};
 

@@ -1,4 +1,4 @@
-//! `track --watch`: where parcels stand, again and again, until each has arrived or gone back.
+//! `track --watch`: shows the parcels' statuses until each is delivered, returned or void.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -21,7 +21,7 @@ pub(crate) struct WatchOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// So many rounds may fail one after the other before the watch does.
+/// After so many failed rounds in succession, the next failure ends the watch.
 const MAX_FAILED_ROUNDS: u32 = 5;
 
 pub(super) async fn watch(
@@ -38,7 +38,7 @@ pub(super) async fn watch(
                 let changed = seen.changes(&records);
                 match screen.show(&records, &changed) {
                     Ok(()) => {}
-                    // Who closes the pipe has seen enough.
+                    // The reader of the pipe has read enough (`… | head`).
                     Err(fault) if output::is_closed_pipe(&fault) => {
                         return Ok(CommandOutcome {
                             failure: missing,
@@ -61,7 +61,7 @@ pub(super) async fn watch(
     }
 }
 
-/// True when the next round may go better.
+/// True if the next round may succeed.
 fn may_pass(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::NotExecuted | Exit::RateLimit)
 }
@@ -75,7 +75,7 @@ async fn pause(wait: Duration) -> Result<(), Failure> {
     call::unless_interrupted(slept, ResumeHint::ReadOnly).await
 }
 
-/// Nothing follows, but perhaps the way back.
+/// True if no further status follows, other than those of a return.
 fn is_over(status: &ParcelStatus) -> bool {
     matches!(
         status,
@@ -86,18 +86,18 @@ fn is_over(status: &ParcelStatus) -> bool {
     )
 }
 
-/// The status in which each parcel was seen last.
+/// The last status of each parcel.
 #[derive(Debug, Default)]
 struct LastStatuses(HashMap<TrackingNumber, ParcelStatus>);
 
 impl LastStatuses {
-    /// The places in the list of the parcels that have changed since they were seen last.
+    /// The positions of the parcels whose status has changed.
     fn changes(&mut self, records: &[TrackingRecord]) -> Vec<usize> {
         let mut changed = Vec::new();
-        for (place, record) in records.iter().enumerate() {
+        for (position, record) in records.iter().enumerate() {
             let before = self.0.insert(record.tracking_number.clone(), record.status.clone());
             if before.as_ref() != Some(&record.status) {
-                changed.push(place);
+                changed.push(position);
             }
         }
         changed

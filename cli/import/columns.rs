@@ -1,5 +1,5 @@
-//! The columns of a CSV file of orders: the one table of their names, and which field of an order
-//! each fills. docs/importing.md shows the same table, and a test compares the two.
+//! The columns of a CSV file of orders: their names, and which field of an order each fills. A test
+//! compares the table with that in docs/importing.md.
 
 use parcelo::Language;
 
@@ -13,7 +13,7 @@ pub(crate) struct Column {
     /// The field's path within an order; of a product's column, within a product.
     pub(crate) path: &'static str,
     pub(crate) kind: CellType,
-    /// A file without this column has no order that is valid.
+    /// Without this column no order of the file can be valid.
     is_required: bool,
     sample: &'static str,
 }
@@ -36,7 +36,7 @@ const fn number(name: &'static str, path: &'static str, sample: &'static str) ->
     Column { name, path, kind: CellType::Number, is_required: false, sample }
 }
 
-/// The column that names the order.
+/// The column with the caller's own number of the order.
 pub(crate) const REFERENCE: &str = "reference";
 
 #[rustfmt::skip]
@@ -86,16 +86,16 @@ const PRODUCT_COLUMNS: &[Column] = &[
     text("sku", "sku", "SHIRT-M"),
 ];
 
-/// As many as an order can have.
+/// The limit of products in an order (`rules`).
 const MAX_PRODUCTS: usize = 500;
 
-/// What a column of a file is.
+/// What a heading of a file means.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Heading {
     Field(&'static Column),
     /// Of the product with this number, from 1.
     Product(usize, &'static Column),
-    /// The user's own: its heading begins with `#`, or is blank.
+    /// A note of the user's: the heading starts with `#` or is blank.
     Note,
 }
 
@@ -120,12 +120,12 @@ impl Heading {
     }
 }
 
-/// The headings of a file: what each is, and how it is spelled there.
+/// The headings of a file: what each means, and how the file spells it.
 #[derive(Debug)]
 pub(crate) struct Header(Vec<(Heading, String)>);
 
 impl Header {
-    /// Reads the first row, or says all that is wrong with it.
+    /// Parses the first row. Errors: all faults of it.
     pub(crate) fn read(cells: &[String]) -> Result<Self, Vec<RowFault>> {
         let (mut known, mut faults) = (Vec::<(Heading, String)>::new(), Vec::new());
         for cell in cells {
@@ -160,7 +160,7 @@ impl Header {
         self.0.len()
     }
 
-    /// The heading of a cell, as the file spells it.
+    /// The heading above a cell, as the file spells it.
     pub(crate) fn spelling(&self, cell: usize) -> Option<&str> {
         self.0.get(cell).map(|(_, heading)| heading.as_str())
     }
@@ -181,8 +181,8 @@ impl Header {
     }
 }
 
-/// What a heading names: a column by its name, or by the API's path of its field; capitals, blanks
-/// and signs do not count.
+/// A heading is a column's name or the API's path of its field; case, blanks and punctuation are
+/// ignored.
 fn parse_heading(heading: &str) -> Option<Heading> {
     let heading = heading.trim();
     if heading.is_empty() || heading.starts_with('#') {
@@ -209,7 +209,7 @@ fn normalize(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Names that are less alike than this are no suggestion.
+/// Names that are less similar are not suggested (Jaro-Winkler; 1 is equal).
 const MIN_SIMILARITY: f64 = 0.8;
 
 fn nearest(heading: &str) -> Option<String> {
@@ -309,7 +309,7 @@ mod tests {
         names[3] = "sendr_name".to_owned();
         names.extend(cells("Currency,# my note,,colour"));
         let faults = Header::read(&names).unwrap_err();
-        let told: Vec<_> = faults
+        let found: Vec<_> = faults
             .iter()
             .map(|fault| {
                 (fault.column.as_deref().unwrap(), &*fault.code, fault.suggestion.as_deref())
@@ -321,6 +321,6 @@ mod tests {
             ("colour", "UNKNOWN_COLUMN", None),
             ("sender_name", "REQUIRED", None),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 }

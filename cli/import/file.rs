@@ -1,5 +1,4 @@
-//! What is imported, so that it can be read twice: a file as it is, anything else (standard input,
-//! a pipe) through a temporary file.
+//! The file to import, which is read twice. Standard input and pipes are copied to a temporary file.
 
 use std::{
     ffi::OsString,
@@ -15,24 +14,24 @@ pub(crate) struct ImportFile {
     file: File,
     name: String,
     format: RowFormat,
-    /// Where the rows begin: after the byte order mark and a line for Excel.
+    /// Where the rows start: after the byte order mark and a `sep=` line.
     begin: u64,
 }
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowFormat {
-    /// A row of headings, then an order a row.
+    /// A row of headings, then one order per row.
     Csv,
-    /// An order as JSON on each line.
+    /// One JSON order per line.
     Ndjson,
 }
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The byte order marks of UTF-16, which some programs call Unicode.
+/// The byte order marks of UTF-16, as which some programs save "Unicode".
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// More than the headings take.
+/// More than any row of headings.
 const MAX_HEADING_BYTES: u64 = 1 << 16;
 
 impl ImportFile {
@@ -75,19 +74,19 @@ impl ImportFile {
         self.format
     }
 
-    /// From the beginning of the rows.
+    /// Opens the file at its first row.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         self.rewound().map_err(|why| self.unreadable(&why))
     }
 
-    /// How many bytes there are to read from there.
+    /// The number of bytes from there to the end.
     pub(super) fn length(&self) -> io::Result<u64> {
         let mut file = self.rewound()?;
         Ok(file.metadata()?.len().saturating_sub(file.stream_position()?))
     }
 
     fn rewound(&self) -> io::Result<File> {
-        // Clones of a handle share their place, so that there is one reader at a time.
+        // Clones of a handle share one position, so only one reader may be in use at a time.
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.begin))?;
         Ok(file)
@@ -123,7 +122,7 @@ fn first_line(start: &[u8]) -> (&[u8], Option<LineBreak>) {
     (line, Some(if is_return { LineBreak::Return } else { LineBreak::Feed }))
 }
 
-/// A text whose lines end with CR as one whose lines end with LF.
+/// Replaces CR by LF.
 struct Returns(File);
 
 impl Read for Returns {
@@ -134,8 +133,8 @@ impl Read for Returns {
     }
 }
 
-/// How many bytes stand before the rows: a byte order mark, and the line that tells Excel which
-/// character separates cells. A spreadsheet shows neither.
+/// The number of bytes before the rows: a byte order mark, and the line `sep=;`, which sets the
+/// separator in Excel. Spreadsheets show neither, so they are not counted as rows.
 fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
     let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
     let mark = start.len() - text.len();
@@ -149,13 +148,13 @@ fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
     mark + line.len() + if is_pair { 2 } else { 1 }
 }
 
-/// True for an array, and for an object that goes on after its first line.
+/// True for an array, and for an object that spans several lines.
 fn is_document(start: &[u8]) -> bool {
     let text = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start();
     text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
 }
 
-/// By the file's ending, else by what it begins with.
+/// By the file's extension, else by its first character.
 fn detect_format(source: &Source, start: &[u8]) -> RowFormat {
     let ending = match source {
         Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),

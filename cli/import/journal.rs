@@ -14,11 +14,12 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use parcelo::{ApiKey, Client, Environment, TrackingNumber, model::fingerprint};
+use parcelo::{ApiKey, Client, Environment, TrackingNumber};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::short_digest;
 use crate::{failure::Failure, texts::import as texts};
 
 /// A line of the journal.
@@ -56,9 +57,8 @@ impl Origin {
     pub(crate) fn new(client: &Client, key: &ApiKey) -> Self {
         let service = client.base_url().to_string();
         // Bound to the service, so that it cannot be compared with a digest made for another purpose.
-        // A key has 190 random bits, so the digest does not lead back to it; half is enough to compare.
-        let digest = fingerprint(&Value::from(key.secret()), &service);
-        let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        // A key has 190 random bits, so no search leads from the digest back to it.
+        let digest = short_digest(&Value::from(key.secret()), &service);
         Self { service, environment: client.environment(), api_key: Some(digest) }
     }
 }

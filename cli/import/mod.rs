@@ -1,5 +1,5 @@
-//! Importing orders from a file: what its columns are, how its rows become orders, which of them go
-//! together, what the journal remembers of them, what is reported of each. `commands::import` does it.
+//! Importing orders from a file: columns, rows, duplicates, the journal, and reports.
+//! `commands::import` sends the orders.
 
 mod columns;
 mod csv_rows;
@@ -20,7 +20,8 @@ pub(crate) use row_reader::RowReader;
 
 use std::path::PathBuf;
 
-use parcelo::LabelFormat;
+use parcelo::{LabelFormat, model::fingerprint};
+use serde_json::Value;
 
 use crate::input::Source;
 
@@ -33,14 +34,14 @@ pub(crate) struct ImportPlan {
     pub(crate) concurrency: usize,
     pub(crate) mode: ImportMode,
     pub(crate) resume: ResumeMode,
-    /// Without a word on how it goes.
+    /// Without progress.
     pub(crate) quiet: bool,
 }
 
 /// How far an import goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImportMode {
-    /// Whatever is valid is created.
+    /// Valid rows are created, whatever the others are.
     ValidRows,
     /// Nothing is created unless every row is valid.
     AllOrNothing,
@@ -49,7 +50,7 @@ pub(crate) enum ImportMode {
 }
 
 impl ImportPlan {
-    /// The name that journal and results are called by.
+    /// What the names of journal and results start with.
     fn name(&self) -> String {
         match &self.source {
             Source::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into(),
@@ -57,13 +58,19 @@ impl ImportPlan {
         }
     }
 
-    /// Where the journal of this import is.
+    /// The path of this import's journal.
     pub(crate) fn journal(&self) -> PathBuf {
         self.labels.join(format!("{}.journal", self.name()))
     }
 
-    /// Where its results go.
+    /// The path of its results.
     pub(crate) fn results(&self) -> PathBuf {
         self.labels.join(format!("{}.results.csv", self.name()))
     }
+}
+
+/// Half of a fingerprint, in hexadecimal: 128 bits are enough to tell the rows of a file apart.
+fn short_digest(value: &Value, subject: &str) -> String {
+    let half = fingerprint(value, subject).first_chunk().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(half))
 }

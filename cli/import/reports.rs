@@ -1,5 +1,5 @@
-//! What became of each row: a line of results for everyone, in the order of the file although rows
-//! are done side by side, and how many ended in which way.
+//! The outcome of each row, in the order of the file although rows are sent concurrently, and how many
+//! rows had each outcome.
 
 use std::{
     collections::BTreeMap,
@@ -14,29 +14,29 @@ use serde::{Deserialize, Serialize};
 use super::row::{Row, RowFault};
 use crate::texts::Message;
 
-/// What became of a row. The words are what scripts rely on.
+/// The outcome of a row; scripts rely on the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowOutcome {
     /// Its order was created now.
     Created,
-    /// Its order existed already, by its key.
+    /// Its order existed already under its idempotency key.
     Replayed,
-    /// An earlier run had done it.
+    /// An earlier run completed it.
     DoneBefore,
     /// An earlier row is the same.
     Repeated,
-    /// It was only checked, and is fine.
+    /// It was only checked, and is valid.
     Valid,
     /// It breaks rules; nothing was sent.
     Invalid,
-    /// The service refused it, or could not be asked; there is no order.
+    /// The service rejected it or could not be reached; there is no order.
     Failed,
     /// Its order exists; its label could not be saved.
     LabelMissing,
-    /// Nobody knows whether its order exists.
+    /// Whether its order exists is unknown.
     Unknown,
-    /// It is fine, and its turn did not come.
+    /// It is valid, but the import stopped before it.
     NotSent,
 }
 
@@ -70,7 +70,7 @@ impl RowOutcome {
         }
     }
 
-    /// True when there is nothing left to do for the row.
+    /// True if nothing is left to do for the row.
     pub(crate) fn is_good(self) -> bool {
         match self {
             Self::Created | Self::Replayed | Self::DoneBefore | Self::Repeated | Self::Valid => {
@@ -83,7 +83,7 @@ impl RowOutcome {
     }
 }
 
-/// What became of one row.
+/// The report of one row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RowReport {
@@ -93,7 +93,7 @@ pub(crate) struct RowReport {
     pub(crate) tracking_number: Option<TrackingNumber>,
     pub(crate) label_file: Option<PathBuf>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
-    /// What is wrong with it, or went wrong.
+    /// Its faults, or why it failed.
     pub(crate) errors: Vec<RowFault>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -123,7 +123,7 @@ impl RowReport {
     }
 }
 
-/// How many rows ended in which way.
+/// How many rows had each outcome.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RowCounts([u64; RowOutcome::ALL.len()]);
 
@@ -151,22 +151,22 @@ impl RowCounts {
     }
 }
 
-/// The reports of a run, kept on the disk: a file may have any number of rows.
+/// The reports of a run, in temporary files, because a file may have any number of rows.
 #[derive(Debug)]
 pub(crate) struct ReportSpool {
     lines: BufWriter<File>,
     rows: csv::Writer<File>,
-    /// Those whose turn has not come, because an earlier row is still under way.
+    /// Reports that wait for that of an earlier row.
     early: BTreeMap<u64, RowReport>,
     next: u64,
     counts: RowCounts,
 }
 
-/// What an import has to tell.
+/// The results of an import.
 #[derive(Debug)]
 pub(crate) struct ImportResults {
     pub(crate) counts: RowCounts,
-    /// Where the results were written to, unless rows were only checked.
+    /// The file of results, unless rows were only checked.
     pub(crate) file: Option<PathBuf>,
     lines: File,
     rows: File,
@@ -195,10 +195,10 @@ impl ReportSpool {
         Ok(Self { lines, rows, early: BTreeMap::new(), next: 0, counts: RowCounts::default() })
     }
 
-    /// Takes the report of the row at a place of the file, from 0; each place has one.
-    pub(crate) fn add(&mut self, place: u64, report: RowReport) -> io::Result<()> {
+    /// Adds the report of the row at a position in the file, from 0; each position has one report.
+    pub(crate) fn add(&mut self, position: u64, report: RowReport) -> io::Result<()> {
         self.counts.count(report.outcome);
-        self.early.insert(place, report);
+        self.early.insert(position, report);
         while let Some(report) = self.early.remove(&self.next) {
             self.next += 1;
             serde_json::to_writer(&mut self.lines, &report)?;
@@ -212,9 +212,9 @@ impl ReportSpool {
         self.counts
     }
 
-    /// All reports; `results` is where they are saved for people.
+    /// Ends the spool, and saves the reports as CSV at `results`.
     pub(crate) fn finish(mut self, results: Option<&Path>) -> io::Result<ImportResults> {
-        // Rows that were left behind in the middle have no report, those after them have.
+        // After a second Ctrl-C or a failed write, rows in between may have no report.
         for (_, report) in std::mem::take(&mut self.early) {
             serde_json::to_writer(&mut self.lines, &report)?;
             self.lines.write_all(b"\n")?;
@@ -236,7 +236,7 @@ impl ReportSpool {
 }
 
 impl ImportResults {
-    /// The reports as JSON, one a line.
+    /// The reports as JSON, one per line.
     pub(crate) fn lines(&self) -> io::Result<impl Read> {
         rewound(&self.lines)
     }
@@ -253,7 +253,7 @@ fn rewound(file: &File) -> io::Result<File> {
     Ok(file)
 }
 
-/// A row for each thing that is wrong; one where nothing is.
+/// A row for each fault, or one row without faults.
 fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()> {
     let label = report.label_file.as_ref().map(|file| file.to_string_lossy());
     let row = report.row.to_string();

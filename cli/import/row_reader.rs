@@ -1,6 +1,5 @@
-//! Rows become orders, checked by the service's own rules before anything is sent. A row names its
-//! order by a reference, and the idempotency key follows from that: the same row never becomes two
-//! parcels, however often the file is imported.
+//! Rows become orders, checked by the service's own rules. The idempotency key is derived from the
+//! row's reference, so that the same row never becomes two parcels, however often it is imported.
 
 use std::{
     fs::File,
@@ -9,7 +8,7 @@ use std::{
 
 use parcelo::{
     Environment, IdempotencyKey, OrderRequest,
-    model::{FaultCode, FieldFault, fingerprint},
+    model::{FaultCode, FieldFault},
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 use serde_json::{Value, json};
@@ -18,6 +17,7 @@ use super::{
     csv_rows::CsvRows,
     file::{ImportFile, RowFormat},
     row::{RawRow, Row, RowFault},
+    short_digest,
 };
 use crate::{failure::Failure, texts::import as texts};
 
@@ -78,7 +78,7 @@ impl<'a> RowReader<'a> {
             }
         };
         let (reference, key) = reference_and_key(&mut body);
-        let digest = digest_of(&body);
+        let digest = short_digest(&body, "");
         let mut context = OrderContext::new(&Destinations::All);
         context.environment = self.environment;
         let column = |path: &str| match &self.reader {
@@ -108,7 +108,7 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// The field that names an order in the caller's system.
+/// The field with the caller's own number of the order.
 const REFERENCE: &str = "externalOrderId";
 const KEY: &str = "idempotencyKey";
 /// Namespace of the derived keys. Changing it would create every order a second time.
@@ -153,12 +153,6 @@ fn without_reference(
 fn open_quote_hint(extra_lines: u64) -> Option<RowFault> {
     let message = || texts::MULTILINE_CELL.with(&[("n", &extra_lines.to_string())]);
     (extra_lines > 0).then(|| RowFault::new("CELL_OF_SEVERAL_LINES", message()))
-}
-
-/// Half of the fingerprint is enough to tell the rows of one file apart.
-fn digest_of(body: &Value) -> String {
-    let half = fingerprint(body, "").first_chunk().copied().unwrap_or_default();
-    format!("{:032x}", u128::from_be_bytes(half))
 }
 
 impl Row {

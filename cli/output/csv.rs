@@ -16,7 +16,7 @@ pub(super) fn write(out: &mut impl Write, table: &Table) -> io::Result<()> {
     writer.flush()
 }
 
-/// The I/O error inside one of the CSV writer.
+/// The I/O error that a CSV error wraps.
 pub(super) fn cause(error: &io::Error) -> Option<&io::Error> {
     match error.get_ref()?.downcast_ref::<csv::Error>()?.kind() {
         csv::ErrorKind::Io(cause) => Some(cause),

@@ -24,7 +24,7 @@ use crate::{
     texts::{self, Message},
 };
 
-/// Where events are shown.
+/// Prints webhooks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventPrinter(pub(crate) OutputOptions);
 

@@ -2,9 +2,11 @@
 
 use clap::ValueEnum;
 use parcelo::Language;
+use serde::Serialize;
 
 /// How results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
     /// For people.
     Table,

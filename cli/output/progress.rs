@@ -1,5 +1,5 @@
-//! How an import goes, on standard error: a bar where there is a terminal, a line now and then
-//! elsewhere, nothing for programs.
+//! The progress of an import, on standard error: a bar on a terminal, else a line every few seconds,
+//! nothing with JSON.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -15,7 +15,7 @@ use crate::{
     texts::{Message, import as texts},
 };
 
-/// What people see of an import while it runs.
+/// The progress of an import.
 #[derive(Debug)]
 pub(crate) struct Progress {
     all: u64,
@@ -31,7 +31,7 @@ enum Display {
     Nothing,
 }
 
-/// Five seconds, as often as the import tells.
+/// Five seconds, at an interval of 200 ms between ticks.
 const TICKS_PER_LINE: u32 = 25;
 
 impl Progress {
@@ -46,21 +46,21 @@ impl Progress {
         Self { all, language: options.language, display }
     }
 
-    /// Tells how it stands.
+    /// Shows the current counts.
     pub(crate) fn tick(&mut self, counts: &RowCounts) {
-        let said = said(counts, self.all);
-        let said = said.pick(self.language);
+        let text = counts_text(counts, self.all);
+        let text = text.pick(self.language);
         match &mut self.display {
             Display::Bar(bar) => {
                 bar.set_position(counts.all());
                 let left = left(bar.eta());
-                let left = texts::LEFT.with(&[("progress", said), ("left", &left)]);
+                let left = texts::LEFT.with(&[("progress", text), ("left", &left)]);
                 bar.set_message(left.pick(self.language).to_owned());
             }
             Display::Lines(ticks) => {
                 *ticks += 1;
                 if ticks.is_multiple_of(TICKS_PER_LINE) {
-                    write(said);
+                    write(text);
                 }
             }
             Display::Nothing => {}
@@ -77,15 +77,15 @@ impl Progress {
         }
     }
 
-    /// Leaves the terminal as it was.
+    /// Removes the bar, and prints the final counts.
     pub(crate) fn end(&self, counts: &RowCounts) {
-        let said = said(counts, self.all);
+        let text = counts_text(counts, self.all);
         match &self.display {
             Display::Bar(bar) => {
                 bar.finish_and_clear();
-                write(said.pick(self.language));
+                write(text.pick(self.language));
             }
-            Display::Lines(_) => write(said.pick(self.language)),
+            Display::Lines(_) => write(text.pick(self.language)),
             Display::Nothing => {}
         }
     }
@@ -99,7 +99,7 @@ fn bar(all: u64) -> ProgressBar {
     }
 }
 
-/// Seconds, minutes or hours as every language writes them.
+/// A duration in units that are the same in both languages.
 fn left(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
@@ -108,7 +108,7 @@ fn left(time: Duration) -> String {
     }
 }
 
-fn said(counts: &RowCounts, all: u64) -> Message {
+fn counts_text(counts: &RowCounts, all: u64) -> Message {
     let (done, good) = (counts.all(), counts.good());
     let [done_text, all, good_text, bad] =
         [done, all, good, done - good].map(|number| number.to_string());
@@ -120,9 +120,9 @@ fn said(counts: &RowCounts, all: u64) -> Message {
     ])
 }
 
-fn write(said: &str) {
-    // Who closed standard error does not want to know.
-    let _ = writeln!(io::stderr(), "{said}");
+fn write(text: &str) {
+    // Without a standard error there is nowhere to show it.
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_that_is_left_is_said_in_no_language() {
+    fn the_time_left_needs_no_translation() {
         let table =
             [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "119 min"), (7_200, "2 h")];
         for (seconds, expected) in table {

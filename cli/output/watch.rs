@@ -1,5 +1,4 @@
-//! What `track --watch` shows: on a terminal a table that is drawn anew, elsewhere a line for each
-//! change.
+//! What `track --watch` prints: on a terminal a table that is redrawn, elsewhere a line per change.
 
 use std::io::{self, Write};
 
@@ -19,20 +18,22 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Screen {
     options: OutputOptions,
-    /// Lines that the last table took; none before it.
+    /// The rows that the last table took up; none before the first.
     drawn: Option<usize>,
 }
 
-/// Back to the beginning of the line so many lines above.
-fn back(lines: usize) -> String {
+/// Moves the cursor to the start of the line so many lines above.
+fn cursor_up(lines: usize) -> String {
     format!("\r\u{1b}[{lines}A")
 }
 
-/// Away with what stands to the right, and below.
-const REST_OF_LINE: &str = "\u{1b}[K";
-const REST_OF_SCREEN: &str = "\u{1b}[J";
+/// Erases the rest of the line.
+const ERASE_LINE: &str = "\u{1b}[K";
+/// Erases the rest of the screen.
+const ERASE_BELOW: &str = "\u{1b}[J";
 
-/// Home, and away with everything: for a table that is taller than the terminal.
+/// Erases the screen, for a table that is taller than the terminal: the cursor cannot be moved to
+/// lines that have scrolled away.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 impl Screen {
@@ -40,22 +41,22 @@ impl Screen {
         Self { options, drawn: None }
     }
 
-    /// Shows the parcels, or the changed ones among them where nothing can be drawn anew.
+    /// Shows all parcels if the table can be redrawn, else those that have changed.
     pub(crate) fn show(&mut self, records: &[TrackingRecord], changed: &[usize]) -> io::Result<()> {
         let redraws = self.redraws();
-        let news: Vec<_> = if redraws {
+        let shown: Vec<_> = if redraws {
             records.to_vec()
         } else {
-            changed.iter().filter_map(|place| records.get(*place)).cloned().collect()
+            changed.iter().filter_map(|position| records.get(*position)).cloned().collect()
         };
-        if news.is_empty() {
+        if shown.is_empty() {
             return Ok(());
         }
         let mut out = io::BufWriter::new(anstream::stdout());
         if redraws {
-            self.redraw(&mut out, news)?;
+            self.redraw(&mut out, shown)?;
         } else {
-            self.append(&mut out, news)?;
+            self.append(&mut out, shown)?;
         }
         out.flush()
     }
@@ -71,16 +72,16 @@ impl Screen {
         let lines = text::terminal_rows(&text, super::columns());
         let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());
         match self.drawn {
-            Some(drawn) if drawn.max(lines) < height => write!(out, "{}", back(drawn))?,
+            Some(drawn) if drawn.max(lines) < height => write!(out, "{}", cursor_up(drawn))?,
             Some(_) => write!(out, "{CLEAR}")?,
             None => {}
         }
         self.drawn = Some(lines);
-        // Line over line: a screen that is cleared first flickers.
+        // Each line is overwritten and its rest erased: erasing the screen first would flicker.
         for line in text.lines() {
-            writeln!(out, "{line}{REST_OF_LINE}")?;
+            writeln!(out, "{line}{ERASE_LINE}")?;
         }
-        write!(out, "{REST_OF_SCREEN}")
+        write!(out, "{ERASE_BELOW}")
     }
 
     fn append(&mut self, out: &mut impl Write, records: Vec<TrackingRecord>) -> io::Result<()> {

@@ -1,5 +1,5 @@
-//! What the commands around shipping mean: watching, raw calls, the webhook receiver, profiles,
-//! checks, manuals.
+//! The arguments of the commands that ship nothing: watching, raw calls, the webhook receiver,
+//! profiles, checks, manuals.
 
 use std::{env, time::Duration};
 
@@ -24,9 +24,9 @@ const DEFAULT_WATCH_SECONDS: u32 = 15;
 
 impl Resolver {
     pub(super) fn track(&self, track: Track) -> Result<Job, Failure> {
-        let numbers = requests::numbers(&self.typed(track.numbers)?)?;
+        let numbers = requests::numbers(&self.numbers(track.numbers)?)?;
         let (client, history) = (self.client()?, track.history);
-        // A watch of requests that are not sent would never end.
+        // With --dry-run no parcel is ever delivered, so a watch would never end.
         if !track.watch || self.dry_run.is_some() {
             return Ok(Job::Track { client, numbers, history });
         }
@@ -35,9 +35,9 @@ impl Resolver {
         Ok(Job::Watch { client, options })
     }
 
-    /// What stands on a label is for people; programs get what is known about it.
+    /// The label's text is for people; programs get its details.
     pub(super) fn show(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
-        // In a pipe or a CI job there is no one to look at a window.
+        // A pipe or a CI job has no display that a person looks at.
         let is_attended = output::is_terminal() && env::var_os("CI").is_none();
         if open && !is_attended {
             return Err(Failure::usage(texts::NOT_ATTENDED, texts::SAVE_LABEL));
@@ -86,7 +86,7 @@ impl Resolver {
         Ok(Job::Listen { listener })
     }
 
-    /// Nothing can be shown instead of what is not a request to the service.
+    /// For commands that send no request to the service.
     fn refuse_dry_run(&self) -> Result<(), Failure> {
         match self.dry_run {
             Some(_) => Err(Failure::usage(texts::NO_DRY_RUN, texts::SEE_HELP)),
@@ -113,7 +113,7 @@ impl Resolver {
         Ok(Job::Config { action: Box::new(action) })
     }
 
-    /// A new profile: what flags and variables do not say is asked for.
+    /// A new profile; prompts for what options and variables do not set.
     fn init(self, init: Init) -> Result<ConfigAction, Failure> {
         let name = init.name.or_else(|| self.settings.requested.clone());
         let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
@@ -161,7 +161,7 @@ impl Resolver {
             return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
         }
         output::prompt(texts::ASK_KEY, self.settings.output.language);
-        input::unseen_line()
+        input::hidden_line()
     }
 
     fn into_profiles(self) -> Result<Profiles, Failure> {
@@ -175,10 +175,10 @@ impl Resolver {
     pub(super) fn doctor(self) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
         let key = self.key();
-        // Without a key the address is judged all the same, with one that is nobody's.
-        let nobodys = || ApiKey::from_random(Environment::Sandbox, &[0; 32]);
-        let judge = key.as_ref().map_or_else(|_| nobodys(), ApiKey::clone);
-        let address = self.address().and_then(|address| usable(address, judge));
+        // Without a key the address is checked with a placeholder, because a client needs one.
+        let placeholder = || ApiKey::from_random(Environment::Sandbox, &[0; 32]);
+        let client_key = key.as_ref().map_or_else(|_| placeholder(), ApiKey::clone);
+        let address = self.address().and_then(|address| usable(address, client_key));
         let fits = match (&address, &key) {
             (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
@@ -188,7 +188,11 @@ impl Resolver {
         let mut checks = vec![profile];
         checks.push(match address {
             Err(_) if broken => skipped("address", texts::CHECK_ADDRESS_OF),
-            address => check("address", texts::CHECK_ADDRESS_OF, address.map(|url| shown(&url))),
+            address => check(
+                "address",
+                texts::CHECK_ADDRESS_OF,
+                address.map(|url| without_credentials(&url)),
+            ),
         });
         checks.push(match key {
             Err(_) if broken => skipped("key", texts::CHECK_API_KEY),
@@ -250,20 +254,20 @@ fn as_is(text: &str) -> texts::Message {
     texts::AS_IS.with(&[("value", text)])
 }
 
-/// An address that a client takes, whatever environment the key is of.
+/// The address, if a client accepts it.
 fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
     Ok(Client::builder(key).base_url(&address).map(|_| address)?)
 }
 
-/// An address; who it would sign in as is nobody's business.
-fn shown(address: &str) -> texts::Message {
+/// An address without the user name and password that it may contain.
+fn without_credentials(address: &str) -> texts::Message {
     let host = address.rsplit('@').next().unwrap_or_default();
     let address =
         if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
     as_is(&without_keys(&address))
 }
 
-/// A profile's name can be typed, and needs no quotes in a shell or in the file.
+/// A name that needs no quotes in a shell or in TOML, and is not an API key by mistake.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let prefix = parcelo::Environment::ALL.map(parcelo::Environment::key_prefix);

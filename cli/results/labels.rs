@@ -1,4 +1,4 @@
-//! Label files that were saved, and what is known about a label.
+//! Label files that were saved, and a label's details.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(crate) struct SavedLabel {
     pub(crate) bytes: u64,
 }
 
-/// `label show`: what is known about a label, and for people what stands on it.
+/// `label show`: a label's details, and for people its text.
 #[derive(Debug)]
 pub(crate) struct ShownLabel {
     pub(crate) label: LabelMetadata,

@@ -105,7 +105,7 @@ pub(crate) enum TableStyle {
 pub(crate) struct Column {
     /// In CSV; scripts rely on it.
     pub(crate) name: &'static str,
-    /// For people, who are not shown a column without one.
+    /// For people; a column without one is not shown to them.
     pub(crate) heading: Option<Text>,
 }
 
@@ -147,6 +147,7 @@ impl Table {
 }
 
 impl Cell {
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass references, numbers and texts")]
     pub(crate) fn new(value: impl ToString) -> Self {
         Self { value: value.to_string(), shown: None }
     }
@@ -156,6 +157,7 @@ impl Cell {
     }
 
     /// With another text for people.
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass references, dates and texts")]
     pub(crate) fn shown_as(self, text: impl ToString) -> Self {
         Self { shown: Some(text.to_string()), ..self }
     }
@@ -169,7 +171,7 @@ impl Cell {
         time.map(Self::time).unwrap_or_default()
     }
 
-    /// A status: for people in words too, and as the API spells it, for those who search for it.
+    /// A status: people see its name and, to search for it in the docs, its code.
     pub(crate) fn status(status: &ParcelStatus, name: &str) -> Self {
         let cell = Self::new(status.code());
         if status.code() == name { cell } else { cell.shown_as(status_text(status, name)) }
@@ -182,7 +184,7 @@ impl From<&str> for Cell {
     }
 }
 
-/// A status in words and as the API spells it.
+/// A status's name and code.
 pub(crate) fn status_text(status: &ParcelStatus, name: &str) -> String {
     match status.code() {
         code if code == name => code.to_owned(),
@@ -190,7 +192,7 @@ pub(crate) fn status_text(status: &ParcelStatus, name: &str) -> String {
     }
 }
 
-/// A moment to the second.
+/// A time to the second.
 pub(crate) fn moment(moment: DateTime<Utc>) -> String {
     format!("{} UTC", moment.format(SECONDS))
 }

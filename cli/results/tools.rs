@@ -3,7 +3,7 @@
 
 use parcelo::{
     Language,
-    model::{Deleted, Health, SandboxReset},
+    model::{Deleted, Health, MaybeKnown, SandboxReset},
 };
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -34,7 +34,6 @@ pub(crate) struct ProfileSummary {
     /// Masked.
     pub(crate) key: Option<String>,
     pub(crate) language: Option<&'static str>,
-    #[serde(serialize_with = "format_name")]
     pub(crate) output: Option<Format>,
 }
 
@@ -130,7 +129,7 @@ impl Report for Health {
             some => some.join(", "),
         };
         let countries = Cell::new(self.allowed_countries.join(" ")).shown_as(countries);
-        let environment = self.environment.as_ref().map(|environment| environment.as_str());
+        let environment = self.environment.as_ref().map(MaybeKnown::as_str);
         Table::facts([
             (column("status", texts::STATUS), Cell::new(&self.status)),
             (column("keyName", texts::KEY_NAME), Cell::new(&self.key_name)),
@@ -200,10 +199,6 @@ impl Report for UnsentRequests {
         };
         self.0.iter().flat_map(lines).collect()
     }
-}
-
-fn format_name<S: Serializer>(format: &Option<Format>, serializer: S) -> Result<S::Ok, S::Error> {
-    format.map(Format::name).serialize(serializer)
 }
 
 impl Report for Profiles {

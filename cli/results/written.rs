@@ -1,4 +1,4 @@
-//! What a write returned, with the key that makes it safe to repeat.
+//! What a write returned, with the idempotency key that makes it safe to repeat.
 
 use parcelo::{IdempotencyKey, Outcome, Reply, model::RequestId};
 use serde::{Serialize, Serializer};
@@ -24,6 +24,7 @@ impl<T> From<Reply<T>> for Written<T> {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(super) fn serialize_outcome<S: Serializer>(
     outcome: &Outcome,
     serializer: S,

@@ -215,9 +215,9 @@ async fn a_label_is_opened_on_a_terminal_only_and_by_the_system_s_program() {
     let in_ci = shop.dir.on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
     assert_eq!(in_ci.code, 2, "{in_ci:?}");
     assert!(!shop.dir.path("opened.pdf").exists());
-    let opened = shop.dir.on_terminal_with(line, &path, "");
-    assert_eq!(opened.code, 0, "{opened:?}");
-    assert!(opened.text().contains("label-SB-SUCCESS-0001.pdf"), "{opened:?}");
+    let ran = shop.dir.on_terminal_with(line, &path, "");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.text().contains("label-SB-SUCCESS-0001.pdf"), "{ran:?}");
     assert!(shop.dir.read("opened.pdf").starts_with(b"%PDF-"));
     std::fs::write(&opener, "#!/bin/sh\nexit 3\n").unwrap();
     let failed = shop.dir.on_terminal_with(line, &path, "");
