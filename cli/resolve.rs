@@ -30,7 +30,7 @@ pub(crate) fn resolve(args: Args, settings: Settings) -> Result<Job, Failure> {
     let resolver = Resolver { global: args.global, settings, dry_run: dry_run.clone() };
     let job = resolver.job(args.command)?;
     Ok(match dry_run {
-        Some(dry_run) => Job::DryRun { job: Box::new(job), dry_run },
+        Some(dry_run) => Job::DryRun(Box::new(job), dry_run),
         None => job,
     })
 }
@@ -52,19 +52,18 @@ impl Resolver {
             Command::Track(track) => resolver.track(track),
             Command::Parcel(Parcel::List(list)) => {
                 let (filter, pages) = (filter(&list)?, pages(&list));
-                Ok(Job::List { client: resolver.client()?, filter, pages })
+                Ok(Job::List(resolver.client()?, filter, pages))
             }
             Command::Label(label) => resolver.label(label),
             Command::Sandbox(Sandbox::Reset(reset)) => resolver.reset(&reset),
-            Command::Health => Ok(Job::Health { client: resolver.client()? }),
+            Command::Health => Ok(Job::Health(resolver.client()?)),
             Command::Api(api) => resolver.api(api),
             Command::Webhook(Webhook::Listen(listen)) => resolver.listen(&listen),
             Command::Config(config) => resolver.config(config),
             Command::Doctor => resolver.doctor(),
-            Command::Completions(completions) => Ok(Job::Completions {
-                shell: completions.shell,
-                language: resolver.settings.output.language,
-            }),
+            Command::Completions(completions) => {
+                Ok(Job::Completions(completions.shell, resolver.settings.output.language))
+            }
             Command::Man(man) => resolver.man(man),
         }
     }
@@ -77,21 +76,21 @@ impl Resolver {
                 let fields = create.set.iter().map(|field| FieldAssignment::parse(field));
                 let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
                 let label = label_file(create)?;
-                Ok(Job::Create { client: self.client()?, order, label })
+                Ok(Job::Create(self.client()?, order, label))
             }
             Order::Void(void) => {
                 let request = requests::void(&self.numbers(void.numbers)?, &void.write)?;
-                Ok(Job::Void { client: self.client()?, request })
+                Ok(Job::Void(self.client()?, request))
             }
             Order::Validate(validate) => {
                 let sources: Vec<_> =
                     validate.files.iter().map(|file| Source::from_argument(file)).collect();
                 self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
-                Ok(Job::Validate { sources })
+                Ok(Job::Validate(sources))
             }
             Order::Import(import) => self.import(import),
             Order::Template(template) if template.csv => Ok(Job::SampleCsv),
-            Order::Template(template) => Ok(Job::Sample { country: country(&template.country)? }),
+            Order::Template(template) => Ok(Job::Sample(country(&template.country)?)),
         }
     }
 
@@ -100,11 +99,11 @@ impl Resolver {
             Manifest::Submit(mut submit) => {
                 let numbers = self.numbers(std::mem::take(&mut submit.numbers))?;
                 let request = requests::manifest(&numbers, &submit)?;
-                Ok(Job::Submit { client: self.client()?, request })
+                Ok(Job::Submit(self.client()?, request))
             }
             Manifest::Show(show) => {
                 let id = requests::manifest_id(&show.manifest_id)?;
-                Ok(Job::Manifest { client: self.client()?, id })
+                Ok(Job::Manifest(self.client()?, id))
             }
         }
     }
@@ -119,7 +118,7 @@ impl Resolver {
                     None => label_target(&get, numbers.len())?,
                 };
                 let format = get.format.into();
-                Ok(Job::Labels { client: self.client()?, numbers, format, target })
+                Ok(Job::Labels(self.client()?, numbers, format, target))
             }
             Label::Show(show) => {
                 let number = requests::number(&show.number)?;
@@ -128,7 +127,7 @@ impl Resolver {
             Label::Reprint(reprint) => {
                 let number = requests::number(&reprint.number)?;
                 let request = requests::reprint(&reprint.write)?;
-                Ok(Job::Reprint { client: self.client()?, number, request })
+                Ok(Job::Reprint(self.client()?, number, request))
             }
         }
     }
@@ -142,10 +141,10 @@ impl Resolver {
         }
         let client = self.client()?;
         if is_sure {
-            return Ok(Job::Reset { client });
+            return Ok(Job::Reset(client));
         }
         output::prompt(texts::ASK_RESET, self.settings.output.language);
-        if is_yes(&input::line()?) { Ok(Job::Reset { client }) } else { Err(Failure::declined()) }
+        if is_yes(&input::line()?) { Ok(Job::Reset(client)) } else { Err(Failure::declined()) }
     }
 
     /// Tracking numbers; a `-` is replaced by those on standard input.

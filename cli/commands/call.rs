@@ -38,10 +38,11 @@ pub(super) async fn unless_interrupted<T>(
 }
 
 /// Calls for one parcel after the other; a failure of one parcel alone does not stop the others.
+/// Returns what was found, and the failure that names the other parcels.
 pub(super) async fn for_each<T>(
     numbers: &[TrackingNumber],
     mut call: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,
-) -> (Vec<T>, Option<Failure>) {
+) -> Result<(Vec<T>, Option<Failure>), Failure> {
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for number in numbers {
         match call(number).await {
@@ -55,13 +56,10 @@ pub(super) async fn for_each<T>(
             }
         }
     }
-    let failure = match (numbers.len(), failed.pop()) {
-        (_, None) => None,
-        (1, Some((_, failure))) => Some(failure),
-        (all, Some(last)) => {
-            failed.push(last);
-            Some(Failure::for_items(found.len(), all, failed))
-        }
-    };
-    (found, failure)
+    let all = numbers.len();
+    if let Some((_, failure)) = failed.pop_if(|_| all == 1) {
+        return Err(failure);
+    }
+    let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), all, failed));
+    Ok((found, failure))
 }

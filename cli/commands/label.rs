@@ -10,7 +10,7 @@ use parcelo::{Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber, mode
 use super::{call, label_text, opener};
 use crate::{
     failure::Failure,
-    results::{CommandOutcome, Results, SavedLabel, SavedLabels, ShownLabel, Written},
+    results::{CommandOutcome, Found, Results, SavedLabel, ShownLabel, Written},
     resume::ResumeHint,
     texts,
 };
@@ -52,19 +52,19 @@ pub(super) async fn get(
     match target {
         LabelTarget::Directory(directory) => {
             make_directory(directory)?;
-            let (saved, failure) = call::for_each(numbers, async |number| {
+            let (found, failure) = call::for_each(numbers, async |number| {
                 let name = format!("label-{number}.{}", format.extension());
                 save(client, number, format, &directory.join(name)).await
             })
-            .await;
-            let labels = SavedLabels { asked: numbers.len(), saved };
+            .await?;
+            let labels = Found { asked: numbers.len(), found };
             Ok(CommandOutcome::report(labels).failing(failure))
         }
         LabelTarget::Stdout => {
             let (files, failure) = call::for_each(numbers, async |number| {
                 call::read(client.labels().download(number, format).bytes()).await
             })
-            .await;
+            .await?;
             Ok(CommandOutcome::with(Results::Raw(files.concat())).failing(failure))
         }
     }

@@ -51,147 +51,77 @@ use crate::{
 /// What a command line asks for, with values that are all valid.
 #[derive(Debug)]
 pub(crate) enum Job {
-    Create {
-        client: Client,
-        order: OrderInput,
-        label: Option<LabelFile>,
-    },
-    Void {
-        client: Client,
-        request: VoidRequest,
-    },
-    Validate {
-        sources: Vec<Source>,
-    },
-    Sample {
-        country: CountryCode,
-    },
+    Create(Client, OrderInput, Option<LabelFile>),
+    Void(Client, VoidRequest),
+    Validate(Vec<Source>),
+    Sample(CountryCode),
     SampleCsv,
-    Import {
-        client: Client,
-        plan: Box<ImportPlan>,
-        origin: Origin,
-        options: OutputOptions,
-    },
+    Import(Client, Box<ImportPlan>, Origin, OutputOptions),
     /// An import that sends nothing.
-    CheckImport {
-        environment: Option<Environment>,
-        plan: Box<ImportPlan>,
-    },
-    Submit {
-        client: Client,
-        request: ManifestRequest,
-    },
-    Manifest {
-        client: Client,
-        id: ManifestId,
-    },
+    CheckImport(Option<Environment>, Box<ImportPlan>),
+    Submit(Client, ManifestRequest),
+    Manifest(Client, ManifestId),
     Track {
         client: Client,
         numbers: Vec<TrackingNumber>,
         history: bool,
     },
-    List {
-        client: Client,
-        filter: ParcelFilter,
-        pages: PageSelection,
-    },
-    Labels {
-        client: Client,
-        numbers: Vec<TrackingNumber>,
-        format: LabelFormat,
-        target: LabelTarget,
-    },
-    ShowLabel {
-        client: Client,
-        number: TrackingNumber,
-        view: LabelView,
-    },
-    Reprint {
-        client: Client,
-        number: TrackingNumber,
-        request: ReprintRequest,
-    },
-    Reset {
-        client: Client,
-    },
-    Health {
-        client: Client,
-    },
-    Watch {
-        client: Client,
-        options: WatchOptions,
-    },
-    Api {
-        client: Client,
-        request: RawCall,
-    },
-    Listen {
-        listener: WebhookListener,
-    },
-    Config {
-        action: Box<ConfigAction>,
-    },
-    Doctor {
-        preflight: Box<Preflight>,
-    },
-    Completions {
-        shell: Shell,
-        language: Language,
-    },
-    Man {
-        command: Vec<String>,
-        language: Language,
-    },
-    ManPages {
-        folder: PathBuf,
-        language: Language,
-    },
+    List(Client, ParcelFilter, PageSelection),
+    Labels(Client, Vec<TrackingNumber>, LabelFormat, LabelTarget),
+    ShowLabel(Client, TrackingNumber, LabelView),
+    Reprint(Client, TrackingNumber, ReprintRequest),
+    Reset(Client),
+    Health(Client),
+    Watch(Client, WatchOptions),
+    Api(Client, RawCall),
+    Listen(WebhookListener),
+    Config(Box<ConfigAction>),
+    Doctor(Box<Preflight>),
+    Completions(Shell, Language),
+    Man(Vec<String>, Language),
+    ManPages(PathBuf, Language),
     /// A job whose requests are shown, not sent.
-    DryRun {
-        job: Box<Self>,
-        dry_run: DryRun,
-    },
+    DryRun(Box<Self>, DryRun),
 }
 
 /// Runs a job.
 pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
     match job {
-        Job::Validate { sources } => validate::validate(&sources),
-        Job::Sample { country } => Ok(template::show(country)),
+        Job::Validate(sources) => validate::validate(&sources),
+        Job::Sample(country) => Ok(template::show(country)),
         Job::SampleCsv => template::csv(),
-        Job::CheckImport { environment, plan } => import::check(environment, &plan),
-        Job::Import { client, plan, origin, options } => {
+        Job::CheckImport(environment, plan) => import::check(environment, &plan),
+        Job::Import(client, plan, origin, options) => {
             block_on(import::import(&client, &plan, origin, options))
         }
-        Job::Create { client, order, label } => {
+        Job::Create(client, order, label) => {
             block_on(create::create(&client, &order, label.as_ref()))
         }
-        Job::Void { client, request } => block_on(void::void(&client, &request)),
-        Job::Submit { client, request } => block_on(manifest::submit(&client, &request)),
-        Job::Manifest { client, id } => block_on(manifest::show(&client, &id)),
-        Job::List { client, filter, pages } => block_on(parcels::list(&client, &filter, &pages)),
+        Job::Void(client, request) => block_on(void::void(&client, &request)),
+        Job::Submit(client, request) => block_on(manifest::submit(&client, &request)),
+        Job::Manifest(client, id) => block_on(manifest::show(&client, &id)),
+        Job::List(client, filter, pages) => block_on(parcels::list(&client, &filter, &pages)),
         Job::Track { client, numbers, history } => {
             block_on(track::track(&client, &numbers, history))
         }
-        Job::Labels { client, numbers, format, target } => {
+        Job::Labels(client, numbers, format, target) => {
             block_on(label::get(&client, &numbers, format, &target))
         }
-        Job::ShowLabel { client, number, view } => block_on(label::show(&client, &number, view)),
-        Job::Reprint { client, number, request } => {
+        Job::ShowLabel(client, number, view) => block_on(label::show(&client, &number, view)),
+        Job::Reprint(client, number, request) => {
             block_on(label::reprint(&client, &number, &request))
         }
-        Job::Reset { client } => block_on(sandbox::reset(&client)),
-        Job::Health { client } => block_on(health(&client)),
-        Job::Watch { client, options } => block_on(watch::watch(&client, &options)),
-        Job::Api { client, request } => block_on(api::call(&client, request)),
-        Job::Listen { listener } => block_on(listen::listen(listener)),
-        Job::Config { action } => config::run(*action),
-        Job::Doctor { preflight } => block_on(doctor::examine(*preflight)),
-        Job::Completions { shell, language } => Ok(shell::completions(shell, language)),
-        Job::Man { command, language } => shell::page(&command, language),
-        Job::ManPages { folder, language } => shell::pages(&folder, language),
-        Job::DryRun { job, dry_run } => {
+        Job::Reset(client) => block_on(sandbox::reset(&client)),
+        Job::Health(client) => block_on(health(&client)),
+        Job::Watch(client, options) => block_on(watch::watch(&client, &options)),
+        Job::Api(client, request) => block_on(api::call(&client, request)),
+        Job::Listen(listener) => block_on(listen::listen(listener)),
+        Job::Config(action) => config::run(*action),
+        Job::Doctor(preflight) => block_on(doctor::examine(*preflight)),
+        Job::Completions(shell, language) => Ok(shell::completions(shell, language)),
+        Job::Man(command, language) => shell::page(&command, language),
+        Job::ManPages(folder, language) => shell::pages(&folder, language),
+        Job::DryRun(job, dry_run) => {
             let done = run(*job);
             let requests = dry_run.requests();
             if requests.is_empty() {

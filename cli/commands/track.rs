@@ -1,11 +1,14 @@
 //! `track`: where parcels are; one number is one call, several are a batch.
 
-use parcelo::{Client, TrackingNumber, model::BatchResult};
+use parcelo::{
+    Client, TrackingNumber,
+    model::{BatchResult, TrackingRecord},
+};
 
 use super::call;
 use crate::{
     failure::{Exit, Failure},
-    results::{CommandOutcome, Tracked},
+    results::{CommandOutcome, Found},
 };
 
 pub(super) async fn track(
@@ -22,11 +25,11 @@ pub(super) async fn records(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,
-) -> Result<(Tracked, Option<Failure>), Failure> {
+) -> Result<(Found<TrackingRecord>, Option<Failure>), Failure> {
     if let [number] = numbers {
         let request = client.tracking().get(number).history(history);
         let record = call::read(request).await?.into_inner();
-        return Ok((Tracked { asked: 1, found: vec![record] }, None));
+        return Ok((Found { asked: 1, found: vec![record] }, None));
     }
     let results = call::read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
@@ -44,5 +47,5 @@ pub(super) async fn records(
     }
     let asked = numbers.len();
     let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), asked, failed));
-    Ok((Tracked { asked, found }, failure))
+    Ok((Found { asked, found }, failure))
 }

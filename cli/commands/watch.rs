@@ -8,7 +8,7 @@ use super::{call, track};
 use crate::{
     failure::{Exit, Failure},
     output::{self, Screen, format::OutputOptions},
-    results::{CommandOutcome, Tracked},
+    results::{CommandOutcome, Found},
     resume::ResumeHint,
 };
 
@@ -33,7 +33,7 @@ pub(super) async fn watch(
     let mut failures = 0;
     loop {
         match track::records(client, &options.numbers, options.history).await {
-            Ok((Tracked { found: records, .. }, missing)) => {
+            Ok((Found { found: records, .. }, missing)) => {
                 failures = 0;
                 let changed = seen.changes(&records);
                 match screen.show(&records, &changed) {

@@ -4,19 +4,14 @@ use std::io::{self, Write};
 
 use super::format::Layout;
 use crate::{
-    results::table::{Document, Documents},
+    results::table::{Document, Report},
     sanitize::is_terminal_control,
 };
 
-pub(super) fn write(
-    out: &mut impl Write,
-    documents: &Documents<'_>,
-    layout: Layout,
-) -> io::Result<()> {
-    let mut write = |document: &dyn Document| write_one(out, document, layout);
-    match layout {
-        Layout::Document => documents.whole.iter().try_for_each(|whole| write(&**whole)),
-        Layout::Lines => documents.lines.iter().try_for_each(|line| write(&**line)),
+pub(super) fn write(out: &mut impl Write, report: &dyn Report, layout: Layout) -> io::Result<()> {
+    match report.items().filter(|_| layout == Layout::Lines) {
+        Some(items) => items.iter().try_for_each(|item| write_one(out, &**item, layout)),
+        None => write_one(out, report, layout),
     }
 }
 

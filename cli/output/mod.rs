@@ -84,8 +84,8 @@ fn write_report(
 ) -> io::Result<()> {
     match options.format {
         Format::Table => text::write(out, report, options.language),
-        Format::Json => json::write(out, &report.documents(), Layout::Document),
-        Format::Ndjson => json::write(out, &report.documents(), Layout::Lines),
+        Format::Json => json::write(out, report, Layout::Document),
+        Format::Ndjson => json::write(out, report, Layout::Lines),
         Format::Csv => {
             let mut rows = Vec::new();
             csv::write(&mut rows, &report.table(options.language))?;

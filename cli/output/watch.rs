@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    results::{Tracked, table::Report},
+    results::{Found, table::Report},
 };
 
 /// Where the watched parcels are shown.
@@ -117,6 +117,6 @@ impl Screen {
     }
 }
 
-fn tracked(found: Vec<TrackingRecord>) -> Tracked {
-    Tracked { asked: found.len(), found }
+fn tracked(found: Vec<TrackingRecord>) -> Found<TrackingRecord> {
+    Found { asked: found.len(), found }
 }

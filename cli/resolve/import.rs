@@ -35,10 +35,10 @@ impl Resolver {
         if mode == ImportMode::CheckOnly {
             // Checking works without a key; with one, the rules of its environment apply too.
             let environment = self.client().ok().map(|client| client.environment());
-            return Ok(Job::CheckImport { environment, plan });
+            return Ok(Job::CheckImport(environment, plan));
         }
         let (client, key) = self.client_and_key()?;
         let origin = Origin::new(&client, &key);
-        Ok(Job::Import { client, plan, origin, options: self.settings.output })
+        Ok(Job::Import(client, plan, origin, self.settings.output))
     }
 }

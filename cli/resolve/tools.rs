@@ -32,7 +32,7 @@ impl Resolver {
         }
         let every = Duration::from_secs(track.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
         let options = WatchOptions { numbers, history, every, output: self.settings.output };
-        Ok(Job::Watch { client, options })
+        Ok(Job::Watch(client, options))
     }
 
     /// The label's text is for people; programs get its details.
@@ -47,7 +47,7 @@ impl Resolver {
             Format::Table => LabelView::Text,
             Format::Json | Format::Ndjson | Format::Csv => LabelView::Facts,
         };
-        Ok(Job::ShowLabel { client: self.client()?, number, view })
+        Ok(Job::ShowLabel(self.client()?, number, view))
     }
 
     pub(super) fn api(&self, api: Api) -> Result<Job, Failure> {
@@ -56,7 +56,7 @@ impl Resolver {
         let body = data.map(|source| source.read()).transpose()?.map(Into::into);
         let method = api.method.to_ascii_uppercase();
         let request = RawCall { method, path: api.path, body };
-        Ok(Job::Api { client: self.client()?, request })
+        Ok(Job::Api(self.client()?, request))
     }
 
     pub(super) fn listen(&self, listen: &Listen) -> Result<Job, Failure> {
@@ -83,7 +83,7 @@ impl Resolver {
             forward_to,
             events: EventPrinter(self.settings.output),
         };
-        Ok(Job::Listen { listener })
+        Ok(Job::Listen(listener))
     }
 
     /// For commands that send no request to the service.
@@ -110,7 +110,7 @@ impl Resolver {
             }
             Config::Init(init) => self.init(init)?,
         };
-        Ok(Job::Config { action: Box::new(action) })
+        Ok(Job::Config(Box::new(action)))
     }
 
     /// A new profile; prompts for what options and variables do not set.
@@ -209,7 +209,7 @@ impl Resolver {
             None => skipped("environment", texts::ENVIRONMENT),
         });
         let preflight = Preflight { checks, client: fits.and_then(Result::ok) };
-        Ok(Job::Doctor { preflight: Box::new(preflight) })
+        Ok(Job::Doctor(Box::new(preflight)))
     }
 
     fn profile_check(&self) -> Check {
@@ -233,8 +233,8 @@ impl Resolver {
             Some(_) if !man.command.is_empty() => {
                 Err(Failure::usage(texts::DIR_OR_COMMAND, texts::SEE_HELP))
             }
-            Some(folder) => Ok(Job::ManPages { folder, language }),
-            None => Ok(Job::Man { command: man.command, language }),
+            Some(folder) => Ok(Job::ManPages(folder, language)),
+            None => Ok(Job::Man(man.command, language)),
         }
     }
 }

@@ -9,17 +9,10 @@ use parcelo::{
 use serde::{Serialize, Serializer};
 
 use super::{
-    table::{Cell, Documents, Report, Section, Table, column, csv_only},
+    table::{Cell, Found, Items, Report, Section, Table, column, csv_only, items},
     written::Written,
 };
 use crate::texts;
-
-/// `label get`: the files that were saved.
-#[derive(Debug)]
-pub(crate) struct SavedLabels {
-    pub(crate) asked: usize,
-    pub(crate) saved: Vec<SavedLabel>,
-}
 
 /// A label file that was written.
 #[derive(Debug, Serialize)]
@@ -33,9 +26,11 @@ pub(crate) struct SavedLabel {
 }
 
 /// `label show`: a label's details, and for people its text.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
 pub(crate) struct ShownLabel {
     pub(crate) label: LabelMetadata,
+    #[serde(skip)]
     pub(crate) lines: Vec<String>,
 }
 
@@ -44,9 +39,10 @@ fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-impl Report for SavedLabels {
-    fn documents(&self) -> Documents<'_> {
-        Documents::found(self.asked, &self.saved)
+/// `label get`.
+impl Report for Found<SavedLabel> {
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.found))
     }
 
     fn table(&self, _: Language) -> Table {
@@ -56,7 +52,7 @@ impl Report for SavedLabels {
             column("file", texts::FILE),
             column("bytes", texts::BYTES),
         ];
-        let rows = self.saved.iter().map(|label| {
+        let rows = self.found.iter().map(|label| {
             [
                 Cell::new(&label.tracking_number),
                 Cell::new(label.format.code()),
@@ -69,10 +65,6 @@ impl Report for SavedLabels {
 }
 
 impl Report for ShownLabel {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(&self.label)
-    }
-
     fn table(&self, language: Language) -> Table {
         label_table(&self.label, None, language)
     }
@@ -87,10 +79,6 @@ impl Report for ShownLabel {
 
 /// `label reprint`.
 impl Report for Written<LabelMetadata> {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     fn table(&self, language: Language) -> Table {
         label_table(&self.value, self.idempotency_key.as_ref(), language)
     }

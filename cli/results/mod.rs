@@ -5,8 +5,8 @@
 //! | `order create`, `void`, `validate` | [`Created`], [`Written<VoidedOrders>`](Written), [`Verdicts`] |
 //! | `order template`, `import` | [`Results::Sample`], [`Results::Imported`] |
 //! | `manifest submit`, `show` | [`Written<Manifest>`](Written), `Manifest` |
-//! | `track`, `parcel list` | [`Tracked`], [`Listing`] |
-//! | `label get`, `show`, `reprint` | [`SavedLabels`], [`ShownLabel`], [`Written<LabelMetadata>`](Written) |
+//! | `track`, `parcel list` | [`Found<TrackingRecord>`](Found), [`Listing`] |
+//! | `label get`, `show`, `reprint` | [`Found<SavedLabel>`](Found), [`ShownLabel`], [`Written<LabelMetadata>`](Written) |
 //! | `health`, `sandbox reset` | `Health`, `SandboxReset` |
 //! | `config init`, `list`, `use`; `path` | [`Profiles`]; [`ConfigFile`] |
 //! | `doctor`, `man --dir` | [`Checks`], [`WrittenFiles`] |
@@ -20,9 +20,9 @@ pub(crate) mod table;
 mod tools;
 mod written;
 
-pub(crate) use labels::{SavedLabel, SavedLabels, ShownLabel};
+pub(crate) use labels::{SavedLabel, ShownLabel};
 pub(crate) use orders::{Created, Verdict, Verdicts};
-pub(crate) use parcels::{Listing, Tracked};
+pub(crate) use parcels::Listing;
 pub(crate) use tools::{
     Check, CheckState, Checks, ConfigFile, ProfileSummary, Profiles, UnsentRequests, WrittenFile,
     WrittenFiles,
@@ -32,6 +32,7 @@ pub(crate) use written::Written;
 use parcelo::{OrderRequest, model::Warning};
 
 use crate::{failure::Failure, import::ImportResults, texts::Message};
+pub(crate) use table::Found;
 use table::Report;
 
 /// The end of a run. Results and a failure can both be there: some of it was done.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{
     labels::SavedLabel,
-    table::{Cell, Documents, Report, Section, Table, column, csv_only},
+    table::{Cell, Items, Report, Section, Table, column, csv_only, items},
     written::{Written, outcome_code, serialize_outcome},
 };
 use crate::texts;
@@ -26,8 +26,9 @@ pub(crate) struct Created {
     pub(crate) label: Option<SavedLabel>,
 }
 
-/// `order validate`: a verdict on each order of the files.
-#[derive(Debug)]
+/// `order validate`: a verdict on each order of the files. An array whatever was found, because a file
+/// may hold any number of orders.
+#[derive(Debug, Serialize)]
 pub(crate) struct Verdicts(pub(crate) Vec<Verdict>);
 
 /// Whether an order in a file keeps the rules.
@@ -42,10 +43,6 @@ pub(crate) struct Verdict {
 }
 
 impl Report for Created {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     fn table(&self, language: Language) -> Table {
         let Parcel { tracking_number, status, label_url, created_at, id, .. } = &self.parcel;
         let file = self.label.as_ref().map(|label| label.file.to_string_lossy());
@@ -68,10 +65,6 @@ impl Report for Created {
 
 /// `order void`.
 impl Report for Written<VoidedOrders> {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     /// A row for each order that was asked for, voided or not.
     fn table(&self, language: Language) -> Table {
         self.table_of(self.value.results.iter(), language)
@@ -145,9 +138,8 @@ fn void_cells(result: &VoidResult, key: Cell, language: Language) -> [Cell; 9] {
 }
 
 impl Report for Verdicts {
-    /// An array whatever was found: a file may hold any number of orders.
-    fn documents(&self) -> Documents<'_> {
-        Documents::list(&self.0)
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.0))
     }
 
     /// A row for each fault and each warning; a valid order without any has one row of its own.

@@ -7,31 +7,28 @@ use parcelo::{
         time,
     },
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{
-    table::{Cell, Documents, Report, SECONDS, Section, Table, column, csv_only, text_only},
+    table::{
+        Cell, Found, Items, Report, SECONDS, Section, Table, column, csv_only, items, text_only,
+    },
     written::Written,
 };
 use crate::texts;
 
-/// `track`: the parcels that were found.
-#[derive(Debug)]
-pub(crate) struct Tracked {
-    pub(crate) asked: usize,
-    pub(crate) found: Vec<TrackingRecord>,
-}
-
 /// `parcel list`; `meta` is null when all pages are here.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Listing {
+    #[serde(serialize_with = "serialize_rows")]
     pub(crate) parcels: Vec<Row<ParcelSummary>>,
     pub(crate) meta: Option<PageMeta>,
 }
 
-impl Report for Tracked {
-    fn documents(&self) -> Documents<'_> {
-        Documents::found(self.asked, &self.found)
+/// `track`.
+impl Report for Found<TrackingRecord> {
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.found))
     }
 
     /// With history a row for each event, else one for each parcel.
@@ -110,13 +107,6 @@ fn event_cells(number: Cell, event: &HistoryEntry) -> [Cell; 7] {
     ]
 }
 
-/// The listing as one document.
-#[derive(Serialize)]
-struct ListingDocument<'a> {
-    parcels: Vec<RowDocument<'a>>,
-    meta: Option<&'a PageMeta>,
-}
-
 /// A parcel, or what the service sent that this version cannot read.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -125,22 +115,23 @@ enum RowDocument<'a> {
     Unreadable(&'a Unreadable),
 }
 
-impl Listing {
-    fn rows(&self) -> impl Iterator<Item = RowDocument<'_>> {
-        self.parcels.iter().map(|row| match row {
-            Ok(parcel) => RowDocument::Read(parcel),
-            Err(row) => RowDocument::Unreadable(row),
-        })
-    }
+fn rows(parcels: &[Row<ParcelSummary>]) -> impl Iterator<Item = RowDocument<'_>> {
+    parcels.iter().map(|row| match row {
+        Ok(parcel) => RowDocument::Read(parcel),
+        Err(row) => RowDocument::Unreadable(row),
+    })
+}
+
+fn serialize_rows<S: Serializer>(
+    parcels: &[Row<ParcelSummary>],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rows(parcels))
 }
 
 impl Report for Listing {
-    fn documents(&self) -> Documents<'_> {
-        let whole = ListingDocument { parcels: self.rows().collect(), meta: self.meta.as_ref() };
-        Documents {
-            whole: Some(Box::new(whole)),
-            lines: self.rows().map(|row| Box::new(row) as _).collect(),
-        }
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(rows(&self.parcels)))
     }
 
     fn table(&self, _: Language) -> Table {
@@ -180,10 +171,6 @@ impl Report for Listing {
 
 /// `manifest show`.
 impl Report for Manifest {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     /// A row for each parcel, so that a manifest can be joined to other lists.
     fn table(&self, _: Language) -> Table {
         let columns = [
@@ -251,10 +238,6 @@ impl Report for Manifest {
 
 /// `manifest submit`.
 impl Report for Written<Manifest> {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     fn table(&self, language: Language) -> Table {
         self.value.table(language)
     }

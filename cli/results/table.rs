@@ -6,15 +6,17 @@ use parcelo::{
     Language, ParcelStatus,
     model::{FieldFault, Warning, time},
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{output::format::Layout, texts::Text};
 
 /// What a command found or made. Each type of result implements this once; `output` has a writer
 /// for each format.
-pub(crate) trait Report: std::fmt::Debug {
-    /// For programs.
-    fn documents(&self) -> Documents<'_>;
+pub(crate) trait Report: Document + std::fmt::Debug {
+    /// The documents of `-o ndjson`, if there is one for each item; else the result is one document.
+    fn items(&self) -> Option<Items<'_>> {
+        None
+    }
 
     /// For spreadsheets, and for people unless `sections` says otherwise.
     fn table(&self, language: Language) -> Table;
@@ -28,14 +30,6 @@ pub(crate) trait Report: std::fmt::Debug {
     fn warnings(&self) -> &[Warning] {
         &[]
     }
-}
-
-/// The JSON of a result.
-pub(crate) struct Documents<'a> {
-    /// For `-o json`; absent if the one thing that was asked for was not found.
-    pub(crate) whole: Option<Box<dyn Document + 'a>>,
-    /// For `-o ndjson`.
-    pub(crate) lines: Vec<Box<dyn Document + 'a>>,
 }
 
 /// A value that can be written as JSON; `Serialize` itself cannot be a trait object.
@@ -52,28 +46,28 @@ impl<T: Serialize> Document for T {
     }
 }
 
-impl<'a> Documents<'a> {
-    pub(crate) fn one(value: &'a impl Serialize) -> Self {
-        Self { whole: Some(Box::new(value)), lines: vec![Box::new(value)] }
-    }
+pub(crate) type Items<'a> = Vec<Box<dyn Document + 'a>>;
 
-    /// An array, however many items there are.
-    pub(crate) fn list(values: &'a [impl Serialize]) -> Self {
-        Self { whole: Some(Box::new(values)), lines: boxed(values) }
-    }
-
-    /// Of several things that were asked for an array, of one the object.
-    pub(crate) fn found(asked: usize, found: &'a [impl Serialize]) -> Self {
-        if asked != 1 {
-            return Self::list(found);
-        }
-        let whole = found.first().map(|one| Box::new(one) as Box<dyn Document>);
-        Self { whole, lines: boxed(found) }
-    }
+/// Each value as a document of its own.
+pub(crate) fn items<'a>(values: impl IntoIterator<Item: Serialize + 'a>) -> Items<'a> {
+    values.into_iter().map(|value| Box::new(value) as Box<dyn Document>).collect()
 }
 
-fn boxed<'a>(values: &'a [impl Serialize]) -> Vec<Box<dyn Document + 'a>> {
-    values.iter().map(|value| Box::new(value) as Box<dyn Document>).collect()
+/// What was found of the things that were asked for. As JSON, one is an object and several are an
+/// array, even if only one of them was found.
+#[derive(Debug)]
+pub(crate) struct Found<T> {
+    pub(crate) asked: usize,
+    pub(crate) found: Vec<T>,
+}
+
+impl<T: Serialize> Serialize for Found<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &*self.found {
+            [one] if self.asked == 1 => one.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
 }
 
 /// A part of what people read.

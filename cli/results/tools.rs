@@ -8,7 +8,7 @@ use parcelo::{
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::table::{Cell, Documents, Report, Section, Table, column, csv_only, text_only};
+use super::table::{Cell, Items, Report, Section, Table, column, csv_only, items, text_only};
 use crate::{
     dry_run::UnsentRequest,
     failure::{Exit, Failure},
@@ -17,11 +17,11 @@ use crate::{
 };
 
 /// `--dry-run`: the requests that would have been sent.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct UnsentRequests(pub(crate) Vec<UnsentRequest>);
 
 /// `config list`, and after `config init` and `use`.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Profiles(pub(crate) Vec<ProfileSummary>);
 
 /// A profile without its key.
@@ -45,7 +45,7 @@ pub(crate) struct ConfigFile {
 }
 
 /// `doctor`.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Checks(pub(crate) Vec<Check>);
 
 /// One check.
@@ -69,7 +69,7 @@ pub(crate) enum CheckState {
 }
 
 /// `man --dir`: the files that were written.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct WrittenFiles(pub(crate) Vec<WrittenFile>);
 
 #[derive(Debug, Serialize)]
@@ -119,10 +119,6 @@ impl Check {
 
 /// `health`.
 impl Report for Health {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     fn table(&self, language: Language) -> Table {
         let countries = match &*self.allowed_countries {
             [all] if all == "*" => texts::ALL_COUNTRIES.pick(language).to_owned(),
@@ -141,10 +137,6 @@ impl Report for Health {
 
 /// `sandbox reset`.
 impl Report for SandboxReset {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     fn table(&self, _: Language) -> Table {
         let Deleted {
             parcels,
@@ -181,8 +173,8 @@ impl Serialize for UnsentRequest {
 }
 
 impl Report for UnsentRequests {
-    fn documents(&self) -> Documents<'_> {
-        Documents::list(&self.0)
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.0))
     }
 
     fn table(&self, _: Language) -> Table {
@@ -202,8 +194,8 @@ impl Report for UnsentRequests {
 }
 
 impl Report for Profiles {
-    fn documents(&self) -> Documents<'_> {
-        Documents::list(&self.0)
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.0))
     }
 
     fn table(&self, _: Language) -> Table {
@@ -230,10 +222,6 @@ impl Report for Profiles {
 }
 
 impl Report for ConfigFile {
-    fn documents(&self) -> Documents<'_> {
-        Documents::one(self)
-    }
-
     fn table(&self, _: Language) -> Table {
         let row = [Cell::new(&self.path), Cell::new(self.exists)];
         Table::list(["path", "exists"].map(csv_only), [row])
@@ -256,8 +244,8 @@ impl Serialize for Check {
 }
 
 impl Report for Checks {
-    fn documents(&self) -> Documents<'_> {
-        Documents::list(&self.0)
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.0))
     }
 
     fn table(&self, language: Language) -> Table {
@@ -286,8 +274,8 @@ impl Report for Checks {
 }
 
 impl Report for WrittenFiles {
-    fn documents(&self) -> Documents<'_> {
-        Documents::list(&self.0)
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.0))
     }
 
     fn table(&self, _: Language) -> Table {
