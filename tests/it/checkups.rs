@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::{
     peer,
-    shop::{Ran, Shop, Workdir},
+    shop::{RunOutput, Shop, Workdir},
 };
 
 const CHECKS: [&str; 8] =
     ["profile", "address", "key", "environment", "dns", "service", "clock", "limits"];
 
-fn states(ran: &Ran) -> Vec<String> {
+fn states(ran: &RunOutput) -> Vec<String> {
     let checks = ran.json();
     let checks = checks.as_array().unwrap();
     let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();

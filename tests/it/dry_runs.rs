@@ -59,11 +59,7 @@ async fn a_dry_run_shows_each_label_and_the_body_as_it_would_be_sent() {
     assert_eq!(body["idempotencyKey"], "order-SB-SUCCESS-0001");
     assert_eq!(shop.run("track SB-SUCCESS-0001").code, 5, "nothing was created");
     shop.dir.write("bad.json", &json!({}));
-    assert_eq!(
-        shop.run("order create bad.json --dry-run").code,
-        3,
-        "what breaks the rules is told"
-    );
+    assert_eq!(shop.run("order create bad.json --dry-run").code, 3, "invalid orders are reported");
     assert_eq!(shop.run("order validate order.json --dry-run").code, 0);
 }
 
@@ -146,8 +142,9 @@ async fn a_raw_call_is_tried_again_where_that_is_safe() {
     let dir = Workdir::new(shop.key.secret(), &peer::cutting().await);
     let attempts = |line: &str| {
         let ran = dir.run(&format!("{line} -v"));
-        let said = ran.stderr.lines().find(|line| line.contains("no response")).unwrap().to_owned();
-        (ran.code, said.split(' ').rev().nth(1).unwrap().to_owned())
+        let printed =
+            ran.stderr.lines().find(|line| line.contains("no response")).unwrap().to_owned();
+        (ran.code, printed.split(' ').rev().nth(1).unwrap().to_owned())
     };
     assert_eq!(attempts("api GET /api/v1/health"), (8, "4".to_owned()));
     assert_eq!(attempts("api GET /anything"), (8, "4".to_owned()));

@@ -1,4 +1,4 @@
-//! Every exit code that a run can end with, and what is said with it.
+//! Every exit code that a run can end with, and what is printed with it.
 
 use std::{process::Stdio, time::Duration};
 
@@ -118,8 +118,8 @@ async fn a_wrong_command_line_is_2() {
     ] {
         let ran = shop.run(line);
         assert_eq!(ran.code, 2, "{line}: {ran:?}");
-        let told = ["hint:", "\"hint\":\""].iter().any(|word| ran.stderr.contains(word));
-        assert!(told || line.contains("missing"), "{line}: {ran:?}");
+        let found = ["hint:", "\"hint\":\""].iter().any(|word| ran.stderr.contains(word));
+        assert!(found || line.contains("missing"), "{line}: {ran:?}");
         let json = shop.run(&format!("{line} -o json"));
         assert!(line.contains("-o ") || json.error()["code"].is_string(), "{line}: {json:?}");
     }
@@ -178,8 +178,8 @@ async fn the_key_comes_from_the_environment_or_standard_input_never_from_an_argu
         let ran = shop.run(&format!("{line}{secret}"));
         assert!(ran.code == 2 || line == "track ", "{line}: {ran:?}");
     }
-    let told = shop.run(&format!("health --api-key={secret}"));
-    assert!(told.stderr.contains("--api-key-stdin"), "{told:?}");
+    let found = shop.run(&format!("health --api-key={secret}"));
+    assert!(found.stderr.contains("--api-key-stdin"), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

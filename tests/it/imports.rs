@@ -10,7 +10,7 @@ use std::{collections::HashMap, fs};
 use parcelo::Operation;
 use serde_json::Value;
 
-use crate::shop::{Ran, Shop};
+use crate::shop::{RunOutput, Shop};
 
 const HEADINGS: &str = "reference,sender_name,sender_phone,sender_line1,sender_city,sender_state,\
     sender_zip,sender_country,receiver_name,receiver_phone,receiver_national_id,receiver_id_type,\
@@ -40,7 +40,7 @@ impl Shop {
     }
 
     /// Imports `orders.csv` into `out`.
-    fn import(&self, options: &str) -> Ran {
+    fn import(&self, options: &str) -> RunOutput {
         self.run(&format!("order import orders.csv --labels out {options}"))
     }
 
@@ -75,7 +75,7 @@ fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
     csv::Reader::from_reader(csv).deserialize().map(Result::unwrap).collect()
 }
 
-fn outcomes(ran: &Ran) -> Vec<String> {
+fn outcomes(ran: &RunOutput) -> Vec<String> {
     ran.lines().iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -89,8 +89,8 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
     assert_eq!(ran.stderr, "3 of 3 rows: 3 done, 0 not done\n");
     assert_eq!((shop.creations(), shop.labels()), (3, 3));
     let results = shop.results();
-    let told: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();
-    assert_eq!(told, [("2", "A-1"), ("3", "A-2"), ("4", "A-3")]);
+    let found: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();
+    assert_eq!(found, [("2", "A-1"), ("3", "A-2"), ("4", "A-3")]);
     for row in results {
         let (number, file) = (&row["trackingNumber"], &row["labelFile"]);
         assert_eq!((&*row["outcome"], file), ("created", &format!("out/label-{number}.pdf")));
@@ -112,7 +112,7 @@ async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
     assert_eq!((shop.creations(), shop.labels()), (1, 1));
     assert!(ran.stderr.contains("--resume"), "{ran:?}");
     let results = shop.results();
-    let told: Vec<_> = results
+    let found: Vec<_> = results
         .iter()
         .map(|row| (&*row["row"], &*row["outcome"], &*row["column"], &*row["suggestion"]))
         .collect();
@@ -123,7 +123,7 @@ async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
         ("4", "invalid", "weight_kg", ""),
         ("5", "invalid", "reference", ""),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     for row in &results[1..] {
         assert!(!row["message"].is_empty() && row["message"] != row["message_es"], "{row:?}");
         assert!(ran.text().contains(&row["message"]), "{ran:?}");

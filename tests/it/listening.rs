@@ -57,11 +57,11 @@ impl Listening {
         self.stdout.next().unwrap().unwrap()
     }
 
-    fn told(&mut self) -> String {
+    fn stderr_line(&mut self) -> String {
         self.stderr.next().unwrap().unwrap()
     }
 
-    /// Ctrl-C; the exit code, and what else was said.
+    /// Ctrl-C; the exit code, and what else was printed.
     fn end(mut self) -> (Option<i32>, Vec<String>) {
         interrupt(&self.child);
         let rest = self.stdout.chain(self.stderr).map(Result::unwrap).collect();
@@ -139,12 +139,12 @@ async fn what_is_not_signed_is_rejected_with_its_reason_and_not_shown() {
     let other = Secret::from_random(&[8; 32]);
     let mut people = listen(&dir, "");
     assert_eq!(send(&people.url, &other, CHANGE).await, StatusCode::UNAUTHORIZED);
-    assert!(people.told().contains("rejected: signature mismatch"));
+    assert!(people.stderr_line().contains("rejected: signature mismatch"));
     let bare = reqwest::Client::new().post(&people.url).body(CHANGE).send().await.unwrap();
     assert_eq!(bare.status(), StatusCode::BAD_REQUEST);
-    assert!(people.told().contains("rejected: missing header webhook-id"));
+    assert!(people.stderr_line().contains("rejected: missing header webhook-id"));
     assert_eq!(send(&people.url, &secret(), "{}").await, StatusCode::BAD_REQUEST);
-    assert!(people.told().contains("rejected: the body is not a valid event"));
+    assert!(people.stderr_line().contains("rejected: the body is not a valid event"));
     let get = reqwest::get(&people.url).await.unwrap().status();
     assert_eq!(get, StatusCode::METHOD_NOT_ALLOWED);
     let large = "x".repeat((1 << 20) + 1);
@@ -153,8 +153,8 @@ async fn what_is_not_signed_is_rejected_with_its_reason_and_not_shown() {
 
     let mut program = listen(&dir, "-o ndjson --lang es");
     send(&program.url, &other, CHANGE).await;
-    let told: Value = serde_json::from_str(&program.told()).unwrap();
-    assert!(told["refused_es"].as_str().unwrap().contains("la firma no coincide"), "{told}");
+    let line: Value = serde_json::from_str(&program.stderr_line()).unwrap();
+    assert!(line["refused_es"].as_str().unwrap().contains("la firma no coincide"), "{line}");
     program.end();
 }
 
@@ -203,7 +203,7 @@ async fn an_event_that_cannot_be_passed_on_is_to_be_sent_again() {
     assert_eq!(answer, StatusCode::SERVICE_UNAVAILABLE);
     let shown = listening.shown();
     assert!(shown.contains("parcel.status_changed") && shown.contains("→ 503"), "{shown}");
-    assert!(listening.told().contains("Cannot forward the event"));
+    assert!(listening.stderr_line().contains("Cannot forward the event"));
     listening.end();
 }
 

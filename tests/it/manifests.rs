@@ -89,8 +89,8 @@ async fn one_bad_parcel_is_named_and_nothing_is_submitted() {
     ]);
     assert_eq!(json!(items), expected);
     let people = shop.run(&format!("{line} --lang es"));
-    for said in ["  SB-UNKNOWN-01: No existe", "Quite estos paquetes"] {
-        assert!(people.stderr.contains(said), "{people:?}");
+    for text in ["  SB-UNKNOWN-01: No existe", "Quite estos paquetes"] {
+        assert!(people.stderr.contains(text), "{people:?}");
     }
     assert_eq!(shop.run("track SB-SUCCESS-0001 -o json").json()["status"], "LABEL_GENERATED");
 }

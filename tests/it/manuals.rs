@@ -8,8 +8,8 @@ use crate::shop::Workdir;
 fn read_by(program: &str, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(program).args(arguments).output();
     let output = output.unwrap_or_else(|why| panic!("{program}: {why}"));
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
 }
 
 fn completions(shell: &str) -> (Workdir, String) {
@@ -60,8 +60,8 @@ fn zsh_loads_its_completions() {
 fn fish_loads_its_completions_and_completes() {
     let (_desk, script) = completions("fish");
     let ask = format!("source {script}; complete -C 'parcelo lab'");
-    let (done, said) = read_by("fish", &["--no-config", "-c", &ask]);
-    assert!(done && said.starts_with("label\t"), "{said}");
+    let (done, printed) = read_by("fish", &["--no-config", "-c", &ask]);
+    assert!(done && printed.starts_with("label\t"), "{printed}");
 }
 
 #[test]
@@ -114,8 +114,9 @@ fn groff_reads_every_page_without_a_warning() {
         let ran = dir.run(&format!("man --dir {language} --lang {language}"));
         for file in ran.text().lines() {
             let path = dir.path(file);
-            let said = read_by("groff", &["-man", "-Kutf8", "-ww", "-z", path.to_str().unwrap()]);
-            assert_eq!(said, (true, String::new()), "{file}");
+            let printed =
+                read_by("groff", &["-man", "-Kutf8", "-ww", "-z", path.to_str().unwrap()]);
+            assert_eq!(printed, (true, String::new()), "{file}");
         }
     }
 }

@@ -97,9 +97,9 @@ async fn a_warning_is_told_and_the_order_created() {
     let mut odd = order("SB-ODD-000001");
     odd["reciever"] = json!({});
     shop.dir.write("odd.json", &odd);
-    let told = shop.run("order create odd.json");
-    assert_eq!(told.code, 0);
-    assert!(told.stderr.contains("warning: reciever:"), "{told:?}");
+    let found = shop.run("order create odd.json");
+    assert_eq!(found.code, 0);
+    assert!(found.stderr.contains("warning: reciever:"), "{found:?}");
     let silent = shop.run("order create odd.json -o json");
     assert_eq!((silent.code, &*silent.stderr), (0, ""));
     assert_eq!(silent.json()["warnings"][0]["code"], "UNKNOWN_FIELD");

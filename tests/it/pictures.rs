@@ -27,15 +27,15 @@ async fn the_guide_s_picture_shows_what_the_command_prints() {
     let dir = Workdir::new(server.key().issue().secret(), server.url());
     let mut session = String::new();
     for line in ["order create order.json --label label.pdf", "track SB-SUCCESS-0001 --history"] {
-        session += &said(&dir, line);
+        session += &session_of(&dir, line);
         server.clock().advance(std::time::Duration::from_secs(25 * 60)).await;
     }
-    session += &said(&dir, "order void SB-SUCCESS-0001 --lang es");
+    session += &session_of(&dir, "order void SB-SUCCESS-0001 --lang es");
     check("docs/terminal.svg", &picture(&session));
 }
 
 /// A prompt with the line, and all that came of it.
-fn said(dir: &Workdir, line: &str) -> String {
+fn session_of(dir: &Workdir, line: &str) -> String {
     let ran = dir.run_with(line, COLOURED, "");
     let text: Vec<_> = ran.text().lines().chain(ran.stderr.lines()).map(shortened).collect();
     format!("\u{1b}[36m$\u{1b}[0m \u{1b}[1mparcelo {line}\u{1b}[0m\n{}\n\n", text.join("\n"))

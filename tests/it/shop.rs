@@ -29,7 +29,7 @@ pub(crate) struct Workdir {
 
 /// How a run of the command ended.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -52,7 +52,7 @@ impl Shop {
         Workdir::new(key.secret(), self.server.url())
     }
 
-    pub(crate) fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> RunOutput {
         self.dir.run(line)
     }
 
@@ -84,11 +84,16 @@ impl Workdir {
     }
 
     /// Runs the command; the words of the line are separated by blanks.
-    pub(crate) fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> RunOutput {
         self.run_with(line, &[], "")
     }
 
-    pub(crate) fn run_with(&self, line: &str, variables: &[(&str, &str)], input: &str) -> Ran {
+    pub(crate) fn run_with(
+        &self,
+        line: &str,
+        variables: &[(&str, &str)],
+        input: &str,
+    ) -> RunOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_parcelo"));
         command.args(line.split_whitespace()).current_dir(self.folder.path()).env_clear();
         command
@@ -99,7 +104,7 @@ impl Workdir {
         self.ended(command.output().unwrap(), line)
     }
 
-    /// Starts the command and does not wait for it; [`Workdir::ended`] reads what it said.
+    /// Starts the command and does not wait for it; [`Workdir::ended`] reads what it printed.
     pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
         self.start_with(line, &[], stdout)
     }
@@ -127,7 +132,7 @@ impl Workdir {
 
     /// Runs the command on a terminal, whose output is all that comes back.
     #[cfg(target_os = "linux")]
-    pub(crate) fn on_terminal(&self, line: &str, input: &str) -> Ran {
+    pub(crate) fn on_terminal(&self, line: &str, input: &str) -> RunOutput {
         let path = std::env::var("PATH").unwrap_or_default();
         self.on_terminal_with(line, &[("PATH", &path)], input)
     }
@@ -138,7 +143,7 @@ impl Workdir {
         line: &str,
         variables: &[(&str, &str)],
         input: &str,
-    ) -> Ran {
+    ) -> RunOutput {
         let line = format!("{} {line}", env!("CARGO_BIN_EXE_parcelo"));
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"]);
@@ -148,16 +153,16 @@ impl Workdir {
         self.ended(command.output().unwrap(), &line)
     }
 
-    /// What a run said; whatever it was, the key is not in it.
-    pub(crate) fn ended(&self, output: std::process::Output, line: &str) -> Ran {
+    /// What a run printed; whatever it was, the key is not in it.
+    pub(crate) fn ended(&self, output: std::process::Output, line: &str) -> RunOutput {
         let stderr = String::from_utf8(output.stderr).unwrap();
-        let said = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
-        assert!(self.key.is_empty() || !said.contains(&self.key), "{line} showed the key");
-        Ran { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
+        let printed = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
+        assert!(self.key.is_empty() || !printed.contains(&self.key), "{line} showed the key");
+        RunOutput { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
     }
 }
 
-impl Ran {
+impl RunOutput {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap()
     }

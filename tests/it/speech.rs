@@ -123,9 +123,9 @@ async fn an_error_speaks_the_language_and_names_field_and_remedy() {
     bad["receiver"]["address"]["zipCode"] = json!("090101");
     bad["receiver"]["nationalId"] = json!("12");
     shop.dir.write("bad.json", &bad);
-    let said = ["en", "es"]
+    let printed = ["en", "es"]
         .map(|language| shop.run(&format!("order create bad.json --lang {language}")).stderr);
-    insta::assert_snapshot!("faults", said.join("---\n"));
+    insta::assert_snapshot!("faults", printed.join("---\n"));
     let usage = ["en", "es"].map(|language| {
         shop.run(&format!("order create order.json --format tiff --lang {language}")).stderr
     });
@@ -154,8 +154,8 @@ async fn colours_are_for_those_who_want_them() {
     for (variables, coloured) in table {
         for line in ["health", "--help", "track short"] {
             let ran = shop.dir.run_with(line, variables, "");
-            let said = format!("{}{}", ran.text(), ran.stderr);
-            assert_eq!(said.contains('\u{1b}'), coloured, "{line} {variables:?}");
+            let printed = format!("{}{}", ran.text(), ran.stderr);
+            assert_eq!(printed.contains('\u{1b}'), coloured, "{line} {variables:?}");
         }
     }
 }

@@ -24,8 +24,8 @@ async fn track_shows_where_a_parcel_stands_in_every_format() {
         (&json!("LABEL_GENERATED"), &json!("Label generated"))
     );
     assert_eq!(one["history"], Value::Null);
-    let told = shop.run("track SB-SUCCESS-0001 --history -o json").json();
-    assert_eq!(told["history"].as_array().unwrap().len(), 2);
+    let found = shop.run("track SB-SUCCESS-0001 --history -o json").json();
+    assert_eq!(found["history"].as_array().unwrap().len(), 2);
 
     let several = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 -o json").json();
     assert_eq!(several[1]["trackingNumber"], "SB-SUCCESS-0002");

@@ -155,6 +155,6 @@ fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
     let empty = dir.run_with("order void - -o json", &[], "\n \n");
     assert_eq!((empty.code, &empty.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
     let all = dir.run("order void short SB-SUCCESS-0001 SB-SUCCESS-0001 --idempotency-key x");
-    let told = ["idempotencyKey: ", "trackingNumbers[0]: short", "trackingNumbers[2]: "];
-    assert!(told.iter().all(|field| all.stderr.contains(field)), "all at once: {all:?}");
+    let found = ["idempotencyKey: ", "trackingNumbers[0]: short", "trackingNumbers[2]: "];
+    assert!(found.iter().all(|field| all.stderr.contains(field)), "all at once: {all:?}");
 }

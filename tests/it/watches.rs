@@ -1,4 +1,4 @@
-//! `track --watch`: a line for each change, or a table that is drawn anew; it ends by itself.
+//! `track --watch`: a line for each change, or a table that is redrawn; it ends on its own.
 
 use std::{
     io::{BufRead, BufReader},
@@ -60,15 +60,15 @@ async fn programs_get_a_document_or_a_row_for_each_change() {
     }
     shop.server.clock().advance(JOURNEY).await;
     for (format, child, lines, first) in started {
-        let told: Vec<_> = std::iter::once(first).chain(lines.map(Result::unwrap)).collect();
+        let found: Vec<_> = std::iter::once(first).chain(lines.map(Result::unwrap)).collect();
         if format == "csv" {
             let heading = "trackingNumber,status,statusName,estimatedDelivery";
-            assert_eq!((told.len(), &*told[0]), (3, heading), "{told:?}");
-            assert!(told[2].starts_with("SB-SUCCESS-0001,DELIVERED,Entregado,"), "{told:?}");
+            assert_eq!((found.len(), &*found[0]), (3, heading), "{found:?}");
+            assert!(found[2].starts_with("SB-SUCCESS-0001,DELIVERED,Entregado,"), "{found:?}");
         } else {
-            let told: Vec<Value> =
-                told.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-            let statuses: Vec<_> = told.iter().map(|record| record["status"].clone()).collect();
+            let found: Vec<Value> =
+                found.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let statuses: Vec<_> = found.iter().map(|record| record["status"].clone()).collect();
             assert_eq!(json!(statuses), json!(["LABEL_GENERATED", "DELIVERED"]), "{format}");
         }
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0), "{format}");
@@ -105,7 +105,7 @@ async fn a_watch_can_be_interrupted() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_terminal_the_table_is_drawn_anew() {
+async fn on_a_terminal_the_table_is_redrawn() {
     let shop = shop_with_two().await;
     let line = "track SB-SUCCESS-0001 --watch --every 1";
     let ran = std::thread::scope(|scope| {

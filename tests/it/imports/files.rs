@@ -117,11 +117,11 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
         (unmarked, 2, "UTF-16"),
         (b"\x7fELF\x02\x01\x00\xff\xfe\n\x00\n".to_vec(), 2, "not text"),
     ];
-    for (content, code, said) in table {
+    for (content, code, text) in table {
         fs::write(dir.path("orders.csv"), content).unwrap();
         let ran = dir.run("order import orders.csv --labels out --dry-run");
-        assert_eq!(ran.code, code, "{said}: {ran:?}");
-        assert!(ran.stderr.contains(said) && ran.stderr.contains("hint:"), "{said}: {ran:?}");
+        assert_eq!(ran.code, code, "{text}: {ran:?}");
+        assert!(ran.stderr.contains(text) && ran.stderr.contains("hint:"), "{text}: {ran:?}");
     }
     for name in ["missing.csv", "."] {
         let ran = dir.run(&format!("order import {name} --labels out --dry-run"));
@@ -214,7 +214,7 @@ fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
     let cells = |weight: &str, quantity: &str| {
         format!("{},{quantity},5", row("A-1").replace(",1.25,", &format!(",{weight},")))
     };
-    for (weight, quantity, column, said) in [
+    for (weight, quantity, column, text) in [
         ("1e9", "1", "weight_kg", "Not a number"),
         ("\"1,250\"", "1", "weight_kg", "Not a number"),
         ("1.25", "two", "product_quantity", "Not a number"),
@@ -228,7 +228,7 @@ fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
         let fault = &faults[0];
         assert_eq!(fault["column"], column, "{weight} {quantity}: {faults}");
         let message = fault["message"].as_str().unwrap();
-        assert!(message.contains(said) && !message.contains("JSON"), "{message}");
+        assert!(message.contains(text) && !message.contains("JSON"), "{message}");
         assert_ne!(fault["message"], fault["message_es"]);
     }
 }

@@ -13,7 +13,7 @@ use parcelo_server::mock::{Clock, MockServer};
 use super::{outcomes, row, rows, sheet};
 use crate::{
     peer,
-    shop::{Ran, Shop, Workdir},
+    shop::{RunOutput, Shop, Workdir},
 };
 
 const JOURNAL: &str = "out/orders.csv.journal";
@@ -246,7 +246,7 @@ fn interrupt(child: &Child) {
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
 }
 
-fn ended(dir: &Workdir, child: Child) -> Ran {
+fn ended(dir: &Workdir, child: Child) -> RunOutput {
     dir.ended(child.wait_with_output().unwrap(), "order import")
 }
 
