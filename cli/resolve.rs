@@ -4,25 +4,29 @@ mod client;
 mod import;
 mod tools;
 
-use std::{env, path::Path};
+use std::{env, path::Path, time::Duration};
 
-use parcelo::{CountryCode, LabelFormat, ParcelStatus};
+use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber};
 
 use crate::{
     args::{
         Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
-        Reset, Sandbox, Webhook,
+        Reset, Sandbox, Track, Webhook,
     },
-    commands::{Job, LabelFile, LabelTarget, PageSelection, ParcelFilter},
+    commands::{Job, LabelFile, LabelTarget, LabelView, PageSelection, ParcelFilter, WatchOptions},
     dry_run::DryRun,
     failure::Failure,
     input::{self, Source},
     order_fields::{FieldAssignment, OrderInput},
-    output, requests,
+    output::{self, format::Format},
+    requests,
     sanitize::without_keys,
     settings::{self, Settings},
     texts,
 };
+
+/// Seconds between two rounds of `track --watch`.
+const DEFAULT_WATCH_SECONDS: u32 = 15;
 
 pub(crate) fn resolve(args: Args, settings: Settings) -> Result<Job, Failure> {
     settings::check_variables(|name| env::var(name).ok())?;
@@ -45,26 +49,25 @@ struct Resolver {
 
 impl Resolver {
     fn job(self, command: Command) -> Result<Job, Failure> {
-        let resolver = self;
         match command {
-            Command::Order(order) => resolver.order(order),
-            Command::Manifest(manifest) => resolver.manifest(manifest),
-            Command::Track(track) => resolver.track(track),
+            Command::Order(order) => self.order(order),
+            Command::Manifest(manifest) => self.manifest(manifest),
+            Command::Track(track) => self.track(track),
             Command::Parcel(Parcel::List(list)) => {
                 let (filter, pages) = (filter(&list)?, pages(&list));
-                Ok(Job::List(resolver.client()?, filter, pages))
+                Ok(Job::List(self.client()?, filter, pages))
             }
-            Command::Label(label) => resolver.label(label),
-            Command::Sandbox(Sandbox::Reset(reset)) => resolver.reset(&reset),
-            Command::Health => Ok(Job::Health(resolver.client()?)),
-            Command::Api(api) => resolver.api(api),
-            Command::Webhook(Webhook::Listen(listen)) => resolver.listen(&listen),
-            Command::Config(config) => resolver.config(config),
-            Command::Doctor => resolver.doctor(),
+            Command::Label(label) => self.label(label),
+            Command::Sandbox(Sandbox::Reset(reset)) => self.reset(&reset),
+            Command::Health => Ok(Job::Health(self.client()?)),
+            Command::Api(api) => self.api(api),
+            Command::Webhook(Webhook::Listen(listen)) => self.listen(&listen),
+            Command::Config(config) => self.config(config),
+            Command::Doctor => self.doctor(),
             Command::Completions(completions) => {
-                Ok(Job::Completions(completions.shell, resolver.settings.output.language))
+                Ok(Job::Completions(completions.shell, self.settings.output.language))
             }
-            Command::Man(man) => resolver.man(man),
+            Command::Man(man) => self.man(man),
         }
     }
 
@@ -108,6 +111,33 @@ impl Resolver {
         }
     }
 
+    fn track(&self, track: Track) -> Result<Job, Failure> {
+        let numbers = requests::numbers(&self.numbers(track.numbers)?)?;
+        let (client, history) = (self.client()?, track.history);
+        // With --dry-run no parcel is ever delivered, so a watch would never end.
+        if !track.watch || self.dry_run.is_some() {
+            return Ok(Job::Track { client, numbers, history });
+        }
+        let every = Duration::from_secs(track.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
+        let options = WatchOptions { numbers, history, every, output: self.settings.output };
+        Ok(Job::Watch(client, options))
+    }
+
+    /// The label's text is for people; programs get its details.
+    fn show_label(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
+        // A pipe or a CI job has no display that a person looks at.
+        let is_attended = output::is_terminal() && env::var_os("CI").is_none();
+        if open && !is_attended {
+            return Err(Failure::usage(texts::NOT_ATTENDED, texts::SAVE_LABEL));
+        }
+        let view = match self.settings.output.format {
+            _ if open => LabelView::Open,
+            Format::Table => LabelView::Text,
+            Format::Json | Format::Ndjson | Format::Csv => LabelView::Facts,
+        };
+        Ok(Job::ShowLabel(self.client()?, number, view))
+    }
+
     fn label(&self, label: Label) -> Result<Job, Failure> {
         match label {
             Label::Get(mut get) => {
@@ -122,7 +152,7 @@ impl Resolver {
             }
             Label::Show(show) => {
                 let number = requests::number(&show.number)?;
-                self.show(number, show.open)
+                self.show_label(number, show.open)
             }
             Label::Reprint(reprint) => {
                 let number = requests::number(&reprint.number)?;

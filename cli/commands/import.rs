@@ -112,8 +112,10 @@ fn rejection(row: &Row, rows: &RowReader<'_>, prescan: &Prescan) -> Option<RowRe
     };
     let own = row.order.as_ref().err().into_iter().flatten().cloned();
     let faults: Vec<_> = own.chain(conflict).collect();
-    let invalid = RowReport::new(row, RowOutcome::Invalid);
-    (!faults.is_empty()).then(|| faults.into_iter().fold(invalid, RowReport::with_fault))
+    (!faults.is_empty()).then(|| {
+        let report = RowReport::new(row, RowOutcome::Invalid);
+        faults.into_iter().fold(report, RowReport::with_fault)
+    })
 }
 
 fn save(reports: ReportSpool, plan: &ImportPlan) -> Result<ImportResults, Failure> {

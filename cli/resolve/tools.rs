@@ -1,55 +1,24 @@
-//! The arguments of the commands that ship nothing: watching, raw calls, the webhook receiver,
-//! profiles, checks, manuals.
+//! The arguments of the commands that ship nothing: raw calls, the webhook receiver, profiles, checks,
+//! manuals.
 
-use std::{env, time::Duration};
+use std::env;
 
-use parcelo::{ApiKey, Client, Environment, TrackingNumber, url::Url, webhook::Webhook};
+use parcelo::{ApiKey, Client, Environment, url::Url, webhook::Webhook};
 
 use super::{Resolver, client::parse_key};
 use crate::{
-    args::{Api, Config, Init, Listen, Man, Track},
-    commands::{ConfigAction, Job, LabelView, Preflight, RawCall, WatchOptions, WebhookListener},
+    args::{Api, Config, Init, Listen, Man},
+    commands::{ConfigAction, Job, Preflight, RawCall, WebhookListener},
     failure::Failure,
     input::{self, Source},
-    output::{self, EventPrinter, format::Format},
+    output::{self, EventPrinter},
     profiles::{Profile, Profiles, Secret},
-    requests,
     results::{Check, CheckState},
     sanitize::{mask_key, without_keys},
     settings, texts,
 };
 
-/// Seconds between two rounds of `track --watch`.
-const DEFAULT_WATCH_SECONDS: u32 = 15;
-
 impl Resolver {
-    pub(super) fn track(&self, track: Track) -> Result<Job, Failure> {
-        let numbers = requests::numbers(&self.numbers(track.numbers)?)?;
-        let (client, history) = (self.client()?, track.history);
-        // With --dry-run no parcel is ever delivered, so a watch would never end.
-        if !track.watch || self.dry_run.is_some() {
-            return Ok(Job::Track { client, numbers, history });
-        }
-        let every = Duration::from_secs(track.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
-        let options = WatchOptions { numbers, history, every, output: self.settings.output };
-        Ok(Job::Watch(client, options))
-    }
-
-    /// The label's text is for people; programs get its details.
-    pub(super) fn show(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
-        // A pipe or a CI job has no display that a person looks at.
-        let is_attended = output::is_terminal() && env::var_os("CI").is_none();
-        if open && !is_attended {
-            return Err(Failure::usage(texts::NOT_ATTENDED, texts::SAVE_LABEL));
-        }
-        let view = match self.settings.output.format {
-            _ if open => LabelView::Open,
-            Format::Table => LabelView::Text,
-            Format::Json | Format::Ndjson | Format::Csv => LabelView::Facts,
-        };
-        Ok(Job::ShowLabel(self.client()?, number, view))
-    }
-
     pub(super) fn api(&self, api: Api) -> Result<Job, Failure> {
         let data = api.data.as_deref().map(Source::from_argument);
         self.stdin_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
@@ -127,8 +96,8 @@ impl Resolver {
             let message = texts::PROFILE_EXISTS.with(&[("name", &name)]);
             return Err(Failure::usage(message, texts::ADD_FORCE));
         }
-        let base_url = self.asked_address()?;
-        let key = parse_key(&self.asked_key()?)?;
+        let base_url = self.address_or_prompt()?;
+        let key = parse_key(&self.key_or_prompt()?)?;
         let profile = Profile {
             base_url: Some(base_url.clone()),
             api_key: Some(Secret(key.secret().to_owned())),
@@ -140,7 +109,7 @@ impl Resolver {
         Ok(ConfigAction::Init { profiles, name, profile, client: Box::new(client) })
     }
 
-    fn asked_address(&self) -> Result<String, Failure> {
+    fn address_or_prompt(&self) -> Result<String, Failure> {
         let given = self.global.base_url.as_deref().map(str::trim);
         if let Some(address) = given.filter(|address| !address.is_empty()) {
             return Ok(address.to_owned());
@@ -152,8 +121,8 @@ impl Resolver {
         Ok(input::line()?.trim().to_owned())
     }
 
-    /// The key, typed unseen or from standard input; it is never an argument.
-    fn asked_key(&self) -> Result<String, Failure> {
+    /// The key, typed without echo or from standard input; it is never an argument.
+    fn key_or_prompt(&self) -> Result<String, Failure> {
         if self.global.api_key_stdin {
             return input::line();
         }
@@ -179,15 +148,15 @@ impl Resolver {
         let placeholder = || ApiKey::from_random(Environment::Sandbox, &[0; 32]);
         let client_key = key.as_ref().map_or_else(|_| placeholder(), ApiKey::clone);
         let address = self.address().and_then(|address| usable(address, client_key));
-        let fits = match (&address, &key) {
+        let client = match (&address, &key) {
             (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
         };
         let profile = self.profile_check();
-        let broken = matches!(profile.state, CheckState::Failed(_));
+        let is_config_invalid = matches!(profile.state, CheckState::Failed(_));
         let mut checks = vec![profile];
         checks.push(match address {
-            Err(_) if broken => skipped("address", texts::CHECK_ADDRESS_OF),
+            Err(_) if is_config_invalid => skipped("address", texts::CHECK_ADDRESS_OF),
             address => check(
                 "address",
                 texts::CHECK_ADDRESS_OF,
@@ -195,12 +164,12 @@ impl Resolver {
             ),
         });
         checks.push(match key {
-            Err(_) if broken => skipped("key", texts::CHECK_API_KEY),
+            Err(_) if is_config_invalid => skipped("key", texts::CHECK_API_KEY),
             key => {
                 check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&mask_key(key.secret()))))
             }
         });
-        checks.push(match &fits {
+        checks.push(match &client {
             Some(Ok(client)) => {
                 let detail = as_is(client.environment().code());
                 Check::passed("environment", texts::ENVIRONMENT, detail)
@@ -208,7 +177,7 @@ impl Resolver {
             Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
             None => skipped("environment", texts::ENVIRONMENT),
         });
-        let preflight = Preflight { checks, client: fits.and_then(Result::ok) };
+        let preflight = Preflight { checks, client: client.and_then(Result::ok) };
         Ok(Job::Doctor(Box::new(preflight)))
     }
 
