@@ -1,4 +1,9 @@
 //! The `parcelo` command: parse, resolve, run, print, exit.
+//!
+//! A run goes through `args` (the command line as typed), `settings` (which of option, variable and
+//! profile applies), `resolve` (a job whose values are valid), `commands` (running it), `results` (what
+//! it returns) and `output` (printing that). No two files import each other, directly or by way of
+//! others.
 
 mod api_error;
 mod args;
