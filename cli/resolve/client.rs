@@ -1,24 +1,29 @@
-//! With which key, at which address: flag, variable or profile, and a client of both.
+//! The API key and the address, from option, variable or profile, and a client with both.
 
 use std::env;
 
 use parcelo::{ApiKey, Client, ErrorCode};
 
-use super::Caller;
+use super::Resolver;
 use crate::{failure::Failure, input, texts};
 
-impl Caller {
+impl Resolver {
     pub(super) fn client(&self) -> Result<Client, Failure> {
-        if self.settings.asked.is_some() {
-            // It must be there, even if flags and variables say all that it says.
+        Ok(self.client_and_key()?.0)
+    }
+
+    pub(super) fn client_and_key(&self) -> Result<(Client, ApiKey), Failure> {
+        if self.settings.requested.is_some() {
+            // A profile that was named must exist, even if options and variables set everything.
             self.settings.profile()?;
         }
-        self.client_for(self.key()?)
+        let key = self.key()?;
+        Ok((self.client_for(key.clone())?, key))
     }
 
     pub(super) fn client_for(&self, key: ApiKey) -> Result<Client, Failure> {
         let builder = Client::builder(key).base_url(&self.address()?)?;
-        let builder = builder.language(self.voice.language);
+        let builder = builder.language(self.settings.output.language);
         let builder = self
             .dry_run
             .iter()
@@ -26,7 +31,7 @@ impl Caller {
         Ok(builder.build()?)
     }
 
-    /// The service's address: the flag's or the variable's, else the profile's.
+    /// The service's address: the option's or the variable's, else the profile's.
     pub(super) fn address(&self) -> Result<String, Failure> {
         let given = self.global.base_url.as_deref().map(str::trim);
         let address = match given.filter(|address| !address.is_empty()) {
@@ -47,12 +52,12 @@ impl Caller {
         if text.trim().is_empty() {
             return Err(Failure::key(ErrorCode::AuthMissingApiKey, texts::NO_KEY));
         }
-        parsed(&text)
+        parse_key(&text)
     }
 }
 
-/// A key, whatever blanks surround it.
-pub(super) fn parsed(key: &str) -> Result<ApiKey, Failure> {
+/// A key, with or without white space around it.
+pub(super) fn parse_key(key: &str) -> Result<ApiKey, Failure> {
     ApiKey::parse(key.trim())
-        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::BAD_KEY))
+        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))
 }

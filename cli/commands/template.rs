@@ -1,4 +1,4 @@
-//! `order template`: a sample order that keeps the rules, with real places and invented people.
+//! `order template`: a valid sample order, with real places and invented people.
 
 use parcelo::{
     CountryCode, CustomsInfo, Decimal, IdType, IdempotencyKey, Language, OrderRequest,
@@ -6,8 +6,10 @@ use parcelo::{
 };
 
 use crate::{
-    results::{Done, Results},
-    texts::{self, Said},
+    failure::Failure,
+    import,
+    results::{CommandOutcome, Results},
+    texts::{self, Message},
 };
 
 /// A receiver in one country.
@@ -33,7 +35,7 @@ const SAMPLES: &[Sample] = &[
     Sample { country: "CA", name: "Robin Martin", phone: "4165550123", national_id: None, line1: "290 Bremner Blvd", city: "Toronto", province: Some("ON"), zip_code: Some("M5V 3L9") },
 ];
 
-/// A receiver where there is no sample of its own.
+/// A receiver for countries without a sample of their own.
 const ELSEWHERE: Sample = Sample {
     country: "",
     name: "Alex Moreno",
@@ -45,17 +47,28 @@ const ELSEWHERE: Sample = Sample {
     zip_code: None,
 };
 
-pub(super) fn show(country: CountryCode) -> Done {
+pub(super) fn show(country: CountryCode) -> CommandOutcome {
     let name = |language: Language| country.name(language).to_owned();
-    let about = Said {
+    let about = Message {
         en: texts::SAMPLE.with(&[("country", &name(Language::En))]).en,
         es: texts::SAMPLE.with(&[("country", &name(Language::Es))]).es,
     };
     let order = order(country, IdempotencyKey::random());
-    Done::with(Results::Sample(Box::new(order)))
+    CommandOutcome::with(Results::Sample(Box::new(order)))
         .note(about)
-        .note(texts::SAMPLE_KEY.into())
-        .note(texts::SAMPLE_NUMBER.into())
+        .note(texts::SAMPLE_KEY)
+        .note(texts::SAMPLE_FIELDS)
+}
+
+/// A CSV file for `order import`: every column, and one order.
+pub(super) fn csv() -> Result<CommandOutcome, Failure> {
+    let lost = |why: csv::Error| Failure::output_lost(&why);
+    let columns = import::sample();
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record(columns.iter().map(|[name, _]| name)).map_err(lost)?;
+    rows.write_record(columns.iter().map(|[_, sample]| sample)).map_err(lost)?;
+    let file = rows.into_inner().map_err(|why| Failure::output_lost(&why))?;
+    Ok(CommandOutcome::with(Results::Raw(file)))
 }
 
 const HS_CODE: &str = "610910";

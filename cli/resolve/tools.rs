@@ -1,59 +1,31 @@
-//! What the commands around shipping mean: watching, raw calls, the webhook receiver, profiles,
-//! checks, manuals.
+//! The arguments of the commands that ship nothing: raw calls, the webhook receiver, profiles, checks,
+//! manuals.
 
-use std::time::Duration;
+use std::env;
 
-use parcelo::{ApiKey, Client, Environment, TrackingNumber, url::Url, webhook::Webhook};
+use parcelo::{ApiKey, Client, Environment, url::Url, webhook::Webhook};
 
-use super::{Caller, Job, access::parsed};
+use super::{Resolver, client::parse_key};
 use crate::{
-    args::{Api, Config, Init, Listen, Man, Track},
-    commands::{Patient, Receiver, Request, Task, Watched},
-    dry_run::masked,
+    args::{Api, Config, Init, Listen, Man},
+    commands::{ConfigAction, Job, Preflight, RawCall, WebhookListener},
     failure::Failure,
-    findings::{Check, State},
     input::{self, Source},
-    output::{self, Events},
-    profiles::{Hidden, Profile, Profiles},
-    requests, settings, texts,
+    output::{self, EventPrinter},
+    profiles::{Profile, Profiles, Secret},
+    results::{Check, CheckState},
+    sanitize::{mask_key, without_keys},
+    settings, texts,
 };
 
-/// Seconds between two looks at watched parcels.
-const EVERY: u32 = 15;
-
-impl Caller {
-    pub(super) fn track(&self, track: Track) -> Result<Job, Failure> {
-        let numbers = requests::numbers(&self.typed(track.numbers)?)?;
-        let (client, history) = (self.client()?, track.history);
-        // A watch of requests that are not sent would never end.
-        if !track.watch.watch || self.dry_run.is_some() {
-            return Ok(Job::Track { client, numbers, history });
-        }
-        let every = Duration::from_secs(track.watch.every.unwrap_or(EVERY).into());
-        let watched = Watched { numbers, history, every, voice: self.voice };
-        Ok(Job::Watch { client, watched })
-    }
-
-    /// A label is drawn on a terminal, or where that is asked for; elsewhere its facts are of use.
-    pub(super) fn show(&self, number: TrackingNumber, draw: bool) -> Result<Job, Failure> {
-        let for_people = self.voice.format == crate::voice::Format::Table;
-        if draw && !for_people {
-            return Err(Failure::usage(texts::DRAWN_FOR_PEOPLE, texts::WITHOUT_DRAW));
-        }
-        let client = self.client()?;
-        if self.dry_run.is_some() || !for_people || !(draw || output::is_terminal()) {
-            return Ok(Job::ShowLabel { client, number });
-        }
-        Ok(Job::DrawLabel { client, number, columns: output::columns() })
-    }
-
+impl Resolver {
     pub(super) fn api(&self, api: Api) -> Result<Job, Failure> {
-        let data = api.data.as_deref().map(Source::of);
+        let data = api.data.as_deref().map(Source::from_argument);
         self.stdin_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
         let body = data.map(|source| source.read()).transpose()?.map(Into::into);
         let method = api.method.to_ascii_uppercase();
-        let request = Request { method, path: api.path, body };
-        Ok(Job::Api { client: self.client()?, request })
+        let request = RawCall { method, path: api.path, body };
+        Ok(Job::Api(self.client()?, request))
     }
 
     pub(super) fn listen(&self, listen: &Listen) -> Result<Job, Failure> {
@@ -64,7 +36,7 @@ impl Caller {
                 input::line()?
             }
             Some(secret) => secret.to_owned(),
-            None => std::env::var("PARCELO_WEBHOOK_SECRET").unwrap_or_default(),
+            None => env::var("PARCELO_WEBHOOK_SECRET").unwrap_or_default(),
         };
         let secrets: Vec<_> =
             secret.split([',', ' ', '\n', '\r']).filter(|one| !one.is_empty()).collect();
@@ -72,14 +44,18 @@ impl Caller {
             return Err(Failure::usage(texts::NO_SECRET, texts::GIVE_SECRET));
         }
         let webhook = Webhook::new(secrets)
-            .map_err(|_| Failure::usage(texts::BAD_SECRET, texts::GIVE_SECRET))?;
+            .map_err(|_| Failure::usage(texts::MALFORMED_SECRET, texts::GIVE_SECRET))?;
         let forward_to = listen.forward_to.as_deref().map(target).transpose()?;
-        let receiver =
-            Receiver { port: listen.port, webhook, forward_to, events: Events(self.voice) };
-        Ok(Job::Listen { receiver })
+        let listener = WebhookListener {
+            port: listen.port,
+            webhook,
+            forward_to,
+            events: EventPrinter(self.settings.output),
+        };
+        Ok(Job::Listen(listener))
     }
 
-    /// Nothing can be shown instead of what is not a request to the service.
+    /// For commands that send no request to the service.
     fn refuse_dry_run(&self) -> Result<(), Failure> {
         match self.dry_run {
             Some(_) => Err(Failure::usage(texts::NO_DRY_RUN, texts::SEE_HELP)),
@@ -89,72 +65,72 @@ impl Caller {
 
     pub(super) fn config(self, config: Config) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
-        let task = match config {
-            Config::Path => Task::Path,
-            Config::List => Task::List { profiles: self.into_profiles()? },
+        let action = match config {
+            Config::Path => ConfigAction::Path,
+            Config::List => ConfigAction::List { profiles: self.into_profiles()? },
             Config::Use(choice) => {
                 let profiles = self.into_profiles()?;
                 if !profiles.all.contains_key(&choice.name) {
-                    let name = output::without_keys(&choice.name);
+                    let name = without_keys(&choice.name);
                     let message = texts::NO_PROFILE.with(&[("name", &name)]);
                     return Err(Failure::usage(message, texts::SEE_PROFILES));
                 }
-                Task::Use { profiles, name: choice.name }
+                ConfigAction::Use { profiles, name: choice.name }
             }
             Config::Init(init) => self.init(init)?,
         };
-        Ok(Job::Config { task: Box::new(task) })
+        Ok(Job::Config(Box::new(action)))
     }
 
-    /// A new profile: what flags and variables do not say is asked for.
-    fn init(self, init: Init) -> Result<Task, Failure> {
-        let name = init.name.or_else(|| self.settings.asked.clone());
+    /// A new profile; prompts for what options and variables do not set.
+    fn init(self, init: Init) -> Result<ConfigAction, Failure> {
+        let name = init.name.or_else(|| self.settings.requested.clone());
         let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
         if !is_name(&name) {
-            let name = output::without_keys(&name);
-            let message = texts::BAD_PROFILE_NAME.with(&[("name", &name)]);
+            let name = without_keys(&name);
+            let message = texts::INVALID_PROFILE_NAME.with(&[("name", &name)]);
             return Err(Failure::usage(message, texts::SEE_HELP));
         }
         let known = self.settings.profiles()?.is_some_and(|all| all.all.contains_key(&name));
         if known && !init.force {
             let message = texts::PROFILE_EXISTS.with(&[("name", &name)]);
-            return Err(Failure::usage(message, texts::FORCE));
+            return Err(Failure::usage(message, texts::ADD_FORCE));
         }
-        let base_url = self.asked_address()?;
-        let key = parsed(&self.asked_key()?)?;
+        let base_url = self.address_or_prompt()?;
+        let key = parse_key(&self.key_or_prompt()?)?;
         let profile = Profile {
             base_url: Some(base_url.clone()),
-            api_key: Some(Hidden(key.secret().to_owned())),
+            api_key: Some(Secret(key.secret().to_owned())),
             language: self.global.lang.map(Into::into),
             output: self.global.output,
         };
         let client = Client::builder(key).base_url(&base_url)?.build()?;
         let profiles = self.into_profiles()?;
-        Ok(Task::Init { profiles, name, profile, client: Box::new(client) })
+        Ok(ConfigAction::Init { profiles, name, profile, client: Box::new(client) })
     }
 
-    fn asked_address(&self) -> Result<String, Failure> {
+    fn address_or_prompt(&self) -> Result<String, Failure> {
         let given = self.global.base_url.as_deref().map(str::trim);
         if let Some(address) = given.filter(|address| !address.is_empty()) {
             return Ok(address.to_owned());
         }
-        if !output::can_ask() {
+        if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
         }
-        output::ask(texts::ASK_ADDRESS, self.voice);
+        output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
         Ok(input::line()?.trim().to_owned())
     }
 
-    /// The key, typed unseen or from standard input; it is never an argument.
-    fn asked_key(&self) -> Result<String, Failure> {
+    /// The key, typed without echo or from standard input; it is never an argument.
+    fn key_or_prompt(&self) -> Result<String, Failure> {
         if self.global.api_key_stdin {
             return input::line();
         }
-        if !output::can_ask() {
-            return Err(Failure::usage(texts::NO_ONE_TO_ASK, texts::KEY_TO_INIT));
+        if !output::can_prompt() {
+            return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
         }
-        output::ask(texts::ASK_KEY, self.voice);
-        input::unseen_line()
+        output::prompt(texts::ASK_KEY, self.settings.output.language);
+        input::hidden_line()
     }
 
     fn into_profiles(self) -> Result<Profiles, Failure> {
@@ -168,35 +144,41 @@ impl Caller {
     pub(super) fn doctor(self) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
         let key = self.key();
-        // Without a key the address is judged all the same, with one that is nobody's.
-        let nobodys = || ApiKey::from_random(Environment::Sandbox, &[0; 32]);
-        let judge = key.as_ref().map_or_else(|_| nobodys(), ApiKey::clone);
-        let address = self.address().and_then(|address| usable(address, judge));
-        let fits = match (&address, &key) {
+        // Without a key the address is checked with a placeholder, because a client needs one.
+        let placeholder = || ApiKey::from_random(Environment::Sandbox, &[0; 32]);
+        let client_key = key.as_ref().map_or_else(|_| placeholder(), ApiKey::clone);
+        let address = self.address().and_then(|address| usable(address, client_key));
+        let client = match (&address, &key) {
             (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
         };
         let profile = self.profile_check();
-        let broken = matches!(profile.state, State::Failed(_));
+        let is_config_invalid = matches!(profile.state, CheckState::Failed(_));
         let mut checks = vec![profile];
         checks.push(match address {
-            Err(_) if broken => skipped("address", texts::CHECK_ADDRESS_OF),
-            address => check("address", texts::CHECK_ADDRESS_OF, address.map(|url| shown(&url))),
+            Err(_) if is_config_invalid => skipped("address", texts::CHECK_ADDRESS_OF),
+            address => check(
+                "address",
+                texts::CHECK_ADDRESS_OF,
+                address.map(|url| without_credentials(&url)),
+            ),
         });
         checks.push(match key {
-            Err(_) if broken => skipped("key", texts::CHECK_API_KEY),
-            key => check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&masked(key.secret())))),
+            Err(_) if is_config_invalid => skipped("key", texts::CHECK_API_KEY),
+            key => {
+                check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&mask_key(key.secret()))))
+            }
         });
-        checks.push(match &fits {
+        checks.push(match &client {
             Some(Ok(client)) => {
                 let detail = as_is(client.environment().code());
-                Check::fine("environment", texts::ENVIRONMENT, detail)
+                Check::passed("environment", texts::ENVIRONMENT, detail)
             }
             Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
             None => skipped("environment", texts::ENVIRONMENT),
         });
-        let patient = Patient { checks, client: fits.and_then(Result::ok) };
-        Ok(Job::Doctor { patient: Box::new(patient) })
+        let preflight = Preflight { checks, client: client.and_then(Result::ok) };
+        Ok(Job::Doctor(Box::new(preflight)))
     }
 
     fn profile_check(&self) -> Check {
@@ -215,46 +197,46 @@ impl Caller {
     }
 
     pub(super) fn man(&self, man: Man) -> Result<Job, Failure> {
-        let language = self.voice.language;
+        let language = self.settings.output.language;
         match man.dir {
             Some(_) if !man.command.is_empty() => {
-                Err(Failure::usage(texts::PAGES_OR_PAGE, texts::SEE_HELP))
+                Err(Failure::usage(texts::DIR_OR_COMMAND, texts::SEE_HELP))
             }
-            Some(folder) => Ok(Job::ManPages { folder, language }),
-            None => Ok(Job::Man { command: man.command, language }),
+            Some(folder) => Ok(Job::ManPages(folder, language)),
+            None => Ok(Job::Man(man.command, language)),
         }
     }
 }
 
-fn check(name: &'static str, title: texts::Text, seen: Result<texts::Said, Failure>) -> Check {
+fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Failure>) -> Check {
     match seen {
-        Ok(detail) => Check::fine(name, title, detail),
+        Ok(detail) => Check::passed(name, title, detail),
         Err(why) => Check::failed(name, title, &why),
     }
 }
 
 fn skipped(name: &'static str, title: texts::Text) -> Check {
-    Check::skipped(name, title, texts::NOT_REACHED)
+    Check::skipped(name, title, texts::DEPENDS_ON_FAILED)
 }
 
-fn as_is(text: &str) -> texts::Said {
+fn as_is(text: &str) -> texts::Message {
     texts::AS_IS.with(&[("value", text)])
 }
 
-/// An address that a client takes, whatever environment the key is of.
+/// The address, if a client accepts it.
 fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
     Ok(Client::builder(key).base_url(&address).map(|_| address)?)
 }
 
-/// An address; who it would sign in as is nobody's business.
-fn shown(address: &str) -> texts::Said {
+/// An address without the user name and password that it may contain.
+fn without_credentials(address: &str) -> texts::Message {
     let host = address.rsplit('@').next().unwrap_or_default();
     let address =
         if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
-    as_is(&output::without_keys(&address))
+    as_is(&without_keys(&address))
 }
 
-/// A profile's name can be typed, and needs no quotes in a shell or in the file.
+/// A name that needs no quotes in a shell or in TOML, and is not an API key by mistake.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let prefix = parcelo::Environment::ALL.map(parcelo::Environment::key_prefix);
@@ -267,9 +249,9 @@ fn is_name(name: &str) -> bool {
 fn target(address: &str) -> Result<Url, Failure> {
     let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or_else(|| {
-        let address = output::without_keys(address);
+        let address = without_keys(address);
         let values = [("value", &*address), ("option", "--forward-to")];
-        Failure::usage(texts::UNFIT.with(&values), texts::GIVE_TARGET)
+        Failure::usage(texts::INVALID_VALUE.with(&values), texts::GIVE_TARGET)
     })
 }
 

@@ -1,4 +1,4 @@
-//! What a failed call means to the user: the exit code, the parcels that it is about, what to do.
+//! A failed call as a failure of the command: the exit code, the parcels concerned, what to do.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use parcelo::{
 
 use crate::{
     failure::{Exit, Failure},
-    output,
-    resume::Resume,
-    texts::{self, Said},
+    resume::ResumeHint,
+    sanitize::plain,
+    texts::{self, Message},
 };
 
 impl Failure {
-    /// A call that failed; `resume` says how to go on when nobody knows whether it was executed.
-    pub(crate) fn of_call(error: Error, resume: Resume<'_>) -> Self {
+    /// A call that failed; `resume` has the hint if its outcome is unknown.
+    pub(crate) fn for_call(error: Error, resume: ResumeHint<'_>) -> Self {
         let failure = Self::from(error);
         if failure.exit != Exit::OutcomeUnknown {
             return failure;
         }
-        failure.with(|facts| facts.hint = resume.hint())
+        failure.with(|details| details.hint = resume.hint())
     }
 }
 
@@ -30,17 +30,17 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = error.code().unwrap_or_else(|| code_of(error.kind()));
         let message = message_of(&error);
-        let failure = Self::new(exit_of(&error), code, message).with(|facts| {
-            facts.items = error.body().map(items_of).unwrap_or_default();
-            // What is told of a parcel is not told again of its place in the request.
-            if facts.items.is_empty() {
-                facts.fields = error.field_faults().to_vec();
+        let failure = Self::new(exit_of(&error), code, message).with(|details| {
+            details.items = error.body().map(items_of).unwrap_or_default();
+            // A fault of a parcel would otherwise be shown twice: by tracking number, and by index.
+            if details.items.is_empty() {
+                details.fields = error.field_faults().to_vec();
             }
-            facts.status = error.status();
-            facts.request_id = error.request_id().cloned();
-            facts.retry_after = error.retry_after().map(whole_seconds);
-            facts.idempotency_key = error.idempotency_key().cloned();
-            facts.may_have_executed = error.may_have_executed();
+            details.status = error.status();
+            details.request_id = error.request_id().cloned();
+            details.retry_after = error.retry_after().map(whole_seconds);
+            details.idempotency_key = error.idempotency_key().cloned();
+            details.may_have_executed = error.may_have_executed();
         });
         match hint_of(&error, &failure) {
             Some(hint) => failure.hint(hint),
@@ -49,30 +49,30 @@ impl From<Error> for Failure {
     }
 }
 
-/// What the library says, and of a file the reason too, which it keeps apart.
-fn message_of(error: &Error) -> Said {
-    let said = |language| error.message(language);
+/// The SDK's message. Of a file error its source too, which has the reason.
+fn message_of(error: &Error) -> Message {
+    let text = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
-        let whole = |language| format!("{} {}", said(language), answer.json());
-        return Said { en: whole(Language::En), es: whole(Language::Es) };
+        let whole = |language| format!("{} {}", text(language), answer.json());
+        return Message { en: whole(Language::En), es: whole(Language::Es) };
     }
     let cause = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::File);
     match cause {
         Some(why) => {
-            let whole = |language| format!("{}: {why}.", said(language).trim_end_matches('.'));
-            Said { en: whole(Language::En), es: whole(Language::Es) }
+            let whole = |language| format!("{}: {why}.", text(language).trim_end_matches('.'));
+            Message { en: whole(Language::En), es: whole(Language::Es) }
         }
-        None => Said { en: said(Language::En), es: said(Language::Es) },
+        None => Message { en: text(Language::En), es: text(Language::Es) },
     }
 }
 
-/// Rounded up: who comes back earlier is refused again.
+/// Rounded up, because an earlier attempt would be refused again.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 fn exit_of(error: &Error) -> Exit {
-    // It was done, and what came of it must be looked up.
+    // It was executed, but its response could not be read.
     if error.kind() == ErrorKind::Executed {
         return Exit::Partly;
     }
@@ -95,7 +95,7 @@ fn exit_of(error: &Error) -> Exit {
     }
 }
 
-/// The code of an error that the service said nothing about.
+/// The code of an error that does not come from the service.
 fn code_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
@@ -109,7 +109,7 @@ fn code_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
+fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
     let text = match (failure.exit, error.known_code()) {
         (Exit::RateLimit, _) => match failure.retry_after {
             Some(seconds) => return Some(texts::WAIT.with(&[("n", &seconds.to_string())])),
@@ -119,12 +119,12 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
         (Exit::Auth, _) => texts::CHECK_KEY,
         (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
         (Exit::Validation, _) => texts::FIX_FIELDS,
-        // Of what sent nothing, only a peer without a trusted certificate is the same the next time.
+        // The only permanent failure to connect is a certificate that is not trusted.
         (Exit::NotExecuted, _) if error.stop_reason() == Some(StopReason::Permanent) => {
             texts::CHECK_CERTIFICATE
         }
         (Exit::NotExecuted, _) => texts::TRY_AGAIN,
-        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::GIVE_PLACE,
+        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::SPECIFY_WRITABLE,
         (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
             texts::CHECK_ADDRESS
         }
@@ -137,28 +137,28 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Said> {
     Some(text.into())
 }
 
-/// What to do about something that the service says of a parcel or of a manifest.
-fn hint_of_code(code: ErrorCode) -> Option<Said> {
+/// What to do about an error of a parcel or a manifest.
+fn hint_of_code(code: ErrorCode) -> Option<Message> {
     let text = match code {
         ErrorCode::ParcelNotFound => texts::CHECK_NUMBER,
         ErrorCode::ManifestNotFound => texts::CHECK_MANIFEST,
         ErrorCode::ParcelDuplicateTracking => texts::OTHER_NUMBER,
         ErrorCode::IdempotencyConflict => texts::OTHER_KEY,
         ErrorCode::ParcelNotVoidable | ErrorCode::VoidFailed => texts::NOT_VOIDABLE,
-        ErrorCode::LabelVoided => texts::ORDER_ANEW,
-        ErrorCode::ManifestParcelsRejected => texts::LEAVE_OUT,
+        ErrorCode::LabelVoided => texts::CREATE_NEW_ORDER,
+        ErrorCode::ManifestParcelsRejected => texts::REMOVE_PARCELS,
         _ => return None,
     };
     Some(text.into())
 }
 
-/// The manifest that the air waybill has already.
-fn other_manifest(error: &Error) -> Option<Said> {
+/// The hint with the manifest that was already submitted under the air waybill.
+fn other_manifest(error: &Error) -> Option<Message> {
     let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
-    Some(texts::OTHER_MANIFEST.with(&[("id", &output::plain(id))]))
+    Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
 }
 
-/// The parcels that a refusal is about, each with its reason.
+/// The parcels that an error names, each with its reason.
 fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
     let unvoided = unvoided(&body.void_results());
     let rejected = body.rejected_parcels().into_iter();
@@ -185,8 +185,8 @@ impl From<&ItemError> for Failure {
             Some(ErrorCode::ParcelNotFound) => Exit::NotFound,
             _ => Exit::Conflict,
         };
-        let message = Said { en: error.message.clone(), es: error.message_es.clone() };
+        let message = Message { en: error.message.clone(), es: error.message_es.clone() };
         Self::new(exit, &error.code, message)
-            .with(|facts| facts.hint = known.and_then(hint_of_code))
+            .with(|details| details.hint = known.and_then(hint_of_code))
     }
 }

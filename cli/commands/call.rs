@@ -1,31 +1,31 @@
-//! Asking the service: one call at a time, until it answers or the user has had enough.
+//! Calls to the service, one at a time, until it answers or Ctrl-C is pressed.
 
 use std::future::IntoFuture;
 
 use parcelo::{Error, TrackingNumber};
 
-use crate::{failure::Failure, results::List, resume::Resume};
+use crate::{failure::Failure, resume::ResumeHint};
 
-/// The answer to a call that reads.
+/// The answer to a call that only reads.
 pub(super) async fn read<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
 ) -> Result<T, Failure> {
-    answer(call, Resume::Reads).await
+    execute(call, ResumeHint::ReadOnly).await
 }
 
-/// The answer to a call; `resume` tells how to go on when there is none.
-pub(super) async fn answer<T>(
+/// The answer to a call; `resume` says how to resume if its outcome is unknown.
+pub(super) async fn execute<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
-    resume: Resume<'_>,
+    resume: ResumeHint<'_>,
 ) -> Result<T, Failure> {
-    let answer = async { call.await.map_err(|error| Failure::of_call(error, resume)) };
+    let answer = async { call.await.map_err(|error| Failure::for_call(error, resume)) };
     unless_interrupted(answer, resume).await
 }
 
-/// What some work comes to, unless Ctrl-C ends it.
+/// The result of some work, unless Ctrl-C ends it.
 pub(super) async fn unless_interrupted<T>(
     work: impl Future<Output = Result<T, Failure>>,
-    resume: Resume<'_>,
+    resume: ResumeHint<'_>,
 ) -> Result<T, Failure> {
     tokio::select! {
         result = work => result,
@@ -37,14 +37,15 @@ pub(super) async fn unless_interrupted<T>(
     }
 }
 
-/// Asks about one parcel after the other; one that fails by itself does not stop the others.
-pub(super) async fn each<T>(
+/// Calls for one parcel after the other; a failure of one parcel alone does not stop the others.
+/// Returns what was found, and the failure that names the other parcels.
+pub(super) async fn for_each<T>(
     numbers: &[TrackingNumber],
-    mut ask: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,
-) -> (List<T>, Option<Failure>) {
+    mut call: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,
+) -> Result<(Vec<T>, Option<Failure>), Failure> {
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for number in numbers {
-        match ask(number).await {
+        match call(number).await {
             Ok(one) => found.push(one),
             Err(failure) => {
                 let goes_on = failure.is_of_one_parcel();
@@ -55,13 +56,10 @@ pub(super) async fn each<T>(
             }
         }
     }
-    let failure = match (numbers.len(), failed.pop()) {
-        (_, None) => None,
-        (1, Some((_, failure))) => Some(failure),
-        (all, Some(last)) => {
-            failed.push(last);
-            Some(Failure::of_items(found.len(), all, failed))
-        }
-    };
-    (List { asked: numbers.len(), found }, failure)
+    let all = numbers.len();
+    if let Some((_, failure)) = failed.pop_if(|_| all == 1) {
+        return Err(failure);
+    }
+    let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), all, failed));
+    Ok((found, failure))
 }

@@ -1,5 +1,4 @@
-//! What is imported, so that it can be read twice: a file as it is, anything else (standard input,
-//! a pipe) through a temporary file.
+//! The file to import, which is read twice. Standard input and pipes are copied to a temporary file.
 
 use std::{
     ffi::OsString,
@@ -11,32 +10,32 @@ use crate::{failure::Failure, input::Source, texts::import as texts};
 
 /// A file of rows that can be opened more than once.
 #[derive(Debug)]
-pub(crate) struct Content {
+pub(crate) struct ImportFile {
     file: File,
     name: String,
-    form: Form,
-    /// Where the rows begin: after the byte order mark and a line for Excel.
+    format: RowFormat,
+    /// Where the rows start: after the byte order mark and a `sep=` line.
     begin: u64,
 }
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// A row of headings, then an order a row.
+pub(crate) enum RowFormat {
+    /// A row of headings, then one order per row.
     Csv,
-    /// An order as JSON on each line.
-    Lines,
+    /// One JSON order per line.
+    Ndjson,
 }
 
-const MARK: &[u8] = b"\xef\xbb\xbf";
-/// The byte order marks of UTF-16, which some programs call Unicode.
-const WIDE: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The byte order marks of UTF-16, as which some programs save "Unicode".
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// More than the headings take.
-const LONGEST_START: u64 = 1 << 16;
+/// More than any row of headings.
+const MAX_HEADING_BYTES: u64 = 1 << 16;
 
-impl Content {
-    pub(crate) fn of(source: &Source) -> Result<Self, Failure> {
+impl ImportFile {
+    pub(crate) fn open_source(source: &Source) -> Result<Self, Failure> {
         let name = source.name();
         let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
         let mut file = match source {
@@ -51,43 +50,43 @@ impl Content {
             Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
         };
         let mut start = Vec::new();
-        file.by_ref().take(LONGEST_START).read_to_end(&mut start).map_err(unreadable)?;
-        if WIDE.iter().any(|mark| start.starts_with(mark)) {
-            return Err(Failure::usage(texts::WIDE_TEXT, texts::SAVE_UTF8));
+        file.by_ref().take(MAX_HEADING_BYTES).read_to_end(&mut start).map_err(unreadable)?;
+        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
+            return Err(Failure::usage(texts::UTF16_FILE, texts::SAVE_UTF8));
         }
         let (line, line_break) = first_line(&start);
         if line.contains(&0) {
-            return Err(Failure::usage(texts::NO_TEXT, texts::SAVE_UTF8));
+            return Err(Failure::usage(texts::BINARY_FILE, texts::SAVE_UTF8));
         }
-        let form = form(source, &start);
-        if form == Form::Lines && is_document(&start) {
+        let format = detect_format(source, &start);
+        if format == RowFormat::Ndjson && is_document(&start) {
             return Err(Failure::usage(texts::ONE_DOCUMENT, texts::LINE_BY_LINE));
         }
-        let begin = begin(form, &start) as u64;
-        if form == Form::Csv && line_break == Some(LineBreak::Return) {
+        let begin = skip_preamble(format, &start) as u64;
+        if format == RowFormat::Csv && line_break == Some(LineBreak::Return) {
             file.rewind().map_err(unreadable)?;
             file = spooled(Returns(file)).map_err(unreadable)?;
         }
-        Ok(Self { file, name, form, begin })
+        Ok(Self { file, name, format, begin })
     }
 
-    pub(crate) fn form(&self) -> Form {
-        self.form
+    pub(crate) fn format(&self) -> RowFormat {
+        self.format
     }
 
-    /// From the beginning of the rows.
+    /// Opens the file at its first row.
     pub(crate) fn open(&self) -> Result<File, Failure> {
         self.rewound().map_err(|why| self.unreadable(&why))
     }
 
-    /// How many bytes there are to read from there.
+    /// The number of bytes from there to the end.
     pub(super) fn length(&self) -> io::Result<u64> {
         let mut file = self.rewound()?;
         Ok(file.metadata()?.len().saturating_sub(file.stream_position()?))
     }
 
     fn rewound(&self) -> io::Result<File> {
-        // Clones of a handle share their place, so that there is one reader at a time.
+        // Clones of a handle share one position, so only one reader may be in use at a time.
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.begin))?;
         Ok(file)
@@ -123,7 +122,7 @@ fn first_line(start: &[u8]) -> (&[u8], Option<LineBreak>) {
     (line, Some(if is_return { LineBreak::Return } else { LineBreak::Feed }))
 }
 
-/// A text whose lines end with CR as one whose lines end with LF.
+/// Replaces CR by LF.
 struct Returns(File);
 
 impl Read for Returns {
@@ -134,38 +133,38 @@ impl Read for Returns {
     }
 }
 
-/// How many bytes stand before the rows: a byte order mark, and the line that tells Excel which
-/// character separates cells. A spreadsheet shows neither.
-fn begin(form: Form, start: &[u8]) -> usize {
-    let text = start.strip_prefix(MARK).unwrap_or(start);
+/// The number of bytes before the rows: a byte order mark, and the line `sep=;`, which sets the
+/// separator in Excel. Spreadsheets show neither, so they are not counted as rows.
+fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
+    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
     let mark = start.len() - text.len();
     let (line, line_break) = first_line(text);
-    let is_told =
+    let is_separator_line =
         matches!(line, [s, e, p, b'=', _] if [s, e, p].map(u8::to_ascii_lowercase) == *b"sep");
-    if form == Form::Lines || !is_told || line_break.is_none() {
+    if format == RowFormat::Ndjson || !is_separator_line || line_break.is_none() {
         return mark;
     }
     let is_pair = text.get(line.len()..).is_some_and(|rest| rest.starts_with(b"\r\n"));
     mark + line.len() + if is_pair { 2 } else { 1 }
 }
 
-/// True for an array, and for an object that goes on after its first line.
+/// True for an array, and for an object that spans several lines.
 fn is_document(start: &[u8]) -> bool {
-    let text = start.strip_prefix(MARK).unwrap_or(start).trim_ascii_start();
+    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start();
     text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
 }
 
-/// By the file's ending, else by what it begins with.
-fn form(source: &Source, start: &[u8]) -> Form {
+/// By the file's extension, else by its first character.
+fn detect_format(source: &Source, start: &[u8]) -> RowFormat {
     let ending = match source {
         Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),
         Source::Stdin => OsString::new(),
     };
-    let first = start.strip_prefix(MARK).unwrap_or(start).trim_ascii_start().first();
+    let first = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start().first();
     match ending.to_str().unwrap_or_default() {
-        "csv" | "tsv" | "txt" => Form::Csv,
-        "ndjson" | "jsonl" => Form::Lines,
-        _ if matches!(first, Some(b'{' | b'[')) => Form::Lines,
-        _ => Form::Csv,
+        "csv" | "tsv" | "txt" => RowFormat::Csv,
+        "ndjson" | "jsonl" => RowFormat::Ndjson,
+        _ if matches!(first, Some(b'{' | b'[')) => RowFormat::Ndjson,
+        _ => RowFormat::Csv,
     }
 }

@@ -1,35 +1,36 @@
-//! Fields of an order that are given on the command line, `receiver.address.city=Quito`, and put
-//! into the order's file or into an empty order. Whether they keep the rules is not decided here.
+//! `--set receiver.address.city=Quito`: fields that are set in the order's file or in an empty order.
+//! Whether they are valid is for the rules to decide.
 
 use serde_json::{Map, Number, Value, json};
 
 use crate::{
     failure::Failure,
     input::{self, Source},
-    output, texts,
+    sanitize::without_keys,
+    texts,
 };
 
 /// An order as a file, as fields, or both.
 #[derive(Debug)]
 pub(crate) struct OrderInput {
     pub(crate) source: Option<Source>,
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<FieldAssignment>,
 }
 
-/// A field and what it shall be.
+/// A field and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Field {
-    path: Vec<Step>,
+pub(crate) struct FieldAssignment {
+    path: Vec<PathSegment>,
     value: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathSegment {
     Member(String),
     Item(usize),
 }
 
-/// What is a number in an order; postal codes, phones and ids are texts, whatever they look like.
+/// Fields whose values are numbers; postal codes, phones and IDs are text even if they look like numbers.
 const NUMBERS: [&str; 8] = [
     "weightKg",
     "weightLbs",
@@ -41,8 +42,8 @@ const NUMBERS: [&str; 8] = [
     "unitFobValue",
 ];
 
-/// More items than an order may have.
-const MOST_ITEMS: usize = 1000;
+/// More than any array of an order; a larger index would only allocate memory.
+const MAX_ITEMS: usize = 1000;
 
 impl OrderInput {
     /// The order's JSON.
@@ -51,83 +52,85 @@ impl OrderInput {
             Some(source) => source.read()?,
             None => b"{}".to_vec(),
         };
-        let order = serde_json::from_slice(input::without_mark(&content));
+        let order = serde_json::from_slice(input::without_byte_order_mark(&content));
         match order {
             Ok(mut order) if !self.fields.is_empty() => {
                 self.fields.iter().for_each(|field| field.put(&mut order));
                 Ok(order.to_string().into_bytes())
             }
-            // What is no JSON is told by the rules.
+            // Content that is not JSON is reported by the rules.
             Ok(_) | Err(_) => Ok(content),
         }
     }
 }
 
-impl Field {
-    /// A field as it is typed: its path as faults spell it, and its value.
+impl FieldAssignment {
+    /// Parses `path=value`; the path is spelled as in faults.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         let wrong = || {
-            let values = [("value", &*output::without_keys(text)), ("option", "--set")];
-            Failure::usage(texts::UNFIT.with(&values), texts::FIELD_FORM)
+            let values = [("value", &*without_keys(text)), ("option", "--set")];
+            Failure::usage(texts::INVALID_VALUE.with(&values), texts::FIELD_FORM)
         };
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
-        let path = steps(path).ok_or_else(wrong)?;
+        let path = segments(path).ok_or_else(wrong)?;
         let is_number =
-            matches!(path.last(), Some(Step::Member(name)) if NUMBERS.contains(&&**name));
+            matches!(path.last(), Some(PathSegment::Member(name)) if NUMBERS.contains(&&**name));
         let number = serde_json::from_str::<Number>(value).ok().filter(|_| is_number);
         Ok(Self { path, value: number.map_or_else(|| json!(value), Value::Number) })
     }
 
     fn put(&self, order: &mut Value) {
-        let mut place = order;
-        for step in &self.path {
-            place = match step {
-                Step::Member(name) => member(place, name),
-                Step::Item(index) => item(place, *index),
+        let mut target = order;
+        for segment in &self.path {
+            target = match segment {
+                PathSegment::Member(name) => member(target, name),
+                PathSegment::Item(index) => item(target, *index),
             };
         }
-        *place = self.value.clone();
+        *target = self.value.clone();
     }
 }
 
-/// A member of what becomes an object, if it was none.
-fn member<'a>(place: &'a mut Value, name: &str) -> &'a mut Value {
-    if !place.is_object() {
-        *place = Value::Object(Map::new());
+/// A member of the target, which becomes an object if it is not one.
+fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
     }
-    &mut place[name]
+    &mut target[name]
 }
 
-/// An item of what becomes an array, if it was none; the array is made long enough first.
-fn item(place: &mut Value, index: usize) -> &mut Value {
-    if !place.is_array() {
-        *place = json!([]);
+/// An item of the target, which becomes an array if it is not one, and long enough.
+fn item(target: &mut Value, index: usize) -> &mut Value {
+    if !target.is_array() {
+        *target = json!([]);
     }
-    if let Some(items) = place.as_array_mut()
+    if let Some(items) = target.as_array_mut()
         && items.len() <= index
     {
         items.resize(index + 1, json!({}));
     }
-    &mut place[index]
+    &mut target[index]
 }
 
-/// The steps of `products[0].description`.
-fn steps(path: &str) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
+/// The segments of `products[0].description`.
+fn segments(path: &str) -> Option<Vec<PathSegment>> {
+    let mut segments = Vec::new();
     for part in path.split('.') {
         let (name, items) =
             part.split_once('[').map_or((part, None), |(name, rest)| (name, Some(rest)));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
             return None;
         }
-        steps.push(Step::Member(name.to_owned()));
+        segments.push(PathSegment::Member(name.to_owned()));
         if let Some(items) = items {
             for index in items.strip_suffix(']')?.split("][") {
-                steps.push(Step::Item(index.parse().ok().filter(|index| *index < MOST_ITEMS)?));
+                segments.push(PathSegment::Item(
+                    index.parse().ok().filter(|index| *index < MAX_ITEMS)?,
+                ));
             }
         }
     }
-    Some(steps)
+    Some(segments)
 }
 
 #[cfg(test)]
@@ -137,7 +140,7 @@ mod tests {
     fn with(order: &Value, fields: &[&str]) -> Value {
         let mut order = order.clone();
         for field in fields {
-            Field::parse(field).unwrap().put(&mut order);
+            FieldAssignment::parse(field).unwrap().put(&mut order);
         }
         order
     }
@@ -176,7 +179,7 @@ mod tests {
             "a]=b",
             "a[0]x=1",
         ] {
-            assert!(Field::parse(text).is_err(), "{text}");
+            assert!(FieldAssignment::parse(text).is_err(), "{text}");
         }
     }
 }
