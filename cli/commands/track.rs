@@ -35,10 +35,10 @@ async fn batch(
     for result in results {
         match result {
             BatchResult::Found { tracking, .. } => found.push(*tracking),
-            BatchResult::NotFound { tracking_number, error } => {
+            BatchResult::NotFound { tracking_number, error, .. } => {
                 failed.push((tracking_number, Failure::from(&error)));
             }
-            BatchResult::Unreadable { tracking_number, row } => {
+            BatchResult::Unreadable { tracking_number, row, .. } => {
                 let failure = Failure::unreadable_row(Exit::NotExecuted, &row);
                 failed.push((tracking_number.unwrap_or_default(), failure));
             }

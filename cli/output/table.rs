@@ -66,7 +66,7 @@ fn write_created(out: &mut impl Write, created: &Created, language: Language) ->
         (texts::TRACKING_NUMBER, parcel.tracking_number.to_string()),
         (texts::STATUS, status_of(&parcel.status, parcel.status.name(language))),
         (texts::CREATED, parcel.created_at.map(moment).unwrap_or_default()),
-        (texts::LABEL, parcel.label_url.clone().unwrap_or_default()),
+        (texts::LABEL, parcel.label_url.clone().map(String::from).unwrap_or_default()),
         (texts::IDEMPOTENCY_KEY, created.idempotency_key.to_string()),
     ];
     if let Some(label) = &created.label {
@@ -259,7 +259,7 @@ pub(super) fn write_label(
         (texts::CREATED, Some(moment(label.created_at))),
         (texts::REPRINTED, label.last_reprinted_at.map(moment)),
         (texts::VOIDED, label.voided_at.map(moment)),
-        (texts::LABEL, label.label_url.clone()),
+        (texts::LABEL, label.label_url.clone().map(String::from)),
         (texts::IDEMPOTENCY_KEY, key.map(ToString::to_string)),
     ];
     let told: Vec<_> = facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect();

@@ -47,11 +47,14 @@ pub use model::{
 #[cfg(feature = "client")]
 pub use bytes;
 pub use chrono;
+#[cfg(feature = "client")]
+pub use futures_util;
 #[cfg(any(feature = "client", feature = "webhooks"))]
 pub use http;
 #[cfg(feature = "client")]
 pub use reqwest;
 pub use rust_decimal::Decimal;
+pub use serde_json;
 #[cfg(feature = "client")]
 pub use url;
 

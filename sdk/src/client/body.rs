@@ -4,11 +4,12 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use http::{HeaderMap, header::CONTENT_LENGTH};
+use http::{header::CONTENT_LENGTH, response};
 
 use super::{
     BodyStream, Failure, Phase, TransportError,
     clock::{self, Deadline},
+    failure::Head,
 };
 
 /// How long the next piece may take.
@@ -22,6 +23,7 @@ pub(super) enum Pace {
 
 /// A body that is being read.
 pub(super) struct Reader {
+    head: Head,
     body: BodyStream,
     pace: Pace,
     size: RangeInclusive<u64>,
@@ -30,16 +32,17 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader of a body of such a size.
+    /// A reader of the body of an answer, which has such a size.
     pub(super) fn new(
-        headers: &HeaderMap,
+        head: &response::Parts,
         body: BodyStream,
         size: RangeInclusive<u64>,
         pace: Pace,
     ) -> Self {
-        let promised =
-            headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        Self { body, pace, size, promised, seen: 0 }
+        let length = head.headers.get(CONTENT_LENGTH);
+        let promised = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let head = Head::new(head.status, &head.headers);
+        Self { head, body, pace, size, promised, seen: 0 }
     }
 
     /// Of an answer to HEAD: its length is that of a body which does not come.
@@ -55,7 +58,7 @@ impl Reader {
     /// The next piece; none at the end of a body of the promised length.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         if self.promised.is_some_and(|length| length > *self.size.end()) {
-            return Err(Failure::TooLarge);
+            return Err(Failure::TooLarge(self.head.clone()));
         }
         let next = self.body.next();
         let next = match &mut self.pace {
@@ -78,7 +81,7 @@ impl Reader {
     fn counted(&mut self, piece: Bytes) -> Result<Bytes, Failure> {
         self.seen = self.seen.saturating_add(piece.len() as u64);
         if self.seen > *self.size.end() {
-            Err(Failure::TooLarge)
+            Err(Failure::TooLarge(self.head.clone()))
         } else if self.promised.is_some_and(|length| self.seen > length) {
             Err(truncated())
         } else {
@@ -109,14 +112,18 @@ mod tests {
 
     use super::*;
 
+    fn head() -> response::Parts {
+        http::Response::new(()).into_parts().0
+    }
+
     async fn read(promised: Option<&str>, pieces: &[&'static str]) -> Result<Bytes, Failure> {
-        let mut headers = HeaderMap::new();
+        let mut head = head();
         if let Some(length) = promised {
-            headers.insert(CONTENT_LENGTH, length.parse().unwrap());
+            head.headers.insert(CONTENT_LENGTH, length.parse().unwrap());
         }
         let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::from(*piece))).collect();
         let pace = Pace::Each(Duration::from_secs(1));
-        Reader::new(&headers, stream::iter(pieces).boxed(), 0..=10, pace).whole().await
+        Reader::new(&head, stream::iter(pieces).boxed(), 0..=10, pace).whole().await
     }
 
     #[tokio::test(start_paused = true)]
@@ -145,7 +152,7 @@ mod tests {
             (Pace::Each(Duration::from_secs(3)), 3),
             (Pace::By(Deadline::at(start + Duration::from_secs(5))), 5),
         ] {
-            let reader = Reader::new(&HeaderMap::new(), stream::pending().boxed(), 0..=10, pace);
+            let reader = Reader::new(&head(), stream::pending().boxed(), 0..=10, pace);
             let Err(Failure::Transport(fault)) = reader.whole().await else { panic!() };
             assert_eq!(fault.phase(), Phase::Timeout);
             assert_eq!(start.elapsed().as_secs(), secs);

@@ -306,7 +306,7 @@ fn fault_of(fault: &env::VarError) -> &'static str {
 
 /// The parser would drop line breaks and tabs in silence, so they are looked for first.
 fn checked_address(address: &str) -> Result<Url, Error> {
-    if address.chars().any(|c| c.is_control() || c.is_whitespace()) {
+    if has_gaps(address) {
         return Err(Error::config(BAD_BASE_URL));
     }
     let url = Url::parse(address).map_err(|fault| Error::config(BAD_BASE_URL).because(fault))?;
@@ -318,6 +318,11 @@ fn checked_address(address: &str) -> Result<Url, Error> {
         && url.query().is_none()
         && url.fragment().is_none();
     if bare { Ok(url) } else { Err(Error::config(LOADED_BASE_URL)) }
+}
+
+/// True for white space and control characters, which belong into no address.
+pub(super) fn has_gaps(address: &str) -> bool {
+    address.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
 /// True when requests would cross a network unencrypted.

@@ -128,14 +128,14 @@ impl Course {
         if head.status.is_success() {
             self.hear(date, rate_limit, None);
             let pace = self.draft.pace(end, timeouts.idle);
-            let reader = Reader::new(&head.headers, body, self.draft.answer_size(), pace);
+            let reader = Reader::new(&head, body, self.draft.answer_size(), pace);
             let is_head = self.draft.method == Method::HEAD;
             let body = read(if is_head { reader.without_body() } else { reader }).await?;
             let (status, headers) = (head.status, head.headers);
             return Ok(Answer { status, headers, rate_limit, date, body });
         }
         // The status alone is enough to decide by, should the rest not arrive.
-        let reader = Reader::new(&head.headers, body, 0..=LONGEST_JSON, Pace::By(end));
+        let reader = Reader::new(&head, body, 0..=LONGEST_JSON, Pace::By(end));
         let body = reader.whole().await.unwrap_or_default();
         let refusal = Refusal::read(head.status, &head.headers, &body);
         self.hear(date, rate_limit, Some(&refusal));
@@ -281,14 +281,16 @@ impl Course {
 
     /// Waits for its turn; true when it had to wait.
     async fn turn(&self) -> Result<bool, Refused> {
-        let has_waited = self.draft.takes_turns()
-            && self.client.line().turn(self.client.rate_limit(), self.deadline).await?;
-        // Nothing is sent for a caller who has not polled until its time was over.
-        if clock::now() < self.deadline {
-            Ok(has_waited)
-        } else {
-            Err(Refused { reason: StopReason::Deadline, wait: None })
+        const TOO_LATE: Refused = Refused { reason: StopReason::Deadline, wait: None };
+        // Without time of its own a call is late, however short the line is.
+        if clock::now() >= self.deadline {
+            return Err(TOO_LATE);
         }
+        let limit = self.client.rate_limit();
+        let has_waited =
+            self.draft.takes_turns() && self.client.line().turn(limit, self.deadline).await?;
+        // Nothing is sent for a caller who has not polled until its time was over.
+        if clock::now() < self.deadline { Ok(has_waited) } else { Err(TOO_LATE) }
     }
 
     /// What is left of the idempotency key's life, which begins when it is first sent.
@@ -310,7 +312,15 @@ impl Course {
             "The client's own rate limit left no room in time.",
             "El límite de solicitudes del propio cliente no dejó lugar a tiempo.",
         );
-        Error::new(ErrorKind::RateLimited, NO_TURN).with(|inner| {
+        const NO_TIME: Texts = (
+            "The call's time ran out before it could be sent.",
+            "El tiempo de la llamada se agotó antes de poder enviarla.",
+        );
+        let (kind, texts) = match refused.wait {
+            Some(_) => (ErrorKind::RateLimited, NO_TURN),
+            None => (ErrorKind::Timeout, NO_TIME),
+        };
+        Error::new(kind, texts).with(|inner| {
             inner.retry_after = refused.wait;
             inner.idempotency_key.clone_from(&self.trace.idempotency_key);
             inner.may_have_executed = self.trace.may_have_executed();

@@ -6,8 +6,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::StopReason;
 use crate::{
     model::{
-        BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, Language, RequestId, Row,
-        Unreadable, VoidResult,
+        BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, Language, ParcelSummary,
+        RequestId, Row, Unreadable, VoidResult,
     },
     rules::is_invisible,
 };
@@ -110,6 +110,7 @@ pub(crate) struct Inner {
     pub(super) unreadable: Option<Unreadable>,
     pub(super) tracked: Vec<BatchResult>,
     pub(super) voided: Vec<Row<VoidResult>>,
+    pub(super) found: Vec<ParcelSummary>,
     pub(super) source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -132,6 +133,7 @@ impl Error {
             unreadable: None,
             tracked: Vec::new(),
             voided: Vec::new(),
+            found: Vec::new(),
             source: None,
         }))
     }
@@ -287,6 +289,12 @@ impl Error {
     /// of the first numbers, in their order. Send the same request again for the others.
     pub fn voided(&self) -> &[Row<VoidResult>] {
         &self.0.voided
+    }
+
+    /// The parcels that [`Orders::find`](crate::client::Orders::find) could read before or beside what made it
+    /// fail. There may be more: an order whose parcel is not among them is not known to be without one.
+    pub fn found(&self) -> &[ParcelSummary] {
+        &self.0.found
     }
 
     /// The part of the answer that this version cannot read, as it came: a row of a list, or the whole answer

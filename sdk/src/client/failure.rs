@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
     Error, ErrorKind, Phase, StopReason, TransportError, call::Call, error::Texts, hint::hint,
-    reply::request_id, retry::FailureClass,
+    reply, reply::request_id, retry::FailureClass,
 };
-use crate::model::{ErrorBody, ErrorCode, ErrorEnvelope, IdempotencyKey, RequestId};
+use crate::model::{ErrorBody, ErrorCode, ErrorEnvelope, IdempotencyKey, RequestId, header};
 
 /// Why an attempt failed.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) enum Failure {
     /// No whole answer.
     Transport(TransportError),
     /// An answer larger than any honest one.
-    TooLarge,
+    TooLarge(Head),
     /// An answer that is no success.
     Refused(Box<Refusal>),
 }
@@ -25,6 +25,19 @@ pub(super) enum Failure {
 impl From<TransportError> for Failure {
     fn from(fault: TransportError) -> Self {
         Self::Transport(fault)
+    }
+}
+
+/// Of an answer's head, what an error keeps.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) status: StatusCode,
+    pub(super) request_id: Option<HeaderValue>,
+}
+
+impl Head {
+    pub(super) fn new(status: StatusCode, headers: &HeaderMap) -> Self {
+        Self { status, request_id: headers.get(header::REQUEST_ID).cloned() }
     }
 }
 
@@ -59,15 +72,22 @@ impl Refusal {
         if self.code() == Some(ErrorCode::AuthCountryNotAllowed) {
             return ErrorKind::CountryNotAllowed;
         }
+        // These speak of the request and of parcels, which a proxy or a web server at a wrong address knows
+        // nothing about. The others ask the caller for the same, whoever they come from.
+        let is_own = self.body.is_some();
         match self.status {
             StatusCode::BAD_REQUEST
             | StatusCode::PAYLOAD_TOO_LARGE
             | StatusCode::UNSUPPORTED_MEDIA_TYPE
-            | StatusCode::UNPROCESSABLE_ENTITY => ErrorKind::Validation,
+            | StatusCode::UNPROCESSABLE_ENTITY
+                if is_own =>
+            {
+                ErrorKind::Validation
+            }
+            StatusCode::NOT_FOUND if is_own => ErrorKind::NotFound,
+            StatusCode::CONFLICT if is_own => ErrorKind::Conflict,
             StatusCode::UNAUTHORIZED => ErrorKind::Authentication,
             StatusCode::FORBIDDEN => ErrorKind::Forbidden,
-            StatusCode::NOT_FOUND => ErrorKind::NotFound,
-            StatusCode::CONFLICT => ErrorKind::Conflict,
             StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimited,
             StatusCode::REQUEST_TIMEOUT => ErrorKind::Server,
             status if status.is_server_error() => ErrorKind::Server,
@@ -175,16 +195,17 @@ impl Failure {
     pub(super) fn class(&self) -> FailureClass {
         match self {
             Self::Transport(fault) => FailureClass::of_phase(fault.phase()),
-            Self::TooLarge => FailureClass::Permanent,
+            Self::TooLarge(_) => FailureClass::Permanent,
             Self::Refused(refusal) => FailureClass::of_status(refusal.status, refusal.code()),
         }
     }
 
-    /// The HTTP status; none when no answer came, or none that counts.
+    /// The HTTP status; none when no answer came.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(refusal) => Some(refusal.status.as_u16()),
-            Self::Transport(_) | Self::TooLarge => None,
+            Self::TooLarge(head) => Some(head.status.as_u16()),
+            Self::Transport(_) => None,
         }
     }
 
@@ -192,7 +213,7 @@ impl Failure {
     pub(super) fn error_type(&self) -> String {
         match self {
             Self::Transport(fault) => format!("{:?}", fault.phase()),
-            Self::TooLarge => "TooLarge".to_owned(),
+            Self::TooLarge(_) => "TooLarge".to_owned(),
             Self::Refused(refusal) => refusal.status.as_str().to_owned(),
         }
     }
@@ -200,14 +221,14 @@ impl Failure {
     pub(super) fn hint(&self) -> Option<Duration> {
         match self {
             Self::Refused(refusal) => refusal.hint,
-            Self::Transport(_) | Self::TooLarge => None,
+            Self::Transport(_) | Self::TooLarge(_) => None,
         }
     }
 
     /// What the attempt that failed says about whether its request was executed.
     pub(super) fn trace_left(&self) -> Left {
         match self {
-            Self::TooLarge => Left::Doubt,
+            Self::TooLarge(_) => Left::Doubt,
             Self::Transport(fault) => match fault.phase() {
                 Phase::NotSent | Phase::Refused | Phase::Untrusted => Left::Nothing,
                 Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => Left::Doubt,
@@ -223,7 +244,10 @@ impl Failure {
         let may_have_executed = !is_conflict && trace.may_have_executed();
         match self {
             Self::Transport(fault) => unanswered(fault),
-            Self::TooLarge => Error::new(ErrorKind::Decode, TOO_LARGE),
+            Self::TooLarge(head) => Error::new(ErrorKind::Decode, TOO_LARGE).with(|inner| {
+                inner.status = Some(head.status.as_u16());
+                inner.request_id = head.request_id.as_ref().and_then(reply::read_id);
+            }),
             Self::Refused(refusal) => refused(*refusal),
         }
         .with(|inner| {
@@ -286,7 +310,8 @@ mod tests {
         ];
         for (kind, statuses) in table {
             for status in statuses {
-                assert_eq!(refusal(*status, "").kind(), kind, "{status}");
+                let own = r#"{"success":false,"error":{"code":"SOME_CODE","message":"no"}}"#;
+                assert_eq!(refusal(*status, own).kind(), kind, "{status}");
             }
         }
         let country =
@@ -327,7 +352,8 @@ mod tests {
         ] {
             assert_eq!(lost(phase).trace_left(), left, "{phase:?}");
         }
-        assert_eq!(Failure::TooLarge.trace_left(), Left::Doubt);
+        let head = Head::new(StatusCode::OK, &HeaderMap::new());
+        assert_eq!(Failure::TooLarge(head).trace_left(), Left::Doubt);
     }
 
     #[test]

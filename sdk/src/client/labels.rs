@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-use super::{Client, Error, LabelDownload, Reply, call::Call, error::Texts};
+use super::{Client, Error, LabelDownload, Reply, builder::has_gaps, call::Call, error::Texts};
 use crate::model::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
 /// Label files, what is known about a label, and reprints; from [`Client::labels`].
@@ -71,6 +71,9 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
+        if has_gaps(link) {
+            return Err(Error::config(BAD_LINK));
+        }
         let url = Url::parse(link).map_err(|fault| Error::config(BAD_LINK).because(fault))?;
         if is_known(&url, self.client) {
             Ok(LabelDownload::linked(self.client, url))

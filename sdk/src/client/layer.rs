@@ -27,7 +27,8 @@ impl ClientBuilder {
     /// request first and its answer last, as in tower's `ServiceBuilder`.
     ///
     /// A layer meets each attempt, those to label hosts too, with the bytes and headers that are sent; HTTP
-    /// itself adds `host`, `content-length`, `accept` and, for gzip, `accept-encoding`. The API key is marked as sensitive, so `Debug` does not show it. The
+    /// itself adds `host`, `content-length`, `accept` and, for gzip, `accept-encoding`. The API key is marked as sensitive, so `Debug` does not show it; the body of a request holds names, telephone numbers and
+    /// national ids, and `Debug` shows it: do not log a request whole. The
     /// time that a layer takes is the attempt's. To refuse a request, answer with
     /// [`Phase::Refused`](crate::client::Phase::Refused), which ends the call, or with
     /// [`Phase::NotSent`](crate::client::Phase::NotSent), after which it is tried again; both say that nothing was

@@ -56,7 +56,9 @@ impl Orders<'_> {
     /// Calls go on by themselves while the loop saves a label or asks for something else, on the tokio
     /// runtime in which the stream is polled. Orders with derived keys can be imported again after a
     /// crash: what was created is replayed. One that fails does not stop the others, and errors are
-    /// those of [`Orders::create`].
+    /// those of [`Orders::create`]. A panic does: that of a closure of yours, such as
+    /// [`ClientBuilder::on_attempt`](crate::client::ClientBuilder::on_attempt)'s, continues in `next`, and dropping the
+    /// stream then aborts the other calls.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -95,8 +97,9 @@ impl Orders<'_> {
     ///
     /// The id is compared as the service keeps it: without white space around it, otherwise exactly.
     ///
-    /// Errors: `Validation` when it is blank or has more than 100 characters, and those of every call. A parcel that cannot be
-    /// read is an error too: none found means that there is none.
+    /// Errors: `Validation` when it is blank or has more than 100 characters, `Decode` when a parcel cannot be
+    /// read ([`Error::found`] has the others), and those of every call. So an empty answer means that there is
+    /// no parcel.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -128,11 +131,18 @@ impl Orders<'_> {
     pub async fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
         // The service keeps the id trimmed, and looks for it exactly.
         let list = self.client.parcels().list().external_order_id(external_order_id.trim());
-        let (mut parcels, mut found) = (list.stream(), Vec::new());
+        let (mut parcels, mut found, mut fault) = (list.stream(), Vec::new(), None);
         while let Some(parcel) = parcels.next().await {
-            found.push(parcel?);
+            match parcel {
+                Ok(parcel) => found.push(parcel),
+                // After a row that cannot be read the others follow; of several faults the first is told.
+                Err(error) => fault = fault.or(Some(error)),
+            }
         }
-        Ok(found)
+        match fault {
+            Some(error) => Err(error.with(|inner| inner.found = found)),
+            None => Ok(found),
+        }
     }
 
     /// Voids 1-100 orders: their labels can no longer be used.

@@ -113,12 +113,12 @@ impl ListParcels {
             let (list, page) = turn?;
             match list.clone().page(page).await {
                 Ok(reply) => {
-                    let Page { parcels, meta } = reply.into_inner();
+                    let (Page { parcels, meta }, head) = reply.split();
                     let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
                     let list = if page == 1 { list.up_to(&parcels) } else { list };
                     let next = more.then(|| (list, page.saturating_add(1)));
-                    let rows = parcels.into_iter().map(|row| row.map_err(Error::from));
-                    Some((rows.collect(), next))
+                    let read = |row: Row<_>| row.map_err(|row| head.unreadable(row));
+                    Some((parcels.into_iter().map(read).collect(), next))
                 }
                 Err(error) => Some((vec![Err(error)], None)),
             }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{
-    HeaderMap, HeaderName, StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE},
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -35,6 +35,7 @@ use crate::model::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply<T> {
     value: T,
+    status: StatusCode,
     outcome: Outcome,
     meta: ReplyMeta,
 }
@@ -128,6 +129,7 @@ impl<T> Reply<T> {
     pub(super) fn with(value: T, call: &Call<'_>, answer: Answer<Bytes>, trace: &Trace) -> Self {
         Self {
             value,
+            status: answer.status,
             outcome: outcome(call.operation, answer.status, &answer.headers),
             meta: ReplyMeta {
                 request_id: request_id(&answer.headers),
@@ -140,8 +142,25 @@ impl<T> Reply<T> {
         }
     }
 
+    /// What cannot be read of it: an error that keeps what is known about the answer.
+    pub(super) fn unreadable(&self, row: Unreadable) -> Error {
+        Error::from(row).with(|inner| {
+            inner.status = Some(self.status.as_u16());
+            inner.request_id.clone_from(&self.meta.request_id);
+            inner.attempts = self.meta.attempts;
+            inner.stop_reason = Some(StopReason::Permanent);
+        })
+    }
+
+    /// The value, and what the answer's head says.
+    pub(super) fn split(self) -> (T, Reply<()>) {
+        let Self { value, status, outcome, meta } = self;
+        (value, Reply { value: (), status, outcome, meta })
+    }
+
     pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Reply<U> {
-        Reply { value: part(self.value), outcome: self.outcome, meta: self.meta }
+        let Self { value, status, outcome, meta } = self;
+        Reply { value: part(value), status, outcome, meta }
     }
 }
 
@@ -194,13 +213,13 @@ pub(super) fn read<T: DeserializeOwned + Verdict>(
     trace: &Trace,
 ) -> Result<Reply<T>, Error> {
     let value: T = serde_json::from_slice(&answer.body).map_err(|fault| {
-        let place = Place { line: fault.line(), column: fault.column() };
+        let cause = cause(&answer.headers, &fault);
         let json = serde_json::from_slice(&answer.body).ok();
         let error = match &json {
             Some(json) if trace.writes && says_success(json) => executed(&answer, trace),
             _ => unread(&answer, trace, UNREADABLE),
         };
-        error.because(place).with(|inner| inner.unreadable = json.map(Unreadable::new))
+        error.because(cause).with(|inner| inner.unreadable = json.map(Unreadable::new))
     })?;
     if value.is_success() {
         Ok(Reply::with(value, call, answer, trace))
@@ -244,7 +263,11 @@ fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap
 }
 
 pub(super) fn request_id(headers: &HeaderMap) -> Option<RequestId> {
-    headers.get(header::REQUEST_ID)?.to_str().ok().map(RequestId::unchecked)
+    headers.get(header::REQUEST_ID).and_then(read_id)
+}
+
+pub(super) fn read_id(value: &HeaderValue) -> Option<RequestId> {
+    value.to_str().ok().map(RequestId::unchecked)
 }
 
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
@@ -256,12 +279,17 @@ pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
     })
 }
 
-/// Where the JSON stopped making sense. Not what stood there: that may be personal.
-#[derive(Debug, thiserror::Error)]
-#[error("unreadable JSON at line {line}, column {column}")]
-struct Place {
-    line: usize,
-    column: usize,
+/// Where the JSON stopped making sense. Not what stood there: that may be personal. A body in another form,
+/// which the client did not ask for, is named by its header.
+fn cause(headers: &HeaderMap, fault: &serde_json::Error) -> String {
+    let place = format!("unreadable JSON at line {}, column {}", fault.line(), fault.column());
+    match headers.get(CONTENT_ENCODING) {
+        Some(form) if form != "identity" => {
+            let form = form.to_str().unwrap_or("unreadable");
+            format!("{place}; the answer has content-encoding: {form}, which was not requested")
+        }
+        Some(_) | None => place,
+    }
 }
 
 const UNREADABLE: Texts = ("The answer could not be read.", "No se pudo interpretar la respuesta.");

@@ -37,27 +37,27 @@ const LONGEST_SPREAD: Duration = Duration::from_millis(250);
 /// ```
 /// # use std::time::Duration;
 /// # use parcelo::Retry;
-/// let json = r#"{"attempts": 8, "first_backoff": 1,
-///     "longest_backoff": 30, "longest_hint": 60}"#;
+/// let json = r#"{"attempts": 8, "firstBackoff": 1, "maxBackoff": 30,
+///     "maxRetryAfter": 60}"#;
 /// let read: Retry = serde_json::from_str(json)?;
 /// let (first, longest) = (Duration::from_secs(1), Duration::from_secs(30));
 /// let same = Retry::standard().attempts(8).backoff(first, longest);
-/// assert_eq!(read, same.longest_hint(Duration::from_secs(60)));
+/// assert_eq!(read, same.max_retry_after(Duration::from_secs(60)));
 /// let free: Retry = serde_json::from_str(r#"{"budgeted": false}"#)?;
 /// assert_eq!(free, Retry::standard().unbudgeted());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Retry {
     #[serde(deserialize_with = "at_least_one")]
     attempts: u32,
-    #[serde(rename = "first_backoff", with = "seconds")]
-    base: Duration,
     #[serde(with = "seconds")]
-    longest_backoff: Duration,
+    first_backoff: Duration,
     #[serde(with = "seconds")]
-    longest_hint: Duration,
+    max_backoff: Duration,
+    #[serde(with = "seconds")]
+    max_retry_after: Duration,
     budgeted: bool,
 }
 
@@ -71,9 +71,9 @@ impl Retry {
     pub fn standard() -> Self {
         Self {
             attempts: 4,
-            base: Duration::from_millis(100),
-            longest_backoff: Duration::from_secs(5),
-            longest_hint: Duration::from_secs(30),
+            first_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(5),
+            max_retry_after: Duration::from_secs(30),
             budgeted: true,
         }
     }
@@ -93,13 +93,13 @@ impl Retry {
     /// it is waited is left to chance, to keep clients from coming back together.
     #[must_use]
     pub fn backoff(self, first: Duration, longest: Duration) -> Self {
-        Self { base: first, longest_backoff: longest, ..self }
+        Self { first_backoff: first, max_backoff: longest, ..self }
     }
 
     /// The longest wait that the service may ask for; a call that is asked for more fails at once.
     #[must_use]
-    pub fn longest_hint(self, longest: Duration) -> Self {
-        Self { longest_hint: longest, ..self }
+    pub fn max_retry_after(self, longest: Duration) -> Self {
+        Self { max_retry_after: longest, ..self }
     }
 
     /// Retries whatever the client's budget for retries says, and without spending of it.
@@ -131,7 +131,7 @@ pub enum StopReason {
     Deadline,
     /// The service asked for more patience than the client has (30 s); see
     /// [`Error::retry_after`](crate::client::Error::retry_after).
-    HintTooLong,
+    RetryAfterTooLong,
     /// The client's own limiter had no room, and the call shall not wait for it
     /// ([`RateLimit::fail_fast`](crate::client::RateLimit::fail_fast)).
     RateLimit,
@@ -280,8 +280,8 @@ fn obstacle(retry: Retry, failed: &Failed) -> Option<StopReason> {
         Some(StopReason::NotRepeatable)
     } else if failed.number >= retry.attempts {
         Some(StopReason::Attempts)
-    } else if failed.hint.is_some_and(|hint| hint > retry.longest_hint) {
-        Some(StopReason::HintTooLong)
+    } else if failed.hint.is_some_and(|hint| hint > retry.max_retry_after) {
+        Some(StopReason::RetryAfterTooLong)
     } else {
         None
     }
@@ -292,11 +292,11 @@ fn wait(retry: Retry, failed: &Failed, rng: &mut Rng) -> Duration {
         return Duration::ZERO;
     }
     let base = match (failed.class, failed.hint) {
-        (FailureClass::Throttled, None) => retry.base.saturating_mul(5),
-        _ => retry.base,
+        (FailureClass::Throttled, None) => retry.first_backoff.saturating_mul(5),
+        _ => retry.first_backoff,
     };
     let doubled = 2_u32.saturating_pow(failed.number.saturating_sub(1));
-    let backoff = up_to(base.saturating_mul(doubled).min(retry.longest_backoff), rng);
+    let backoff = up_to(base.saturating_mul(doubled).min(retry.max_backoff), rng);
     match failed.hint {
         // The spread keeps clients that were given the same hint from coming back together.
         Some(hint) => hint.max(backoff).saturating_add(up_to((hint / 10).min(LONGEST_SPREAD), rng)),
@@ -452,8 +452,8 @@ mod tests {
         let hint = |secs| Some(Duration::from_secs(secs));
         let table = [
             (Failed { number: 4, ..server }, StopReason::Attempts),
-            (Failed { hint: hint(31), ..server }, StopReason::HintTooLong),
-            (Failed { hint: Some(Duration::MAX), ..server }, StopReason::HintTooLong),
+            (Failed { hint: hint(31), ..server }, StopReason::RetryAfterTooLong),
+            (Failed { hint: Some(Duration::MAX), ..server }, StopReason::RetryAfterTooLong),
             (Failed { hint: hint(20), left: hint(20).unwrap(), ..server }, StopReason::Deadline),
             (Failed { left: Duration::ZERO, ..server }, StopReason::Deadline),
             (Failed { left: Duration::ZERO, ..failed(FailureClass::Stale) }, StopReason::Deadline),
@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn every_setting_counts() {
         let (short, long) = (Duration::from_millis(10), Duration::from_millis(20));
-        let retry = Retry::standard().attempts(100).backoff(short, long).longest_hint(short);
+        let retry = Retry::standard().attempts(100).backoff(short, long).max_retry_after(short);
         let server = failed(FailureClass::Server);
         for number in 1..100 {
             let failed = Failed { number, ..server };
@@ -519,9 +519,9 @@ mod tests {
             assert!(wait <= long, "{wait:?}");
         }
         let hinted = Failed { hint: Some(long), ..server };
-        let reason = Decision::GiveUp(StopReason::HintTooLong);
+        let reason = Decision::GiveUp(StopReason::RetryAfterTooLong);
         assert_eq!(decider().decide(retry, &hinted), reason);
         let huge = Retry::standard().backoff(Duration::MAX, Duration::MAX);
-        decider().decide(huge.longest_hint(Duration::MAX), &hinted);
+        decider().decide(huge.max_retry_after(Duration::MAX), &hinted);
     }
 }

@@ -32,13 +32,17 @@ mod tests {
             let timeouts = Timeouts::default().total(time).connect(time);
             let text = serde_json::to_string(&timeouts).unwrap();
             assert_eq!(serde_json::from_str::<Timeouts>(&text).unwrap(), timeouts, "{text}");
-            let retry = Retry::none().backoff(time, time).longest_hint(time).unbudgeted();
+            let retry = Retry::none().backoff(time, time).max_retry_after(time).unbudgeted();
             let text = serde_json::to_string(&retry).unwrap();
             assert_eq!(serde_json::from_str::<Retry>(&text).unwrap(), retry, "{text}");
         }
         assert_eq!(
             serde_json::to_string(&Timeouts::default()).unwrap(),
             r#"{"total":60.0,"attempt":15.0,"connect":5.0,"idle":10.0}"#
+        );
+        assert_eq!(
+            serde_json::to_string(&Retry::none()).unwrap(),
+            r#"{"attempts":1,"firstBackoff":0.1,"maxBackoff":5.0,"maxRetryAfter":30.0,"budgeted":true}"#
         );
     }
 

@@ -29,7 +29,7 @@ use super::seconds;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Timeouts {
     #[serde(with = "seconds")]
     pub(super) total: Duration,

@@ -81,7 +81,7 @@ pub(super) struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) reason: StopReason,
-    /// When to come back.
+    /// When to come back; none when its time was over, whatever the line.
     pub(super) wait: Option<Duration>,
 }
 
@@ -147,6 +147,9 @@ impl Waiting<'_> {
             let now = clock::now();
             match self.line.with(|limiter| limiter.look(&mut self.place, now)) {
                 Admission::Go => return Ok(()),
+                Admission::Wait(_) if now >= deadline => {
+                    return Err(Refused { reason: StopReason::Deadline, wait: None });
+                }
                 Admission::Wait(due) if due >= deadline => {
                     return Err(refused(StopReason::Deadline, due, now));
                 }

@@ -296,6 +296,10 @@ async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
         ("https://api.parcelo.example", "//evil.example/a.pdf", false),
         ("https://api.parcelo.example", "", false),
         ("http://127.0.0.1:81", "http://127.0.0.1:82/a.pdf", false),
+        // A URL parser drops line breaks and tabs without a word.
+        ("http://127.0.0.1:81", "http://127.0.0.1:81/a\r\nb.pdf", false),
+        ("http://127.0.0.1:81", "http://127.0.0.1:81/a.pdf\n", false),
+        ("http://127.0.0.1:81", " http://127.0.0.1:81/\ta.pdf", false),
     ];
     for (base, link, fine) in table {
         let expected = if fine { Ok(()) } else { Err(ErrorKind::Config) };

@@ -204,7 +204,7 @@ async fn a_call_that_was_left_in_the_line_past_its_time_is_not_sent() {
     sleep(Duration::from_secs(3600)).await;
     let error = call.await.unwrap_err();
     assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
-    assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Timeout, 0));
     assert!(!error.may_have_executed() && shop.created() == 0);
 }
 

@@ -126,6 +126,20 @@ fn the_keys_of_a_void_of_many_follow_from_its_key_and_from_each_hundred() {
     assert!(VoidManyRequest::new(&key, []).requests().is_empty());
 }
 
+#[test]
+fn the_keys_of_a_void_of_many_remember_what_its_key_remembers() {
+    let at = "2026-01-10T15:05:00Z".parse().unwrap();
+    let key = IdempotencyKey::parse("recall-0001").unwrap().first_sent_at(at);
+    let request = VoidManyRequest::new(&key, &numbers(150));
+    let fresh = VoidManyRequest::new(&IdempotencyKey::parse("recall-0001").unwrap(), &numbers(150));
+    for (request, first_sent) in [(request, Some(at)), (fresh, None)] {
+        for key in request.requests().iter().map(|request| &request.idempotency_key) {
+            assert_eq!(key.first_sent(), first_sent);
+            assert_eq!(key.may_have_executed(), first_sent.is_some());
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_void_of_many_goes_by_the_hundred_and_has_a_result_for_each() {
     let none = json!({"results": vec![voided()["results"][1].clone(); 100]});

@@ -271,7 +271,7 @@ async fn an_odd_row_stands_in_its_place_with_its_json_and_the_others_are_deliver
 
     let client = answered(data(batch()), &[("/data/results/0", odd.clone())]);
     let results = client.tracking().batch([&number(), &number()]).await.unwrap();
-    let [BatchResult::Unreadable { tracking_number, row }, BatchResult::NotFound { .. }] =
+    let [BatchResult::Unreadable { tracking_number, row, .. }, BatchResult::NotFound { .. }] =
         &results[..]
     else {
         panic!("{results:?}")
