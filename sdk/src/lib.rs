@@ -62,9 +62,9 @@ pub use url;
 #[cfg(feature = "client")]
 pub mod calls {
     pub use crate::client::{
-        Attempt, CreateMany, FailureClass, GetTracking, Items, LabelDownload, LabelStream, Labels,
-        ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus, RawAnswer, ReplyMeta,
-        Sandbox, StopReason, TrackBatch, Tracking,
+        Attempt, CreateMany, FailureClass, GetTracking, ItemStream, LabelDownload, LabelStream,
+        Labels, ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus, RawResponse,
+        ReplyMeta, Sandbox, StopReason, TrackBatch, Tracking,
     };
 }
 

@@ -39,7 +39,7 @@ impl Driver {
             "The client's thread could not be started.",
             "No se pudo iniciar el hilo del cliente.",
         );
-        let refused = |fault| Error::config(NO_THREAD).because(fault);
+        let refused = |fault| Error::config(NO_THREAD).with_source(fault);
         let runtime =
             runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
         let (thread, callers) = mpsc::channel(1);

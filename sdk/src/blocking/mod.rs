@@ -25,9 +25,9 @@
 //! too, but holds up the thread that it is called on: use [`parcelo::Client`](crate::client::Client) there.
 
 mod driver;
+mod iter;
 mod labels;
 mod manifests;
-mod many;
 mod orders;
 mod parcels;
 mod request;
@@ -39,9 +39,9 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use url::Url;
 
+pub use iter::{CreateMany, ItemIter};
 pub use labels::{LabelDownload, LabelReader, Labels};
 pub use manifests::Manifests;
-pub use many::{CreateMany, Items};
 pub use orders::Orders;
 pub use parcels::Parcels;
 pub use request::Request;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Client, Items, Request};
+use super::{Client, ItemIter, Request};
 use crate::{
     client::ListParcels,
     model::{CountryCode, ParcelStatus, ParcelSummary},
@@ -56,8 +56,8 @@ impl<'a> Request<'a, ListParcels> {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn iter(self) -> Items<'a, ParcelSummary> {
-        Items::new(self.question.stream(), self.driver)
+    pub fn iter(self) -> ItemIter<'a, ParcelSummary> {
+        ItemIter::new(self.question.stream(), self.driver)
     }
 
     /// The page, from 1.

@@ -142,7 +142,7 @@ impl Error {
         Self::new(ErrorKind::Config, texts)
     }
 
-    pub(crate) fn because(
+    pub(crate) fn with_source(
         self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
@@ -229,7 +229,7 @@ impl Error {
     /// What happened, for people, in a language; without the faults of single fields. These are the
     /// service's own words, every character of them: `Display` leaves out what commands a terminal.
     pub fn message(&self, language: Language) -> String {
-        if let Some(text) = self.spoken(language) {
+        if let Some(text) = self.service_message(language) {
             return text.to_owned();
         }
         let text = language.pick(self.0.texts.0, self.0.texts.1);
@@ -246,7 +246,7 @@ impl Error {
     }
 
     /// The service's own words.
-    fn spoken(&self, language: Language) -> Option<&str> {
+    fn service_message(&self, language: Language) -> Option<&str> {
         let body = self.0.body.as_ref()?;
         let text: &str = language.pick(&body.message, &body.message_es);
         Some(text).filter(|text| !text.is_empty())
@@ -323,7 +323,7 @@ impl fmt::Display for Error {
             (_, None) => {}
         }
         write!(f, "{}", OneLine(&self.message(Language::En)))?;
-        if self.may_have_executed() && self.spoken(Language::En).is_some() {
+        if self.may_have_executed() && self.service_message(Language::En).is_some() {
             write!(f, " {}", IN_DOUBT.0)?;
         }
         for (i, fault) in self.field_faults().iter().enumerate() {
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_clone_is_the_same_error_and_keeps_its_own_ending() {
-        let error = refused(409, json!({"code": "C", "message": "m"})).because("cause");
+        let error = refused(409, json!({"code": "C", "message": "m"})).with_source("cause");
         let clone = error.clone().with(|inner| inner.attempts = 9);
         assert_eq!((error.attempts(), clone.attempts()), (2, 9));
         assert_eq!(clone.code(), error.code());

@@ -1,8 +1,13 @@
 //! Labels. How a file is downloaded is decided in [`download`](super::download).
 
-use url::{Host, Url};
+use url::Url;
 
-use super::{Client, Error, LabelDownload, Reply, builder::has_gaps, call::Call, error::Texts};
+use super::{
+    Client, Error, LabelDownload, Reply,
+    address::{has_whitespace_or_control, is_loopback},
+    call::Call,
+    error::Texts,
+};
 use crate::model::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
 /// Label files, what is known about a label, and reprints; from [`Client::labels`].
@@ -45,7 +50,7 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
-        LabelDownload::of(self.client, number, format)
+        LabelDownload::new(self.client, number, format)
     }
 
     /// A label file by its link, `labelUrl` or one of `downloads`, which opens without the API key:
@@ -71,12 +76,12 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
-        if has_gaps(link) {
+        if has_whitespace_or_control(link) {
             return Err(Error::config(BAD_LINK));
         }
-        let url = Url::parse(link).map_err(|fault| Error::config(BAD_LINK).because(fault))?;
+        let url = Url::parse(link).map_err(|fault| Error::config(BAD_LINK).with_source(fault))?;
         if is_known(&url, self.client) {
-            Ok(LabelDownload::linked(self.client, url))
+            Ok(LabelDownload::from_link(self.client, url))
         } else {
             Err(Error::config(FOREIGN_LINK))
         }
@@ -105,7 +110,7 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub async fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
-        self.client.data(Call::new(Operation::GetLabel).parameter(number.as_str())).await
+        self.client.enveloped(Call::new(Operation::GetLabel).path_parameter(number.as_str())).await
     }
 
     /// Makes a label anew: the same number and address, a mark `R1`, `R2`… on the paper.
@@ -136,8 +141,10 @@ impl<'a> Labels<'a> {
         number: &TrackingNumber,
         request: &ReprintRequest,
     ) -> Result<Reply<LabelMetadata>, Error> {
-        let call = Call::new(Operation::ReprintLabel).parameter(number.as_str());
-        self.client.data(call.keyed(&request.idempotency_key).body(request)?).await
+        let call = Call::new(Operation::ReprintLabel).path_parameter(number.as_str());
+        self.client
+            .enveloped(call.idempotency_key(&request.idempotency_key).json_body(request)?)
+            .await
     }
 }
 
@@ -155,15 +162,4 @@ fn is_known(link: &Url, client: &Client) -> bool {
     let safe = link.scheme() == "https" || (link.scheme() == "http" && is_loopback(link));
     bare && (link.origin() == client.base_url().origin()
         || (safe && client.labels_hosts().iter().any(named)))
-}
-
-/// True when an address is surely on this machine. A name below `localhost` is not: there are resolvers
-/// that ask others for it.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
-        None => false,
-    }
 }

@@ -48,8 +48,9 @@ impl Manifests<'_> {
     pub async fn submit(self, request: &ManifestRequest) -> Result<Reply<Manifest>, Error> {
         let key = request.idempotency_key.clone().unwrap_or_else(|| key_of(request));
         let request = ManifestRequest { idempotency_key: Some(key.clone()), ..request.clone() };
-        let call = Call::new(Operation::SubmitManifest).keyed(&key).body(&request)?;
-        self.client.data(call).await
+        let call =
+            Call::new(Operation::SubmitManifest).idempotency_key(&key).json_body(&request)?;
+        self.client.enveloped(call).await
     }
 
     /// Reads a manifest by its id, `man_…`.
@@ -74,7 +75,9 @@ impl Manifests<'_> {
     /// # }
     /// ```
     pub async fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
-        self.client.data(Call::new(Operation::GetManifest).parameter(manifest_id.as_str())).await
+        self.client
+            .enveloped(Call::new(Operation::GetManifest).path_parameter(manifest_id.as_str()))
+            .await
     }
 }
 

@@ -45,7 +45,9 @@ impl Orders<'_> {
     /// # }
     /// ```
     pub async fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
-        let call = Call::new(Operation::CreateOrder).keyed(&order.idempotency_key).body(order)?;
+        let call = Call::new(Operation::CreateOrder)
+            .idempotency_key(&order.idempotency_key)
+            .json_body(order)?;
         self.client.json(call).await
     }
 
@@ -179,9 +181,10 @@ impl Orders<'_> {
     /// # }
     /// ```
     pub async fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
-        let call =
-            Call::new(Operation::VoidOrders).keyed(&request.idempotency_key).body(request)?;
-        self.client.data(call).await
+        let call = Call::new(Operation::VoidOrders)
+            .idempotency_key(&request.idempotency_key)
+            .json_body(request)?;
+        self.client.enveloped(call).await
     }
 
     /// Voids any number of orders, by the hundred, one request after the other.

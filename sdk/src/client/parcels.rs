@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde::Deserialize;
 
-use super::{Client, Error, Items, Reply, call::Call, reply::Verdict};
+use super::{Client, Error, ItemStream, Reply, call::Call, reply::HasSuccess};
 use crate::model::{
     CountryCode, Operation, PageMeta, ParcelStatus, ParcelSummary, Row, rows, time,
 };
@@ -105,7 +105,7 @@ impl ListParcels {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn stream(self) -> Items<Result<ParcelSummary, Error>> {
+    pub fn stream(self) -> ItemStream<Result<ParcelSummary, Error>> {
         let page = self.query.iter().rfind(|(name, _)| *name == "page");
         let page = page.and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
         let list = if self.says("limit") { self } else { self.limit(MOST) };
@@ -117,13 +117,13 @@ impl ListParcels {
                     let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
                     let list = if page == 1 { list.up_to(&parcels) } else { list };
                     let next = more.then(|| (list, page.saturating_add(1)));
-                    let read = |row: Row<_>| row.map_err(|row| head.unreadable(row));
+                    let read = |row: Row<_>| row.map_err(|row| head.unreadable_row(row));
                     Some((parcels.into_iter().map(read).collect(), next))
                 }
                 Err(error) => Some((vec![Err(error)], None)),
             }
         });
-        Items::of(pages.flat_map(stream::iter))
+        ItemStream::new(pages.flat_map(stream::iter))
     }
 
     /// Only what was there when the first page was asked for: parcels that are created later would
@@ -247,7 +247,7 @@ struct List {
     meta: PageMeta,
 }
 
-impl Verdict for List {
+impl HasSuccess for List {
     fn is_success(&self) -> bool {
         self.success
     }

@@ -6,13 +6,13 @@ use http::{Method, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::{Client, Error, Reply, body::Reader, call::Call, error::Texts};
+use super::{Client, Error, Reply, body::BodyReader, call::Call, error::Texts};
 use crate::model::{IdempotencyKey, Operation};
 
 /// The answer to [`Client::raw`], as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct RawAnswer {
+pub struct RawResponse {
     /// The HTTP status, a success.
     pub status: u16,
     /// What the body is, as the service says.
@@ -42,21 +42,21 @@ impl Client {
         method: &str,
         path: &str,
         body: Option<Bytes>,
-    ) -> Result<Reply<RawAnswer>, Error> {
+    ) -> Result<Reply<RawResponse>, Error> {
         let method = Method::from_bytes(method.as_bytes())
-            .map_err(|fault| Error::config(BAD_METHOD).because(fault))?;
+            .map_err(|fault| Error::config(BAD_METHOD).with_source(fault))?;
         self.check_path(path)?;
         let key = body.as_deref().and_then(key_in);
         let call = Call::raw(&method, path, operation(&method, path));
-        let call = key.iter().fold(call, Call::keyed);
-        let call = body.into_iter().fold(call, Call::bytes);
-        let (answer, mut course) = self.answer(&call, Reader::whole).await?;
-        course.executed();
-        let content_type = answer.headers.get(CONTENT_TYPE);
+        let call = key.iter().fold(call, Call::idempotency_key);
+        let call = body.into_iter().fold(call, Call::body);
+        let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
+        execution.mark_executed();
+        let content_type = response.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (status, body) = (answer.status.as_u16(), answer.body.clone());
-        let value = RawAnswer { status, content_type, body };
-        Ok(Reply::with(value, &call, answer, &course.trace))
+        let (status, body) = (response.status.as_u16(), response.body.clone());
+        let value = RawResponse { status, content_type, body };
+        Ok(Reply::new(value, &call, response, &execution.stats))
     }
 }
 
@@ -89,7 +89,8 @@ impl Client {
     /// ```
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
         self.check_path(path)?;
-        self.plain(Call::raw(&Method::GET, path, operation(&Method::GET, path))).await
+        self.json_without_success(Call::raw(&Method::GET, path, operation(&Method::GET, path)))
+            .await
     }
 
     fn check_path(&self, path: &str) -> Result<(), Error> {

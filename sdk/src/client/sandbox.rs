@@ -36,6 +36,6 @@ impl Sandbox<'_> {
     /// # }
     /// ```
     pub async fn reset(self) -> Result<Reply<SandboxReset>, Error> {
-        self.client.data(Call::new(Operation::ResetSandbox)).await
+        self.client.enveloped(Call::new(Operation::ResetSandbox)).await
     }
 }

@@ -112,7 +112,7 @@ impl<'a> IntoFuture for GetTracking<'a> {
         async move {
             let query: &[_] = if self.history { &[("includeHistory", "true")] } else { &[] };
             let call =
-                Call::new(Operation::GetTracking).parameter(self.number.as_str()).query(query);
+                Call::new(Operation::GetTracking).path_parameter(self.number.as_str()).query(query);
             self.client.json(call).await
         }
         .boxed()
@@ -142,7 +142,7 @@ impl TrackBatch<'_> {
             tracking_numbers: numbers.to_vec(),
             include_history: self.history,
         };
-        self.client.data(Call::new(Operation::BatchTracking).body(&request)?).await
+        self.client.enveloped(Call::new(Operation::BatchTracking).json_body(&request)?).await
     }
 }
 

@@ -17,7 +17,10 @@ impl fmt::Debug for Layer {
 }
 
 /// A transport within its layers, the first of them outermost.
-pub(super) fn layered(transport: Arc<dyn Transport>, layers: &[Layer]) -> Arc<dyn Transport> {
+pub(super) fn wrap_in_layers(
+    transport: Arc<dyn Transport>,
+    layers: &[Layer],
+) -> Arc<dyn Transport> {
     layers.iter().rev().fold(transport, |inner, Layer(wrap)| wrap(inner))
 }
 

@@ -1,5 +1,4 @@
-//! The transport over HTTP: reqwest with its own retries and redirects off, and the phase of its
-//! errors.
+//! The transport over HTTP by reqwest, and the phases of its errors.
 
 use std::{error::Error as StdError, io};
 
@@ -9,32 +8,29 @@ use http::{Uri, uri::Authority};
 use http_body_util::BodyDataStream;
 use url::Url;
 
-use super::{
-    BodyStream, Error, Phase, Timeouts, Transport, TransportError, http_settings::HttpSettings,
-};
+use super::{BodyStream, Error, Phase, Transport, TransportError, error::Texts};
 
 #[derive(Debug)]
-pub(super) struct Http {
+pub(super) struct ReqwestTransport {
     client: reqwest::Client,
     base: Url,
 }
 
-impl Http {
+impl ReqwestTransport {
+    /// A transport for the service at `base`; `builder` may be called twice.
     pub(super) fn new(
         base: Url,
-        timeouts: Timeouts,
-        settings: &HttpSettings,
+        builder: impl Fn() -> reqwest::ClientBuilder,
     ) -> Result<Self, Error> {
-        let builder = || settings.builder(timeouts.connect);
-        // A machine without root certificates, as a bare container is, cannot make a client that asks it for
-        // them, not even one that is only going to speak http. A fault of the settings is not mended by that.
+        // On a machine without root certificates, such as a bare container, building a client that loads them
+        // fails, even for plain http. Bundled roots help then; they do not help against invalid settings.
         let client = match builder().build() {
             Err(_) if reqwest::Client::builder().build().is_err() => with_bundled_roots(builder()),
             client => client,
         };
         client
             .map(|client| Self { client, base })
-            .map_err(|fault| Error::config(NO_CLIENT).because(fault))
+            .map_err(|fault| Error::config(NO_CLIENT).with_source(fault))
     }
 
     fn request(&self, request: http::Request<Bytes>) -> Result<reqwest::Request, TransportError> {
@@ -68,7 +64,7 @@ fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwes
     builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
 }
 
-impl Transport for Http {
+impl Transport for ReqwestTransport {
     fn send(
         &self,
         request: http::Request<Bytes>,
@@ -89,7 +85,7 @@ fn under(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
     Ok(url)
 }
 
-const NO_CLIENT: (&str, &str) =
+const NO_CLIENT: Texts =
     ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
 
 /// The address is dropped from the error: it holds tracking numbers.

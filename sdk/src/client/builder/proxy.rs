@@ -6,7 +6,7 @@ use std::{env, fmt};
 use reqwest::NoProxy;
 use url::Url;
 
-use super::{Error, error::Texts, labels::is_loopback};
+use super::{Error, Texts, is_loopback};
 
 /// Where a client finds its proxy.
 #[derive(Clone, Default)]
@@ -36,11 +36,12 @@ const LOOPBACK: &str = "localhost,127.0.0.0/8,::1,::ffff:127.0.0.0/104";
 
 impl ProxyRule {
     pub(super) fn through(address: &str) -> Result<Self, Error> {
-        let url = Url::parse(address).map_err(|fault| Error::config(BAD_PROXY).because(fault))?;
+        let url =
+            Url::parse(address).map_err(|fault| Error::config(INVALID_PROXY).with_source(fault))?;
         if matches!(url.scheme(), "http" | "https") && url.has_host() {
             Ok(Self::Through(url))
         } else {
-            Err(Error::config(BAD_PROXY))
+            Err(Error::config(INVALID_PROXY))
         }
     }
 
@@ -59,7 +60,7 @@ impl ProxyRule {
         read: impl Fn(&str) -> Option<String>,
     ) -> reqwest::ClientBuilder {
         let proxy = match self {
-            Self::Environment => of_environment(read),
+            Self::Environment => from_environment(read),
             Self::Direct => None,
             // It was read as an address before.
             Self::Through(proxy) => reqwest::Proxy::all(proxy.as_str()).ok(),
@@ -74,7 +75,7 @@ impl ProxyRule {
 }
 
 /// The environment's proxy for https; what is no address counts as none.
-fn of_environment(read: impl Fn(&str) -> Option<String>) -> Option<reqwest::Proxy> {
+fn from_environment(read: impl Fn(&str) -> Option<String>) -> Option<reqwest::Proxy> {
     let first = |names: &[&str]| names.iter().find_map(|name| read(name));
     let proxy = first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])?;
     let spared = first(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
@@ -82,7 +83,7 @@ fn of_environment(read: impl Fn(&str) -> Option<String>) -> Option<reqwest::Prox
     Some(reqwest::Proxy::https(proxy).ok()?.no_proxy(spared))
 }
 
-const BAD_PROXY: Texts =
+const INVALID_PROXY: Texts =
     ("The proxy is not an http or https address.", "El proxy no es una dirección http o https.");
 
 #[cfg(test)]

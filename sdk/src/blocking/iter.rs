@@ -11,18 +11,18 @@ use crate::{
 
 /// Items that are asked for as the iterator needs them. After an error there is nothing more.
 #[must_use = "nothing is asked until it is iterated over"]
-pub struct Items<'a, T> {
-    items: Option<client::Items<Result<T, Error>>>,
+pub struct ItemIter<'a, T> {
+    items: Option<client::ItemStream<Result<T, Error>>>,
     driver: &'a Driver,
 }
 
-impl<'a, T> Items<'a, T> {
-    pub(super) fn new(items: client::Items<Result<T, Error>>, driver: &'a Driver) -> Self {
+impl<'a, T> ItemIter<'a, T> {
+    pub(super) fn new(items: client::ItemStream<Result<T, Error>>, driver: &'a Driver) -> Self {
         Self { items: Some(items), driver }
     }
 }
 
-impl<T> Iterator for Items<'_, T> {
+impl<T> Iterator for ItemIter<'_, T> {
     type Item = Result<T, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -34,9 +34,9 @@ impl<T> Iterator for Items<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Items<'_, T> {
+impl<T> fmt::Debug for ItemIter<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Items").finish_non_exhaustive()
+        f.debug_struct("ItemIter").finish_non_exhaustive()
     }
 }
 

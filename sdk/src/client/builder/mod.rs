@@ -1,27 +1,34 @@
 //! Making a client, and what it refuses to be made of.
 
+mod headers;
+mod http_settings;
+mod layers;
+mod proxy;
+
 use std::{env, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use url::{Host, Url};
 
+pub(super) use headers::Headers;
+
 use super::{
     Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
+    address::{has_whitespace_or_control, is_loopback},
     attempt::Observer,
     clock::{ClockSource, Clocks},
     error::Texts,
-    headers::{BAD_KEY, HeaderSettings, Headers},
-    http_settings::HttpSettings,
-    labels::is_loopback,
-    layer::{Layer, layered},
-    proxy::ProxyRule,
-    socket::Http,
-    turn::Line,
+    pacer::Pacer,
+    reqwest_transport::ReqwestTransport,
 };
 use crate::{
     model::{ApiKey, Environment, Language},
     wall_clock::WallClock,
 };
+use headers::{HeaderSettings, INVALID_KEY};
+use http_settings::HttpSettings;
+use layers::{Layer, wrap_in_layers};
+use proxy::ProxyRule;
 
 /// Makes a [`Client`].
 ///
@@ -45,14 +52,14 @@ pub struct ClientBuilder {
     key: ApiKey,
     base_url: Option<Url>,
     language: Language,
-    pub(super) settings: Settings,
+    settings: Settings,
     labels_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
     observer: Option<Observer>,
     clock: ClockSource,
-    pub(super) headers: HeaderSettings,
-    pub(super) http: HttpSettings,
-    pub(super) layers: Vec<Layer>,
+    headers: HeaderSettings,
+    http: HttpSettings,
+    layers: Vec<Layer>,
 }
 
 const KEY: &str = "PARCELO_API_KEY";
@@ -92,10 +99,10 @@ impl ClientBuilder {
     /// Key and address, as `read` gives them.
     fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
         let variable = |name, missing| {
-            read(name).map_err(|fault| Error::config(missing).because(fault_of(&fault)))
+            read(name).map_err(|fault| Error::config(missing).with_source(fault_of(&fault)))
         };
         let key = ApiKey::parse(&variable(KEY, NO_KEY)?)
-            .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
+            .map_err(|fault| Error::config(INVALID_KEY).with_source(fault))?;
         Self::new(key).base_url(&variable(BASE_URL, NO_BASE_URL)?)
     }
 
@@ -240,7 +247,11 @@ impl ClientBuilder {
         }
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(Http::new(base_url.clone(), self.settings.timeouts, &self.http)?),
+            None => {
+                let connect_timeout = self.settings.timeouts.connect;
+                let builder = || self.http.builder(connect_timeout);
+                Arc::new(ReqwestTransport::new(base_url.clone(), builder)?)
+            }
         };
         let environment = self.key.environment();
         let shared = Shared {
@@ -249,10 +260,10 @@ impl ClientBuilder {
             language: self.language,
             headers: Headers::new(&self.key, self.language, self.headers)?,
             labels_hosts: self.labels_hosts,
-            transport: layered(transport, &self.layers),
+            transport: wrap_in_layers(transport, &self.layers),
             observer: self.observer,
-            decider: std::sync::Mutex::default(),
-            line: Line::new(environment.requests_per_second()),
+            retry_policy: std::sync::Mutex::default(),
+            pacer: Pacer::new(environment.requests_per_second()),
             clocks: Clocks::new(self.clock),
         };
         Ok(Client { shared: Arc::new(shared), settings: self.settings })
@@ -304,12 +315,12 @@ fn fault_of(fault: &env::VarError) -> &'static str {
     }
 }
 
-/// The parser would drop line breaks and tabs in silence, so they are looked for first.
 fn checked_address(address: &str) -> Result<Url, Error> {
-    if has_gaps(address) {
+    if has_whitespace_or_control(address) {
         return Err(Error::config(BAD_BASE_URL));
     }
-    let url = Url::parse(address).map_err(|fault| Error::config(BAD_BASE_URL).because(fault))?;
+    let url =
+        Url::parse(address).map_err(|fault| Error::config(BAD_BASE_URL).with_source(fault))?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(Error::config(BAD_BASE_URL));
     }
@@ -318,11 +329,6 @@ fn checked_address(address: &str) -> Result<Url, Error> {
         && url.query().is_none()
         && url.fragment().is_none();
     if bare { Ok(url) } else { Err(Error::config(LOADED_BASE_URL)) }
-}
-
-/// True for white space and control characters, which belong into no address.
-pub(super) fn has_gaps(address: &str) -> bool {
-    address.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
 /// True when requests would cross a network unencrypted.
@@ -456,9 +462,9 @@ mod tests {
         let table = [
             (Some(key.secret()), url, None),
             (None, url, Some(NO_KEY)),
-            (Some(""), url, Some(BAD_KEY)),
-            (Some(typo.as_str()), url, Some(BAD_KEY)),
-            (Some(broken.as_str()), url, Some(BAD_KEY)),
+            (Some(""), url, Some(INVALID_KEY)),
+            (Some(typo.as_str()), url, Some(INVALID_KEY)),
+            (Some(broken.as_str()), url, Some(INVALID_KEY)),
             (Some(key.secret()), None, Some(NO_BASE_URL)),
             (Some(key.secret()), Some("not a url"), Some(BAD_BASE_URL)),
         ];
@@ -479,7 +485,7 @@ mod tests {
         let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
         let shown = format!("{builder:?}");
         let client = builder.build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.headers().home());
+        let shown = format!("{shown} {client:?} {:?}", client.headers().to_service());
         assert!(!shown.contains(key.secret()), "{shown}");
         assert_eq!(
             format!("{client:?}"),

@@ -8,17 +8,17 @@ use http::{
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
 
-use super::{ClientBuilder, Error, error::Texts};
+use super::{ClientBuilder, Error, Texts};
 use crate::model::{ApiKey, Language, header};
 
-const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_PREFIX: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
 /// What a builder was told about headers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeaderSettings {
     fixed: HeaderMap,
     computed: Vec<Computed>,
-    agent_suffix: Option<String>,
+    user_agent_suffix: Option<String>,
 }
 
 /// A header whose value is asked for before each attempt.
@@ -36,11 +36,10 @@ impl fmt::Debug for Computed {
 
 /// The headers of a client's requests.
 #[derive(Debug)]
-pub(super) struct Headers {
-    /// To the service's own origin.
-    home: HeaderMap,
-    /// To any other, which learns nothing about the integrator.
-    away: HeaderMap,
+pub(in crate::client) struct Headers {
+    to_service: HeaderMap,
+    /// Another origin learns nothing about the integrator.
+    to_other_origin: HeaderMap,
     computed: Vec<Computed>,
 }
 
@@ -51,24 +50,25 @@ impl Headers {
         settings: HeaderSettings,
     ) -> Result<Self, Error> {
         let mut secret = HeaderValue::from_str(key.secret())
-            .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
+            .map_err(|fault| Error::config(INVALID_KEY).with_source(fault))?;
         secret.set_sensitive(true);
         // With room for those that each request and HTTP itself add.
-        let mut home = HeaderMap::with_capacity(8 + settings.fixed.len());
-        home.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
-        home.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        let away = home.clone();
-        if let Some(suffix) = settings.agent_suffix {
-            home.insert(USER_AGENT, header_value(&format!("{AGENT} {suffix}"), BAD_AGENT)?);
+        let mut to_service = HeaderMap::with_capacity(8 + settings.fixed.len());
+        to_service.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
+        to_service.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_PREFIX));
+        let to_other_origin = to_service.clone();
+        if let Some(suffix) = settings.user_agent_suffix {
+            let user_agent = format!("{USER_AGENT_PREFIX} {suffix}");
+            to_service.insert(USER_AGENT, header_value(&user_agent, INVALID_USER_AGENT)?);
         }
-        home.insert(header::API_KEY, secret);
-        home.extend(settings.fixed);
-        Ok(Self { home, away, computed: settings.computed })
+        to_service.insert(header::API_KEY, secret);
+        to_service.extend(settings.fixed);
+        Ok(Self { to_service, to_other_origin, computed: settings.computed })
     }
 
-    /// For an attempt to the service's own origin.
-    pub(super) fn home(&self) -> HeaderMap {
-        let mut headers = self.home.clone();
+    /// For one attempt to the service; computed headers are computed here.
+    pub(in crate::client) fn to_service(&self) -> HeaderMap {
+        let mut headers = self.to_service.clone();
         for Computed { name, value } in &self.computed {
             if let Some(value) = value() {
                 headers.insert(name, value);
@@ -77,14 +77,13 @@ impl Headers {
         headers
     }
 
-    /// For an attempt to another origin.
-    pub(super) fn away(&self) -> HeaderMap {
-        self.away.clone()
+    /// For one attempt to another origin.
+    pub(in crate::client) fn to_other_origin(&self) -> HeaderMap {
+        self.to_other_origin.clone()
     }
 
-    /// What the service knows the client by.
-    pub(super) fn secret(&self) -> &[u8] {
-        self.home.get(header::API_KEY).map(HeaderValue::as_bytes).unwrap_or_default()
+    pub(in crate::client) fn api_key(&self) -> &[u8] {
+        self.to_service.get(header::API_KEY).map(HeaderValue::as_bytes).unwrap_or_default()
     }
 }
 
@@ -111,8 +110,8 @@ impl ClientBuilder {
     /// ```
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
         let name = header_name(name)?;
-        let mut value = header_value(value, BAD_VALUE)
-            .map_err(|error| error.because(format!("the value of {name}")))?;
+        let mut value = header_value(value, INVALID_VALUE)
+            .map_err(|error| error.with_source(format!("the value of {name}")))?;
         value.set_sensitive(true);
         self.headers.computed.retain(|computed| computed.name != name);
         self.headers.fixed.insert(name, value);
@@ -171,16 +170,16 @@ impl ClientBuilder {
     pub fn user_agent_suffix(mut self, suffix: &str) -> Result<Self, Error> {
         let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
         if !suffix.split(' ').all(is_word) {
-            return Err(Error::config(BAD_AGENT));
+            return Err(Error::config(INVALID_USER_AGENT));
         }
-        self.headers.agent_suffix = Some(suffix.to_owned());
+        self.headers.user_agent_suffix = Some(suffix.to_owned());
         Ok(self)
     }
 }
 
 fn header_name(name: &str) -> Result<HeaderName, Error> {
     let name = HeaderName::try_from(name)
-        .map_err(|fault| Error::config(BAD_NAME).because(format!("{fault}: {name:?}")))?;
+        .map_err(|fault| Error::config(INVALID_NAME).with_source(format!("{fault}: {name:?}")))?;
     match RESERVED.iter().find(|(reserved, _)| name == *reserved) {
         Some((_, texts)) => Err(Error::config(*texts)),
         None => Ok(name),
@@ -188,7 +187,7 @@ fn header_name(name: &str) -> Result<HeaderName, Error> {
 }
 
 fn header_value(value: &str, texts: Texts) -> Result<HeaderValue, Error> {
-    HeaderValue::from_str(value).map_err(|fault| Error::config(texts).because(fault))
+    HeaderValue::from_str(value).map_err(|fault| Error::config(texts).with_source(fault))
 }
 
 macro_rules! reserved {
@@ -214,17 +213,17 @@ const RESERVED: &[(&str, Texts)] = reserved!(
     "transfer-encoding" "upgrade" "http2-settings"
 );
 
-pub(super) const BAD_KEY: Texts = (
+pub(super) const INVALID_KEY: Texts = (
     "PARCELO_API_KEY holds no API key; check it for typos.",
     "PARCELO_API_KEY no contiene una clave de API; revise si hay errores de escritura.",
 );
-const BAD_NAME: Texts =
+const INVALID_NAME: Texts =
     ("The name of a header is malformed.", "El nombre de una cabecera no es válido.");
-const BAD_VALUE: Texts = (
+const INVALID_VALUE: Texts = (
     "The value of a header has a character that a header cannot have, such as a line break.",
     "El valor de una cabecera contiene un carácter no permitido, como un salto de línea.",
 );
-const BAD_AGENT: Texts = (
+const INVALID_USER_AGENT: Texts = (
     "The suffix of the user agent must be words of visible ASCII with single spaces between them.",
     "El sufijo del agente de usuario debe ser palabras de ASCII visible separadas por un espacio.",
 );
@@ -266,7 +265,7 @@ mod tests {
         }
         for suffix in ["", " ", "a  b", " a", "a ", "a\r\nb", "a\tb", "ñ", "a\0"] {
             let error = builder().user_agent_suffix(suffix).unwrap_err();
-            assert_eq!(error.to_string(), BAD_AGENT.0, "{suffix:?}");
+            assert_eq!(error.to_string(), INVALID_USER_AGENT.0, "{suffix:?}");
         }
     }
 
@@ -275,7 +274,7 @@ mod tests {
         let given = builder().header("x-token", "CANARY").unwrap();
         let shown = format!("{given:?}");
         let client = given.base_url("http://h").unwrap().build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.headers().home());
+        let shown = format!("{shown} {client:?} {:?}", client.headers().to_service());
         assert!(!shown.contains("CANARY") && shown.contains("x-token"), "{shown}");
     }
 
@@ -287,7 +286,7 @@ mod tests {
         let fixed = computed.clone().header("x-a", "4").unwrap();
         for (builder, value) in [(both, "2"), (computed, "3"), (fixed, "4")] {
             let client = builder.base_url("http://h").unwrap().build().unwrap();
-            let headers = client.headers().home();
+            let headers = client.headers().to_service();
             assert_eq!(headers.get_all("x-a").iter().collect::<Vec<_>>(), [value]);
         }
     }

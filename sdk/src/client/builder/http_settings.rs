@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{ClientBuilder, Error, error::Texts, proxy::ProxyRule};
+use super::{ClientBuilder, Error, Texts, proxy::ProxyRule};
 
 type Adjust = dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync;
 
@@ -112,7 +112,7 @@ impl ClientBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn root_certificate(mut self, pem_or_der: impl AsRef<[u8]>) -> Result<Self, Error> {
-        let unread = |fault| Error::config(BAD_CERTIFICATE).because(fault);
+        let unread = |fault| Error::config(INVALID_CERTIFICATE).with_source(fault);
         let bytes = pem_or_der.as_ref();
         // DER is a sequence, so it begins with this byte, which no text of PEM does.
         let roots = if bytes.first() == Some(&0x30) {
@@ -121,7 +121,7 @@ impl ClientBuilder {
             reqwest::Certificate::from_pem_bundle(bytes).map_err(unread)?
         };
         if roots.is_empty() {
-            return Err(Error::config(BAD_CERTIFICATE));
+            return Err(Error::config(INVALID_CERTIFICATE));
         }
         self.http.roots.extend(roots);
         Ok(self)
@@ -187,7 +187,7 @@ impl ClientBuilder {
     }
 }
 
-const BAD_CERTIFICATE: Texts = (
+const INVALID_CERTIFICATE: Texts = (
     "The root certificate is neither PEM nor DER of a certificate.",
     "El certificado raíz no es un certificado en PEM ni en DER.",
 );

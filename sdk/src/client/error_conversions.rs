@@ -10,7 +10,7 @@ use crate::{
 impl From<InvalidValue> for Error {
     fn from(fault: InvalidValue) -> Self {
         const INVALID: Texts = ("A value does not have its form.", "Un valor no tiene su forma.");
-        Self::new(ErrorKind::Validation, INVALID).because(fault)
+        Self::new(ErrorKind::Validation, INVALID).with_source(fault)
     }
 }
 
