@@ -51,7 +51,7 @@ async fn whole(body: Body) -> Result<Vec<u8>, StatusCode> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let secrets = env::var("PARCELO_WEBHOOK_SECRETS")?;
-    let webhook = Arc::new(Webhook::new(secrets.split(','))?.refuse_copies(10_000));
+    let webhook = Arc::new(Webhook::new(secrets.split(','))?.reject_replays(10_000));
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = TcpListener::bind(address).await?;
     println!("listening on http://{}/", listener.local_addr()?);

@@ -27,7 +27,7 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), Box<dyn Error>> {
     // While a secret is replaced there are two, the new and the old one, with a comma between them.
     let secrets = env::var("PARCELO_WEBHOOK_SECRETS").map_err(|_| "set PARCELO_WEBHOOK_SECRETS")?;
-    let webhook = Webhook::new(secrets.split(','))?.refuse_copies(10_000);
+    let webhook = Webhook::new(secrets.split(','))?.reject_replays(10_000);
     let receiver = Arc::new(Receiver { webhook, done: Mutex::default() });
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = TcpListener::bind(address).await?;

@@ -132,7 +132,7 @@ async fn without_a_key_an_example_says_so_and_fails() {
         };
         assert_eq!(run(None, shop.server.url()), "PARCELO_API_KEY is not set.\n", "{name}");
         let typo = run(Some("pk_test_typo"), shop.server.url());
-        assert_eq!(typo, "PARCELO_API_KEY holds no API key; check it for typos.\n", "{name}");
+        assert_eq!(typo, "PARCELO_API_KEY is not a valid API key; check it for typos.\n", "{name}");
         let address = run(Some(&shop.key), "nowhere");
         assert_eq!(address, "The base URL is not an http or https address.\n", "{name}");
         assert!(shop.example(name, &[]).output().unwrap().status.code() == Some(1), "{name}");
@@ -322,7 +322,7 @@ async fn webhook_receiver_believes_what_is_signed_and_does_it_once() {
     let refused = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
     child.wait().unwrap();
     let reasons: Vec<_> = refused.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
-    assert!(reasons[0].contains("no signature fits") && reasons[2].contains("copy"), "{refused}");
+    assert!(reasons[0].contains("signature mismatch") && reasons[2].contains("replayed"), "{refused}");
 }
 
 /// The first line of the answer.

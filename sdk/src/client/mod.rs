@@ -48,6 +48,8 @@ use url::Url;
 pub use attempt::Attempt;
 pub use builder::ClientBuilder;
 pub use download::{LabelDownload, LabelStream};
+#[cfg(feature = "blocking")]
+pub(crate) use error::Texts;
 pub use error::{Error, ErrorKind};
 pub use labels::Labels;
 pub use manifests::Manifests;
@@ -115,7 +117,7 @@ struct Shared {
     environment: Environment,
     language: Language,
     headers: Headers,
-    labels_hosts: Vec<String>,
+    label_hosts: Vec<String>,
     transport: Arc<dyn Transport>,
     observer: Option<Observer>,
     retry_policy: Mutex<RetryPolicy>,
@@ -278,8 +280,8 @@ impl Client {
         self.settings.rate_limit
     }
 
-    fn labels_hosts(&self) -> &[String] {
-        &self.shared.labels_hosts
+    fn label_hosts(&self) -> &[String] {
+        &self.shared.label_hosts
     }
 
     fn transport(&self) -> &dyn Transport {

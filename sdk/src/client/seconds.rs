@@ -1,4 +1,4 @@
-//! Times in files of settings: seconds, whole or not. Used as `#[serde(with = "seconds")]`.
+//! Durations in configuration files, as a number of seconds. Used as `#[serde(with = "seconds")]`.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
-    const WRONG: &str = "a time is a number of seconds, 0 or more";
+    const INVALID: &str = "invalid duration: expected a number of seconds, 0 or more";
     let seconds = f64::deserialize(deserializer)?;
     if seconds.is_nan() || seconds < 0.0 {
-        return Err(Error::custom(WRONG));
+        return Err(Error::custom(INVALID));
     }
-    // Beyond what there is: as long as can be.
+    // Larger than a `Duration` can be.
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 

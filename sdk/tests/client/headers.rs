@@ -25,7 +25,7 @@ fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Script, Arc<AtomicU
             .user_agent_suffix("my-shop/2.1 (staging)")
     };
     let builder = Client::builder(key()).base_url("https://api.parcelo.example").unwrap();
-    let builder = add(builder.labels_hosts(["labels.parcelo.example"])).unwrap();
+    let builder = add(builder.label_hosts(["labels.parcelo.example"])).unwrap();
     (builder.transport(script.clone()).build().unwrap(), script, asked)
 }
 

@@ -264,7 +264,7 @@ async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
     let open = async |base: &str, link: &str| {
         let script = Script::client([label(14, &[LABEL])]).1;
         let builder = Client::builder(key()).base_url(base).unwrap().transport(script.clone());
-        let client = builder.labels_hosts(["labels.parcelo.example"]).build().unwrap();
+        let client = builder.label_hosts(["labels.parcelo.example"]).build().unwrap();
         let fetched = match client.labels().download_link(link) {
             Ok(download) => download.bytes().await,
             Err(error) => Err(error),

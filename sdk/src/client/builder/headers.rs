@@ -1,5 +1,5 @@
-//! The headers of a request: the client's own, and those that the integrator adds. Added ones never replace
-//! the client's, and go to the service's own origin only.
+//! The headers of requests: the client's own, and those that the integrator adds. Added headers never replace
+//! the client's, and are sent to the service's own origin only.
 
 use std::{fmt, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::model::{ApiKey, Language, header};
 
 const USER_AGENT_PREFIX: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
-/// What a builder was told about headers.
+/// The header settings of a builder.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeaderSettings {
     fixed: HeaderMap,
@@ -21,7 +21,7 @@ pub(super) struct HeaderSettings {
     user_agent_suffix: Option<String>,
 }
 
-/// A header whose value is asked for before each attempt.
+/// A header whose value is computed for each attempt.
 #[derive(Clone)]
 struct Computed {
     name: HeaderName,
@@ -88,14 +88,14 @@ impl Headers {
 }
 
 impl ClientBuilder {
-    /// A header for every request to the service, such as what a gateway before it wants. Set again, it
-    /// has the later value.
+    /// Adds a header to every request to the service, for instance for a gateway in front of it. If it is set
+    /// twice, the last value counts.
     ///
-    /// It is not sent to another origin, such as [`labels_hosts`](Self::labels_hosts), and its value is
+    /// It is not sent to other origins, such as [`label_hosts`](Self::label_hosts), and its value is
     /// marked as sensitive: `Debug` does not show it.
     ///
-    /// Errors (`Config`) when the name is one of the client's or of HTTP's own, when it is no header's name,
-    /// and when the value has a line break or another character that a header cannot have.
+    /// Errors (`Config`) when the name is invalid or reserved for the client or HTTP itself, and when the value has
+    /// a line break or another character that a header cannot have.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -104,7 +104,7 @@ impl ClientBuilder {
     ///
     /// let builder = Client::builder(key).header("x-gateway-token", "let-me-in")?;
     /// let error = builder.header("Content-Type", "text/plain").unwrap_err();
-    /// let text = "The header content-type is the client's own: it cannot be set.";
+    /// let text = "The header content-type is reserved for the client: it cannot be set.";
     /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), parcelo::Error>(())
     /// ```
@@ -118,14 +118,14 @@ impl ClientBuilder {
         Ok(self)
     }
 
-    /// A header whose value is asked for before each attempt, such as `traceparent`; an attempt for which
-    /// there is none goes without it. What holds for [`header`](Self::header) holds for it too, but its
-    /// value is sensitive only if it is marked so.
+    /// Adds a header whose value is computed for each attempt, such as `traceparent`. An attempt for which `value`
+    /// returns `None` is sent without it. It is subject to the same rules as [`header`](Self::header), but its
+    /// value is sensitive only if you mark it so.
     ///
     /// `value` is called inside the attempt's [`tracing`] span, so that each attempt can be a span of
-    /// its own in a trace; it should be quick. The example `trace_context` shows it.
+    /// its own in a trace; it should be quick. See the example `trace_context`.
     ///
-    /// Errors (`Config`): those of a name that [`header`](Self::header) refuses.
+    /// Errors (`Config`) when the name is one that [`header`](Self::header) refuses.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -152,10 +152,9 @@ impl ClientBuilder {
         Ok(self)
     }
 
-    /// What stands behind the client's own name in `User-Agent`: your program and its version. Label hosts
-    /// are not told.
+    /// Appends your program's name and version to the client's `User-Agent`. Label hosts do not receive it.
     ///
-    /// Errors (`Config`) when it is empty or holds anything but visible ASCII and single spaces.
+    /// Errors (`Config`) when it is empty or has anything but visible ASCII and single spaces.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -180,7 +179,7 @@ impl ClientBuilder {
 fn header_name(name: &str) -> Result<HeaderName, Error> {
     let name = HeaderName::try_from(name)
         .map_err(|fault| Error::config(INVALID_NAME).with_source(format!("{fault}: {name:?}")))?;
-    match RESERVED.iter().find(|(reserved, _)| name == *reserved) {
+    match RESERVED_HEADERS.iter().find(|(reserved, _)| name == *reserved) {
         Some((_, texts)) => Err(Error::config(*texts)),
         None => Ok(name),
     }
@@ -195,16 +194,16 @@ macro_rules! reserved {
         &[$((
             $name,
             (
-                concat!("The header ", $name, " is the client's own: it cannot be set."),
-                concat!("La cabecera ", $name, " es propia del cliente: no se puede definir."),
+                concat!("The header ", $name, " is reserved for the client: it cannot be set."),
+                concat!("La cabecera ", $name, " está reservada al cliente: no se puede definir."),
             ),
         )),*]
     };
 }
 
-/// What cannot be set: what the client says itself, what would contradict the request's body, what would
-/// make the answer a part of one or none at all, and what belongs to the connection.
-const RESERVED: &[(&str, Texts)] = reserved!(
+/// Headers that cannot be set: those that the client sets itself, those that would contradict the request's
+/// body, those that would turn the answer into a part of a file or an empty 304, and those of the connection.
+const RESERVED_HEADERS: &[(&str, Texts)] = reserved!(
     "x-api-key" "x-carrier-key" "x-idempotency-key" "idempotency-key" "accept-language" "user-agent"
     "content-type" "content-length" "content-encoding"
     "accept-encoding" "range" "if-match" "if-none-match" "if-modified-since" "if-unmodified-since"
@@ -214,18 +213,17 @@ const RESERVED: &[(&str, Texts)] = reserved!(
 );
 
 pub(super) const INVALID_KEY: Texts = (
-    "PARCELO_API_KEY holds no API key; check it for typos.",
-    "PARCELO_API_KEY no contiene una clave de API; revise si hay errores de escritura.",
+    "PARCELO_API_KEY is not a valid API key; check it for typos.",
+    "PARCELO_API_KEY no es una clave de API válida; revise si hay errores de escritura.",
 );
-const INVALID_NAME: Texts =
-    ("The name of a header is malformed.", "El nombre de una cabecera no es válido.");
+const INVALID_NAME: Texts = ("Invalid header name.", "Nombre de cabecera no válido.");
 const INVALID_VALUE: Texts = (
-    "The value of a header has a character that a header cannot have, such as a line break.",
-    "El valor de una cabecera contiene un carácter no permitido, como un salto de línea.",
+    "Invalid header value: it has a character that headers must not have, such as a line break.",
+    "Valor de cabecera no válido: contiene un carácter no permitido, como un salto de línea.",
 );
 const INVALID_USER_AGENT: Texts = (
-    "The suffix of the user agent must be words of visible ASCII with single spaces between them.",
-    "El sufijo del agente de usuario debe ser palabras de ASCII visible separadas por un espacio.",
+    "Invalid User-Agent suffix: expected words of visible ASCII, separated by single spaces.",
+    "Sufijo de User-Agent no válido: se esperan palabras de ASCII visible separadas por un espacio.",
 );
 
 #[cfg(test)]
@@ -239,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_header_of_the_client_s_is_refused_by_name() {
-        for (name, texts) in RESERVED {
+        for (name, texts) in RESERVED_HEADERS {
             let spelled = [(*name).to_owned(), name.to_uppercase()];
             for name in spelled {
                 let fixed = builder().header(&name, "x").unwrap_err();
