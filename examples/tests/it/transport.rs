@@ -74,5 +74,5 @@ async fn transport_layer_tells_what_is_sent_and_refuses_on_a_quiet_day() {
     let said = shop.run("transport_layer", &[number.as_str()]);
     assert_eq!(said, format!("{seen}POST: 200 OK\n{number} is voided\n"));
     let none = bare("transport_layer").output().unwrap();
-    assert_eq!(complaint(&none), "say which parcel: transport_layer NUMBER\n");
+    assert_eq!(complaint(&none), "usage: transport_layer NUMBER [--read-only]\n");
 }
