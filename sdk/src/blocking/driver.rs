@@ -161,11 +161,11 @@ mod tests {
     #[test]
     fn the_thread_ends_with_the_last_clone() {
         let driver = Driver::start().unwrap();
-        let (told, ended) = std::sync::mpsc::channel();
-        let life = told.clone();
-        drop(told);
+        let (alive, ended) = std::sync::mpsc::channel();
+        let held = alive.clone();
+        drop(alive);
         driver.runtime.spawn(async move {
-            let _life = life;
+            let _held = held;
             pending::<()>().await;
         });
         let clone = driver.clone();

@@ -121,7 +121,7 @@ impl Client {
         self.driver.call(self.client.health())
     }
 
-    /// Reads a path of the service that this version has no call for yet, as JSON of a type of yours:
+    /// Reads a path of the service that this version has no method for, as a type of your own:
     /// [`parcelo::Client::get`](crate::client::Client::get).
     ///
     /// ```

@@ -8,7 +8,7 @@ pub(super) fn has_whitespace_or_control(address: &str) -> bool {
     address.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
-/// True when an address is certainly on this machine. A name below `localhost` is not: some resolvers ask
+/// True when an address is certainly on this machine. A name below `localhost` is not: some resolvers query
 /// other machines for it.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {

@@ -63,7 +63,7 @@ impl ErrorResponse {
             return ErrorKind::CountryNotAllowed;
         }
         // Validation, NotFound and Conflict speak of the request and of parcels, of which a proxy, or a web
-        // server at a wrong address, knows nothing. The others ask the caller for the same whoever answered.
+        // server at a wrong address, knows nothing. For the other kinds the caller can do the same, whatever answered.
         let is_from_service = self.body.is_some();
         match self.status {
             StatusCode::BAD_REQUEST

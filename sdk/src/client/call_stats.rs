@@ -16,8 +16,8 @@ pub(super) struct CallStats {
 }
 
 impl CallStats {
-    /// Whether the service may have done what was asked: by this call, or by an earlier one with the
-    /// same key.
+    /// Whether the service may have executed the request: this call's, or that of an earlier call with the same
+    /// key.
     pub(super) fn may_have_executed(&self) -> bool {
         let by_key =
             || self.idempotency_key.as_ref().is_some_and(IdempotencyKey::may_have_executed);

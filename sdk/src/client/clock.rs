@@ -1,5 +1,5 @@
 //! The only place where the client reads time. It waits by tokio's clock, which tests can pause. The age of an
-//! idempotency key is measured by every clock there is, since each of them may stand still or be set.
+//! idempotency key is measured by all available clocks, since each of them may stop or be set.
 
 use std::{
     pin::pin,

@@ -2,7 +2,7 @@
 //! key's rate limit. It decides; [`pacer`](super::pacer) waits.
 //!
 //! A request that has to wait gets a numbered ticket. Turns come to tickets in their order and pass
-//! with time alone, so that a caller who stops polling delays nobody behind it.
+//! with time alone, so that a caller who stops polling does not delay those behind it.
 //!
 //! Pure: the time is a parameter.
 
@@ -34,8 +34,8 @@ const MAX_REQUESTS_PER_SECOND: u32 = 100_000;
 const SECOND: Duration = Duration::from_secs(1);
 /// A bound for what an answer may claim: no clock that is set wrongly stops a client for longer.
 const MAX_WINDOW: Duration = Duration::from_secs(60);
-/// A `Retry-After` up to this stops the queue. After a longer one, calls had better fail and say why than wait;
-/// [`Retry::max_retry_after`](super::Retry::max_retry_after) is the same by default.
+/// A `Retry-After` up to this stops the queue. After a longer one calls are sent and fail with it, since waiting would
+/// use up their time; it is the default of [`Retry::max_retry_after`](super::Retry::max_retry_after).
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Whether a request may go.
@@ -284,7 +284,7 @@ mod tests {
         Instant::now()
     }
 
-    /// The turns of somebody who always asks as soon as it may be granted.
+    /// The turns of a caller who always tries as soon as one may be granted.
     fn turns(limiter: &mut Limiter, from: Instant, count: usize) -> Vec<Instant> {
         let mut now = from;
         let mut turns = Vec::new();
@@ -295,7 +295,7 @@ mod tests {
         turns
     }
 
-    /// When somebody goes who comes now and wakes up a little late each time.
+    /// When a caller goes who comes now and wakes up a little late each time.
     fn turn_after(
         limiter: &mut Limiter,
         from: Instant,
@@ -334,21 +334,21 @@ mod tests {
         }
     }
 
-    /// A line of `count` who all came at the same time.
-    fn line(limiter: &mut Limiter, now: Instant, count: usize) -> Vec<Ticket> {
+    /// The tickets of `count` callers who all came at the same time.
+    fn queue(limiter: &mut Limiter, now: Instant, count: usize) -> Vec<Ticket> {
         let join = |_| match limiter.admit(now) {
-            Admission::Go => panic!("somebody has just gone"),
+            Admission::Go => panic!("a request has just gone"),
             Admission::Wait(due) => limiter.join(due),
         };
         (0..count).map(join).collect()
     }
 
     #[test]
-    fn turns_come_to_a_line_one_by_one_and_whoever_comes_later_is_behind_it() {
+    fn turns_come_one_by_one_in_the_order_of_the_queue() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
         let gap = limiter.even_gap(start);
-        let mut tickets = line(&mut limiter, start, 50);
+        let mut tickets = queue(&mut limiter, start, 50);
         for (i, ticket) in tickets.iter_mut().enumerate() {
             let turn = start + gap * u32::try_from(i + 1).unwrap();
             assert_eq!(ticket.due, turn);
@@ -359,14 +359,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_those_who_never_come_back() {
+    fn callers_that_never_come_back_delay_no_others() {
         let (start, mut limiter) = (start(), Limiter::new(1));
         limiter.admit(start);
-        let mut tickets = line(&mut limiter, start, 11);
+        let mut tickets = queue(&mut limiter, start, 11);
         let mut last = tickets.pop().unwrap();
         let due = last.due;
         assert_eq!(limiter.check(&mut last, due), Admission::Go);
-        // Who comes back late stands in line again, so that they do not go all at once.
+        // Those that come back late queue again, so that they do not go all at once.
         let late = due + 10 * MS;
         let mut goes = |ticket: &mut Ticket| limiter.check(ticket, late) == Admission::Go;
         assert!(!tickets.iter_mut().any(&mut goes));
@@ -381,9 +381,9 @@ mod tests {
     fn a_ticket_that_is_given_back_goes_to_the_next_caller() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
-        let tickets = line(&mut limiter, start, 3);
+        let tickets = queue(&mut limiter, start, 3);
         limiter.leave(&tickets[1]);
-        let next = line(&mut limiter, start, 2);
+        let next = queue(&mut limiter, start, 2);
         assert_eq!((next[0].due, next[1].number), (tickets[1].due, 4));
         for ticket in tickets.iter().take(1).chain(&tickets[2..]).chain(&next) {
             limiter.leave(ticket);
@@ -393,10 +393,10 @@ mod tests {
     }
 
     #[test]
-    fn the_line_moves_at_the_pace_that_the_service_asks_for_meanwhile() {
+    fn the_queue_moves_at_the_pace_that_the_service_asks_for() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
-        let mut tickets = line(&mut limiter, start, 10);
+        let mut tickets = queue(&mut limiter, start, 10);
         limiter.observe(&answer(start + MS, 1, 0, 1000));
         // The window is used up, and the next ones have one request each.
         let mut now = start + limiter.even_gap(start);
@@ -406,7 +406,7 @@ mod tests {
             now += limiter.even_gap(now);
         }
         // A refusal after its turn came, and before it woke up: it waits with the others.
-        let mut ticket = line(&mut limiter, now - MS, 1).remove(0);
+        let mut ticket = queue(&mut limiter, now - MS, 1).remove(0);
         limiter.call_due_tickets(ticket.due);
         let refused =
             RateLimitFeedback { throttled: Some(3 * SECOND), ..answer(ticket.due, 1, 0, 1001) };
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_outlives_its_end_is_measured_anew() {
+    fn a_window_that_outlives_its_estimated_end_is_measured_again() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         let late = start + 1500 * MS;
@@ -578,7 +578,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_heard_it_never_panics_and_always_opens_again(
+        fn no_answer_makes_it_panic_or_close_for_good(
             feedback in prop::collection::vec(
                 (any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>(), 0_u64..100_000, any::<Option<u64>>()),
                 0..50,
@@ -600,7 +600,7 @@ mod tests {
         }
 
         #[test]
-        fn whoever_waits_leaves_or_never_comes_back_no_window_has_too_many(
+        fn no_window_is_exceeded_whether_callers_wait_leave_or_never_come_back(
             phase in 0_u64..1_000_000, seed in any::<u64>(),
         ) {
             let (start, mut limiter) = (start(), Limiter::new(100));

@@ -232,7 +232,7 @@ impl<T> std::ops::Deref for Reply<T> {
     }
 }
 
-/// Headers whose values are useful in a log and personal to nobody.
+/// Headers whose values are useful in a log and not personal.
 const LOGGABLE_HEADERS: [HeaderName; 7] = [
     CONTENT_LENGTH,
     CONTENT_TYPE,
@@ -262,8 +262,8 @@ fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap
     }
 }
 
-/// Where the JSON is malformed, and not what stands there, which may be personal. A compressed body, which
-/// the client did not ask for, is recognised by its header.
+/// The position of the fault in the JSON, without the text there, which may be personal. A compressed body that was
+/// not requested is named by its header.
 fn cause(headers: &HeaderMap, fault: &serde_json::Error) -> String {
     let position = format!("invalid JSON at line {}, column {}", fault.line(), fault.column());
     match headers.get(CONTENT_ENCODING) {

@@ -137,8 +137,8 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> Stream for CreateMany<I> {
 }
 
 const NO_RUNTIME: Texts = (
-    "create_many needs a tokio runtime, and there is none here; see also the blocking client.",
-    "create_many necesita un runtime de tokio y aquí no hay ninguno; vea también el cliente bloqueante.",
+    "create_many must be polled inside a tokio runtime; without one, use the blocking client.",
+    "create_many debe usarse dentro de un runtime de tokio; sin él, use el cliente bloqueante.",
 );
 const RUNTIME_ENDED: Texts = (
     "The tokio runtime ended before the answer came.",

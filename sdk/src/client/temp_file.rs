@@ -15,7 +15,7 @@ pub(super) struct TempFile {
     path: Option<PathBuf>,
 }
 
-/// How many characters of the final name stand in the temporary one. The whole name, with what is added,
+/// How many characters of the final name the temporary one has. The whole name, with what is added,
 /// could exceed the 255 bytes that file systems allow.
 const MAX_PREFIX_CHARS: usize = 50;
 

@@ -30,7 +30,7 @@ impl LabelLink {
 impl fmt::Debug for LabelLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.split_once('?') {
-            Some((address, _)) => write!(f, "{:?}", format_args!("{address}?***")),
+            Some((address, _)) => write!(f, "{:?}", format!("{address}?***")),
             None => write!(f, "{:?}", self.0),
         }
     }
