@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use parcelo::{
-    Client, Error, ErrorKind, Timeouts,
+    Client, CountryCode, Error, ErrorKind, Parcel, ParcelStatus, Timeouts,
     calls::StopReason,
-    model::{Downloads, LabelMetadata, ParcelId, ParcelSummary},
-    {CountryCode, Parcel, ParcelStatus},
+    model::{Downloads, LabelMetadata, ParcelId, ParcelSummary, RequestId},
 };
 use serde_json::json;
 
@@ -71,7 +70,7 @@ async fn an_answer_that_is_too_large_keeps_its_status_and_request_id() {
     for step in [announced, endless] {
         let error = refused(step.with("x-request-id", "req_1")).await;
         assert_eq!((error.kind(), error.status()), (ErrorKind::Decode, Some(201)));
-        assert_eq!(error.request_id().map(|id| id.as_str()), Some("req_1"), "{error}");
+        assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"), "{error}");
         assert!(error.may_have_executed());
     }
 }
@@ -102,7 +101,7 @@ async fn a_row_that_cannot_be_read_does_not_lose_the_parcels_that_were_found() {
     let (client, _) = Script::client([answer(503, ""), page(&rows)]);
     let error = client.orders().find("1001").await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));
-    assert_eq!(error.request_id().map(|id| id.as_str()), Some("req_1"));
+    assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"));
     assert_eq!(error.unreadable().unwrap().json()["new"], 1);
     let found: Vec<_> =
         error.found().iter().map(|parcel| parcel.tracking_number.as_str()).collect();

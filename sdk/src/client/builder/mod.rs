@@ -245,13 +245,12 @@ impl ClientBuilder {
         if self.label_hosts.iter().any(|host| Host::parse(host).is_err()) {
             return Err(Error::config(INVALID_LABEL_HOST));
         }
-        let transport = match self.transport {
-            Some(transport) => transport,
-            None => {
-                let connect_timeout = self.settings.timeouts.connect;
-                let builder = || self.http.builder(connect_timeout);
-                Arc::new(ReqwestTransport::new(base_url.clone(), builder)?)
-            }
+        let transport = if let Some(transport) = self.transport {
+            transport
+        } else {
+            let connect_timeout = self.settings.timeouts.connect;
+            let builder = || self.http.builder(connect_timeout);
+            Arc::new(ReqwestTransport::new(base_url.clone(), builder)?)
         };
         let environment = self.key.environment();
         let shared = Shared {
