@@ -277,7 +277,7 @@ impl CallExecution {
         };
         debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
         self.last_retry_cost = Some(failed.cost());
-        // On a stale connection the service never saw the request, so its turn is not used up.
+        // The service has hardly counted a request on a dead connection, so the retry uses the same turn.
         let turn = if failed.is_free() {
             Ok(())
         } else {

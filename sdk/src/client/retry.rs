@@ -449,16 +449,16 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_the_least_wait_and_spreads_by_a_tenth() {
-        let hinted = |ms| FailedAttempt {
+    fn retry_after_is_the_least_wait_and_spreads_by_a_tenth() {
+        let asked_to_wait = |ms| FailedAttempt {
             retry_after: Some(Duration::from_millis(ms)),
             ..failed(FailureClass::Throttled)
         };
-        for (hint, most) in [(1000, 1100), (10_000, 10_250)] {
+        for (asked, most) in [(1000, 1100), (10_000, 10_250)] {
             for seed in 0..100 {
-                let failed = hinted(hint);
+                let failed = asked_to_wait(asked);
                 let wait = wait(Retry::standard(), &failed, &mut Rng::with_seed(seed)).as_millis();
-                assert!((u128::from(hint)..=most).contains(&wait), "{hint}: {wait}");
+                assert!((u128::from(asked)..=most).contains(&wait), "{asked}: {wait}");
             }
         }
     }
@@ -477,16 +477,16 @@ mod tests {
     #[test]
     fn it_gives_up_in_time() {
         let server = failed(FailureClass::Server);
-        let hint = |secs| Some(Duration::from_secs(secs));
+        let asked = |secs| Some(Duration::from_secs(secs));
         let table = [
             (FailedAttempt { number: 4, ..server }, StopReason::Attempts),
-            (FailedAttempt { retry_after: hint(31), ..server }, StopReason::RetryAfterTooLong),
+            (FailedAttempt { retry_after: asked(31), ..server }, StopReason::RetryAfterTooLong),
             (
                 FailedAttempt { retry_after: Some(Duration::MAX), ..server },
                 StopReason::RetryAfterTooLong,
             ),
             (
-                FailedAttempt { retry_after: hint(20), time_left: hint(20).unwrap(), ..server },
+                FailedAttempt { retry_after: asked(20), time_left: asked(20).unwrap(), ..server },
                 StopReason::Deadline,
             ),
             (FailedAttempt { time_left: Duration::ZERO, ..server }, StopReason::Deadline),
@@ -558,10 +558,10 @@ mod tests {
             let Decision::Wait(wait) = policy().decide(retry, &failed) else { panic!() };
             assert!(wait <= long, "{wait:?}");
         }
-        let hinted = FailedAttempt { retry_after: Some(long), ..server };
+        let asked_to_wait = FailedAttempt { retry_after: Some(long), ..server };
         let reason = Decision::GiveUp(StopReason::RetryAfterTooLong);
-        assert_eq!(policy().decide(retry, &hinted), reason);
+        assert_eq!(policy().decide(retry, &asked_to_wait), reason);
         let huge = Retry::standard().backoff(Duration::MAX, Duration::MAX);
-        policy().decide(huge.max_retry_after(Duration::MAX), &hinted);
+        policy().decide(huge.max_retry_after(Duration::MAX), &asked_to_wait);
     }
 }

@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_spends_more_than_there_was(
+        fn no_more_is_spent_than_there_was(
             steps in prop::collection::vec((0_u64..3_000_000, 0_u32..20, any::<bool>()), 0..200),
         ) {
             let (start, mut budget) = (start(), RetryBudget::default());

@@ -52,7 +52,7 @@ async fn a_refusal_that_is_not_the_service_s_is_unexpected() {
         let own = refused(answer(status, refusal("SOME_CODE"))).await;
         assert_ne!(own.kind(), ErrorKind::Unexpected, "{status}");
     }
-    // What to do is the same, whoever says it.
+    // The caller can do the same, whatever answered.
     for (status, kind) in [
         (401, ErrorKind::Authentication),
         (403, ErrorKind::Forbidden),

@@ -50,7 +50,7 @@ async fn they_go_with_every_attempt_beside_the_client_s_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_host_is_told_nothing_of_them() {
+async fn a_label_host_receives_none_of_them() {
     let (client, script, asked) = client([answer(200, "%PDF-")]);
     for host in ["labels.parcelo.example", "api.parcelo.example:8443", "api.parcelo.example"] {
         let link = format!("https://{host}/files/a.pdf?sig=x");

@@ -43,7 +43,7 @@ async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
     let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
     let silent = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
     let refused = answer(409, refusal("LABEL_VOIDED"));
-    // Of a range that nobody asked for.
+    // Of a range that was not requested.
     let headers = vec![("content-range", "bytes 0-13/99".to_owned())];
     let part = Step::Answer(206, headers, vec![Piece::Bytes(LABEL.into())]);
     let table = [
@@ -148,7 +148,7 @@ async fn a_download_that_breaks_off_is_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_cannot_be_written_is_told_and_leaves_nothing() {
+async fn a_file_that_cannot_be_written_is_an_error_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let taken = directory.path().join("taken");
     std::fs::create_dir(&taken).unwrap();

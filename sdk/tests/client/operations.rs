@@ -43,13 +43,13 @@ fn numbers(count: usize) -> Vec<TrackingNumber> {
 /// Method, path with query, and body of every request.
 fn requests(script: &Script) -> Vec<(String, String, Value)> {
     let sent = script.sent();
-    let told = |request: &http::Request<bytes::Bytes>| {
+    let summary = |request: &http::Request<bytes::Bytes>| {
         let address = request.uri().path_and_query().unwrap().to_string();
         let body = serde_json::from_slice(request.body()).unwrap_or(Value::Null);
         assert_eq!(request.headers().contains_key("content-type"), !request.body().is_empty());
         (request.method().to_string(), address, body)
     };
-    sent.iter().map(told).collect()
+    sent.iter().map(summary).collect()
 }
 
 fn only(script: &Script) -> (String, String, Value) {

@@ -1,4 +1,4 @@
-//! Which calls are tried again, when, and what the caller is told.
+//! Which calls are retried, when, and what the caller learns.
 
 use std::time::Duration;
 
