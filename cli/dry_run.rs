@@ -46,7 +46,11 @@ impl Transport for DryRun {
             body: (!body.is_empty()).then(|| String::from_utf8_lossy(body).into_owned()),
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(unsent);
-        let mut answer = Response::new(stream::empty().boxed());
+        // With the service's own body: without it, the 404 would be that of another server.
+        let code = ErrorCode::ParcelNotFound.code();
+        let error = serde_json::json!({"success": false, "error": {"code": code, "message": ""}});
+        let body = Bytes::from(error.to_string());
+        let mut answer = Response::new(stream::iter([Ok(body)]).boxed());
         let status = StatusCode::from_u16(ErrorCode::ParcelNotFound.status());
         *answer.status_mut() = status.unwrap_or_default();
         async { Ok(answer) }.boxed()

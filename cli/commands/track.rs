@@ -36,10 +36,10 @@ pub(super) async fn records(
     for result in results {
         match result {
             BatchResult::Found { tracking, .. } => found.push(*tracking),
-            BatchResult::NotFound { tracking_number, error } => {
+            BatchResult::NotFound { tracking_number, error, .. } => {
                 failed.push((tracking_number, Failure::from(&error)));
             }
-            BatchResult::Unreadable { tracking_number, row } => {
+            BatchResult::Unreadable { tracking_number, row, .. } => {
                 let failure = Failure::unreadable_row(Exit::NotExecuted, &row);
                 failed.push((tracking_number.unwrap_or_default(), failure));
             }

@@ -10,6 +10,7 @@
 
 mod ages;
 mod doubt;
+mod errors;
 #[cfg(feature = "gzip")]
 mod gzip;
 mod headers;

@@ -1,4 +1,4 @@
-//! Layers around a client's transport, in the manner of tower.
+//! Layers around a client's transport, as in tower.
 
 use std::{fmt, sync::Arc};
 
@@ -6,7 +6,7 @@ use super::{ClientBuilder, Transport};
 
 type Wrap = dyn Fn(Arc<dyn Transport>) -> Arc<dyn Transport> + Send + Sync;
 
-/// Makes a transport around another one.
+/// Wraps a transport in another one.
 #[derive(Clone)]
 pub(super) struct Layer(Arc<Wrap>);
 
@@ -16,22 +16,29 @@ impl fmt::Debug for Layer {
     }
 }
 
-/// A transport within its layers, the first of them outermost.
-pub(super) fn layered(transport: Arc<dyn Transport>, layers: &[Layer]) -> Arc<dyn Transport> {
+/// The transport in its layers, the first of which is the outermost.
+pub(super) fn wrap_in_layers(
+    transport: Arc<dyn Transport>,
+    layers: &[Layer],
+) -> Arc<dyn Transport> {
     layers.iter().rev().fold(transport, |inner, Layer(wrap)| wrap(inner))
 }
 
 impl ClientBuilder {
-    /// A transport of your own around the client's, over HTTP or as [`transport`](Self::transport) sets it:
-    /// it can add to a request, look at it, or refuse it. Of several layers the first that is added sees a
-    /// request first and its answer last, as in tower's `ServiceBuilder`.
+    /// Wraps the client's transport, HTTP or that of [`transport`](Self::transport), in one of your own, which can
+    /// change a request, log it, or refuse it. The first layer that is added sees a request first and its answer
+    /// last, as in tower's `ServiceBuilder`.
     ///
-    /// A layer meets each attempt, those to label hosts too, with the bytes and headers that are sent; HTTP
-    /// itself adds `host`, `content-length`, `accept` and, for gzip, `accept-encoding`. The API key is marked as sensitive, so `Debug` does not show it. The
-    /// time that a layer takes is the attempt's. To refuse a request, answer with
-    /// [`Phase::Refused`](crate::client::Phase::Refused), which ends the call, or with
-    /// [`Phase::NotSent`](crate::client::Phase::NotSent), after which it is tried again; both say that nothing was
-    /// sent, so never answer so once the inner transport was asked.
+    /// A layer sees each attempt, including those to label hosts, with the bytes and headers that are sent; HTTP
+    /// itself adds `host`, `content-length`, `accept` and, with gzip, `accept-encoding`. The time that a layer takes
+    /// is part of the attempt's.
+    ///
+    /// Do not log a whole request: its body has names, telephone numbers and national ids, and `Debug` shows it. The
+    /// API key is marked as sensitive, and `Debug` does not show that.
+    ///
+    /// To refuse a request, return [`Phase::Refused`](crate::client::Phase::Refused), which ends the call, or
+    /// [`Phase::NotSent`](crate::client::Phase::NotSent), after which it is retried. Both state that nothing was sent,
+    /// so return neither once the inner transport was called.
     ///
     /// ```
     /// use std::sync::Arc;

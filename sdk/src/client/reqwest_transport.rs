@@ -1,5 +1,4 @@
-//! The transport over HTTP: reqwest with its own retries and redirects off, and the phase of its
-//! errors.
+//! The transport over HTTP by reqwest, and the phases of its errors.
 
 use std::{error::Error as StdError, io};
 
@@ -9,37 +8,34 @@ use http::{Uri, uri::Authority};
 use http_body_util::BodyDataStream;
 use url::Url;
 
-use super::{
-    BodyStream, Error, Phase, Timeouts, Transport, TransportError, http_settings::HttpSettings,
-};
+use super::{BodyStream, Error, Phase, Transport, TransportError, error::Texts};
 
 #[derive(Debug)]
-pub(super) struct Http {
+pub(super) struct ReqwestTransport {
     client: reqwest::Client,
     base: Url,
 }
 
-impl Http {
+impl ReqwestTransport {
+    /// A transport for the service at `base`; `builder` may be called twice.
     pub(super) fn new(
         base: Url,
-        timeouts: Timeouts,
-        settings: &HttpSettings,
+        builder: impl Fn() -> reqwest::ClientBuilder,
     ) -> Result<Self, Error> {
-        let builder = || settings.builder(timeouts.connect);
-        // A machine without root certificates, as a bare container is, cannot make a client that asks it for
-        // them, not even one that is only going to speak http. A fault of the settings is not mended by that.
+        // On a machine without root certificates, such as a bare container, building a client that loads them
+        // fails, even for plain http. Bundled roots help then; they do not help against invalid settings.
         let client = match builder().build() {
             Err(_) if reqwest::Client::builder().build().is_err() => with_bundled_roots(builder()),
             client => client,
         };
         client
             .map(|client| Self { client, base })
-            .map_err(|fault| Error::config(NO_CLIENT).because(fault))
+            .map_err(|fault| Error::config(NO_CLIENT).with_source(fault))
     }
 
     fn request(&self, request: http::Request<Bytes>) -> Result<reqwest::Request, TransportError> {
         let (head, body) = request.into_parts();
-        let url = under(&self.base, &head.uri)
+        let url = to_url(&self.base, &head.uri)
             .map_err(|fault| TransportError::new(Phase::NotSent, fault))?;
         let mut request = reqwest::Request::new(head.method, url);
         *request.headers_mut() = head.headers;
@@ -61,14 +57,14 @@ impl Http {
     }
 }
 
-/// A client that trusts the authorities that Mozilla does, not the machine's.
+/// A client with Mozilla's root certificates in place of the machine's.
 fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
     let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
     let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
     builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
 }
 
-impl Transport for Http {
+impl Transport for ReqwestTransport {
     fn send(
         &self,
         request: http::Request<Bytes>,
@@ -77,8 +73,8 @@ impl Transport for Http {
     }
 }
 
-/// An address as a URL. Reading the host is most of the work, and the base's was read before.
-fn under(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
+/// The URL of an address. Parsing the host is most of the work, and that of the base is parsed already.
+fn to_url(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
     let authority = address.authority().map(Authority::as_str);
     if address.scheme_str() != Some(base.scheme()) || authority != Some(base.authority()) {
         return Url::parse(&address.to_string());
@@ -89,10 +85,10 @@ fn under(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
     Ok(url)
 }
 
-const NO_CLIENT: (&str, &str) =
+const NO_CLIENT: Texts =
     ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
 
-/// The address is dropped from the error: it holds tracking numbers.
+/// The address is removed from the error, because it has tracking numbers.
 fn failed(phase: Phase, fault: reqwest::Error) -> TransportError {
     TransportError::new(phase, fault.without_url())
 }
@@ -104,16 +100,16 @@ fn phase(fault: &reqwest::Error) -> Phase {
         Phase::Timeout
     } else if causes(fault).any(is_closed_unanswered) {
         Phase::Stale
-    } else if causes(fault).any(is_no_http) {
+    } else if causes(fault).any(is_not_http) {
         Phase::NotHttp
     } else {
         causes(fault).find_map(phase_of_http2).unwrap_or(Phase::MaybeSent)
     }
 }
 
-/// What HTTP/2 says besides. A request that the other side says it has not looked at, because it refused the
-/// stream or is going away, is sent again as one on a connection that died in the pool is; it stays in
-/// doubt, for whoever stands between may say so too.
+/// The phase of an HTTP/2 error. A refused stream and a GOAWAY say that the request was not processed: it is sent
+/// again like one on a stale connection. Its outcome stays unknown, since a proxy may say so after it has passed
+/// the request on.
 #[cfg(feature = "http2")]
 fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
     use h2::Reason;
@@ -122,7 +118,7 @@ fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
     match fault.reason() {
         Some(Reason::REFUSED_STREAM) if fault.is_remote() => Some(Phase::Stale),
         Some(_) if fault.is_go_away() && fault.is_remote() => Some(Phase::Stale),
-        // What comes back are no frames.
+        // The answer does not consist of HTTP/2 frames.
         Some(Reason::PROTOCOL_ERROR | Reason::FRAME_SIZE_ERROR)
             if fault.is_go_away() && fault.is_library() =>
         {
@@ -141,8 +137,8 @@ fn causes<'a>(fault: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdErr
     std::iter::successors(fault.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
 }
 
-/// The TLS layer reports a bad certificate, or a peer that speaks no TLS, as invalid data, inside
-/// another I/O error that does not name it as its source.
+/// rustls reports an invalid certificate, or a peer that does not speak TLS, as invalid data. It is wrapped in
+/// another I/O error, which does not return it as its source.
 fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
     cause.downcast_ref::<io::Error>().is_some_and(|fault| {
         fault.kind() == io::ErrorKind::InvalidData
@@ -150,9 +146,8 @@ fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
     })
 }
 
-/// hyper does not tell whether the connection had been used before. A new one that closes without an
-/// answer is taken for a stale one, too: it is retried under the same conditions. Over HTTP/2 it shows as a
-/// pipe that broke.
+/// hyper does not say whether the connection had been used before. A new one that closes without an
+/// answer counts as stale too, and is retried under the same conditions. Over HTTP/2 it is a broken pipe.
 fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
     let http: Option<&hyper::Error> = cause.downcast_ref();
     let io: Option<&io::Error> = cause.downcast_ref();
@@ -160,9 +155,9 @@ fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
         || io.is_some_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// An answer that cannot be read from its first line on. One with too many headers is HTTP; hyper tells
-/// them apart by its text alone, unless it is built as a server.
-fn is_no_http(cause: &(dyn StdError + 'static)) -> bool {
+/// An answer whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is built as a
+/// server, only its message tells the two apart.
+fn is_not_http(cause: &(dyn StdError + 'static)) -> bool {
     cause
         .downcast_ref::<hyper::Error>()
         .is_some_and(|fault| fault.is_parse() && !fault.to_string().contains("too large"))
@@ -173,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bundled_roots_are_a_client_s() {
+    fn a_client_can_be_built_with_the_bundled_roots() {
         assert!(webpki_root_certs::TLS_SERVER_ROOT_CERTS.len() > 100);
         assert!(with_bundled_roots(reqwest::Client::builder()).is_ok());
     }
@@ -193,7 +188,7 @@ mod tests {
         let base = Url::parse("http://h:81/a/b").unwrap();
         for address in addresses {
             let uri = Uri::try_from(address).unwrap();
-            assert_eq!(under(&base, &uri), Url::parse(address), "{address}");
+            assert_eq!(to_url(&base, &uri), Url::parse(address), "{address}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes an error of the client by `?`.
+//! Errors that `?` turns into the client's error.
 
 use super::{Error, ErrorKind, error::Texts};
 use crate::{
@@ -6,15 +6,15 @@ use crate::{
     rules::Rejected,
 };
 
-/// A text that is no value of its kind never reached the service: `?` makes it a validation error.
+/// A text that is not a valid value of its type becomes a validation error. Nothing was sent.
 impl From<InvalidValue> for Error {
     fn from(fault: InvalidValue) -> Self {
-        const INVALID: Texts = ("A value does not have its form.", "Un valor no tiene su forma.");
-        Self::new(ErrorKind::Validation, INVALID).because(fault)
+        const INVALID: Texts = ("A value is malformed.", "Un valor no tiene el formato correcto.");
+        Self::new(ErrorKind::Validation, INVALID).with_source(fault)
     }
 }
 
-/// An order that breaks the rules was not sent: `?` makes it a validation error, with its faults.
+/// An order that breaks the rules becomes a validation error with its faults. Nothing was sent.
 ///
 /// ```
 /// use parcelo::{Error, ErrorKind, OrderRequest};
@@ -37,7 +37,7 @@ impl From<Rejected> for Error {
     }
 }
 
-/// A row that cannot be read, as an error of its own: `?` makes it one.
+/// A row that cannot be read becomes a decode error that holds the row.
 impl From<Unreadable> for Error {
     fn from(row: Unreadable) -> Self {
         const ROW: Texts = (

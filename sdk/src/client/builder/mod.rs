@@ -1,29 +1,36 @@
-//! Making a client, and what it refuses to be made of.
+//! Building a client, and which settings are refused.
+
+mod headers;
+mod http_settings;
+mod layers;
+mod proxy;
 
 use std::{env, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use url::{Host, Url};
 
+pub(super) use headers::Headers;
+
 use super::{
     Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
+    address::{has_whitespace_or_control, is_loopback},
     attempt::Observer,
     clock::{ClockSource, Clocks},
     error::Texts,
-    headers::{BAD_KEY, HeaderSettings, Headers},
-    http_settings::HttpSettings,
-    labels::is_loopback,
-    layer::{Layer, layered},
-    proxy::ProxyRule,
-    socket::Http,
-    turn::Line,
+    pacer::Pacer,
+    reqwest_transport::ReqwestTransport,
 };
 use crate::{
     model::{ApiKey, Environment, Language},
     wall_clock::WallClock,
 };
+use headers::{HeaderSettings, INVALID_KEY};
+use http_settings::HttpSettings;
+use layers::{Layer, wrap_in_layers};
+use proxy::ProxyRule;
 
-/// Makes a [`Client`].
+/// Builds a [`Client`].
 ///
 /// ```
 /// # use parcelo::{ApiKey, Environment};
@@ -45,18 +52,18 @@ pub struct ClientBuilder {
     key: ApiKey,
     base_url: Option<Url>,
     language: Language,
-    pub(super) settings: Settings,
-    labels_hosts: Vec<String>,
+    settings: Settings,
+    label_hosts: Vec<String>,
     transport: Option<Arc<dyn Transport>>,
     observer: Option<Observer>,
     clock: ClockSource,
-    pub(super) headers: HeaderSettings,
-    pub(super) http: HttpSettings,
-    pub(super) layers: Vec<Layer>,
+    headers: HeaderSettings,
+    http: HttpSettings,
+    layers: Vec<Layer>,
 }
 
-const KEY: &str = "PARCELO_API_KEY";
-const BASE_URL: &str = "PARCELO_BASE_URL";
+const KEY_VARIABLE: &str = "PARCELO_API_KEY";
+const BASE_URL_VARIABLE: &str = "PARCELO_BASE_URL";
 
 impl ClientBuilder {
     pub(super) fn new(key: ApiKey) -> Self {
@@ -65,7 +72,7 @@ impl ClientBuilder {
             base_url: None,
             language: Language::default(),
             settings: Settings::default(),
-            labels_hosts: Vec::new(),
+            label_hosts: Vec::new(),
             transport: None,
             observer: None,
             clock: ClockSource::default(),
@@ -77,7 +84,7 @@ impl ClientBuilder {
 
     /// A builder with the key in `PARCELO_API_KEY` and the address in `PARCELO_BASE_URL`.
     ///
-    /// Errors (`Config`) when one of them is missing or wrong.
+    /// Errors (`Config`) when one of them is missing or invalid.
     ///
     /// ```no_run
     /// use parcelo::{ClientBuilder, Language};
@@ -89,19 +96,19 @@ impl ClientBuilder {
         Self::from_variables(|name| env::var(name))
     }
 
-    /// Key and address, as `read` gives them.
+    /// With the variables that `read` returns.
     fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
         let variable = |name, missing| {
-            read(name).map_err(|fault| Error::config(missing).because(fault_of(&fault)))
+            read(name).map_err(|fault| Error::config(missing).with_source(variable_fault(&fault)))
         };
-        let key = ApiKey::parse(&variable(KEY, NO_KEY)?)
-            .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
-        Self::new(key).base_url(&variable(BASE_URL, NO_BASE_URL)?)
+        let key = ApiKey::parse(&variable(KEY_VARIABLE, NO_KEY)?)
+            .map_err(|fault| Error::config(INVALID_KEY).with_source(fault))?;
+        Self::new(key).base_url(&variable(BASE_URL_VARIABLE, NO_BASE_URL)?)
     }
 
-    /// Where the service is: an http or https address, with a path if the API lies under one.
+    /// The address of the service: http or https, with a path if the API is under one.
     ///
-    /// Errors (`Config`) when it is no such address, or holds credentials, a query or a fragment.
+    /// Errors (`Config`) when it is not such an address, or has credentials, a query or a fragment.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -115,71 +122,71 @@ impl ClientBuilder {
         Ok(Self { base_url: Some(checked_address(address)?), ..self })
     }
 
-    /// The language of texts for people, such as names of statuses. English unless set.
+    /// The language of texts for people, such as names of statuses. The default is English.
     pub fn language(self, language: Language) -> Self {
         Self { language, ..self }
     }
 
-    /// How long to wait for what.
+    /// The timeouts.
     pub fn timeouts(self, timeouts: Timeouts) -> Self {
         Self { settings: Settings { timeouts, ..self.settings }, ..self }
     }
 
-    /// How often to try.
+    /// How often a call is tried, and how long it waits in between.
     pub fn retry(self, retry: Retry) -> Self {
         Self { settings: Settings { retry, ..self.settings }, ..self }
     }
 
-    /// How to keep to the key's rate limit. Even gaps between requests unless set.
+    /// How to keep to the key's rate limit. The default is [`RateLimit::adaptive`].
     pub fn rate_limit(self, rate_limit: RateLimit) -> Self {
         Self { settings: Settings { rate_limit, ..self.settings }, ..self }
     }
 
-    /// Who is told about each attempt, as soon as it is over: for counters and logs. It should be
-    /// quick, for the call goes on afterwards.
+    /// Calls `observer` after each attempt, for counters and logs. The call continues when it returns, so it should
+    /// be quick.
     pub fn on_attempt(self, observer: impl Fn(&Attempt) + Send + Sync + 'static) -> Self {
         Self { observer: Some(Observer(Arc::new(observer))), ..self }
     }
 
-    /// The hosts, besides the service's own, from which label links are opened: names or addresses,
-    /// without scheme and port. The API key is not sent there.
+    /// The hosts besides the service's own from which labels are downloaded by their link: names or IP addresses,
+    /// without scheme and port. The API key is not sent to them.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
     /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
     /// let client = parcelo::Client::builder(key)
     ///     .base_url("https://api.parcelo.example")?
-    ///     .labels_hosts(["labels.parcelo.example"])
+    ///     .label_hosts(["labels.parcelo.example"])
     ///     .build()?;
     /// let label = "https://labels.parcelo.example/files/EC7K2M9QX4T8WD0.pdf?sig=…";
     /// assert!(client.labels().download_link(label).is_ok());
     /// assert!(client.labels().download_link("https://elsewhere.example/label.pdf").is_err());
     /// # Ok::<(), parcelo::Error>(())
     /// ```
-    pub fn labels_hosts<H: Into<String>>(self, hosts: impl IntoIterator<Item = H>) -> Self {
-        Self { labels_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
+    pub fn label_hosts<H: Into<String>>(self, hosts: impl IntoIterator<Item = H>) -> Self {
+        Self { label_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// What carries requests, instead of HTTP; see [`Transport`]. A base URL is then optional, and settings of
-    /// HTTP, such as proxies and certificates, have no meaning. To stand around HTTP instead, see
+    /// Sends requests by this [`Transport`] in place of HTTP. The base URL is then optional, and HTTP settings, such
+    /// as proxies and certificates, have no effect. To wrap the client's own transport instead, see
     /// [`layer`](Self::layer).
     pub fn transport(self, transport: impl Transport) -> Self {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
-    /// Where the wall clock is read, instead of the machine's: for tests of what happens when it is set.
+    /// Reads the wall time from `read` in place of the machine's clock, for tests in which that clock is set.
     ///
-    /// It tells how old idempotency keys are, together with the runtime's clock and the dates of the
-    /// service's answers.
+    /// The age of idempotency keys is measured by it, by the runtime's clock, and by the dates of the service's
+    /// answers.
     pub fn wall_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
         Self { clock: ClockSource::Wall(WallClock::new(read)), ..self }
     }
 
-    /// Where the service's own clock is read: for tests of programs against an embedded service whose clock
-    /// they move. `MockServer::client` sets it.
+    /// Reads the service's own clock from `read`, for tests against an embedded service whose clock they move.
+    /// `MockServer::client` sets it.
     ///
-    /// It alone then tells how old idempotency keys are and when they were first sent: not the machine's
-    /// clocks, nor the dates of answers. Sleeps and time-outs stay tokio's.
+    /// The age of idempotency keys is then measured by this clock alone, and neither by the machine's clocks nor by
+    /// the dates of answers. Waits and timeouts still use tokio's clock.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -206,11 +213,11 @@ impl ClientBuilder {
         Self { clock: ClockSource::Service(WallClock::new(read)), ..self }
     }
 
-    /// The client. It connects when it is first used.
+    /// Builds the client. It connects when it is first used.
     ///
-    /// Errors (`Config`) without a base URL, when a live key would travel unencrypted to another machine, when
-    /// the address names the environment that the key is not of (`sandbox`, or `live`, `prod`,
-    /// `production`, as a part of its host's name), and when a label host is none.
+    /// Errors (`Config`): there is no base URL; a live key would be sent unencrypted to another machine; the host
+    /// name has a part (`sandbox`; `live`, `prod`, `production`) that names the environment to which the key does
+    /// not belong; a label host is not a host name.
     ///
     /// ```
     /// use parcelo::{ApiKey, Client, Environment};
@@ -218,7 +225,7 @@ impl ClientBuilder {
     /// let live = ApiKey::from_random(Environment::Production, &[7; 32]);
     /// let refused = Client::builder(live).base_url("http://api.parcelo.example")?.build();
     /// let why = refused.unwrap_err().to_string();
-    /// assert!(why.starts_with("A live key must not travel unencrypted"));
+    /// assert!(why.starts_with("A live key must not be sent unencrypted"));
     /// # Ok::<(), parcelo::Error>(())
     /// ```
     pub fn build(self) -> Result<Client, Error> {
@@ -230,17 +237,20 @@ impl ClientBuilder {
         if self.key.environment() == Environment::Production
             && is_exposed(&base_url, &self.http.proxy)
         {
-            return Err(Error::config(EXPOSED));
+            return Err(Error::config(UNENCRYPTED));
         }
         if environment_of(&base_url).is_some_and(|there| there != self.key.environment()) {
-            return Err(Error::config(OTHER_ENVIRONMENT));
+            return Err(Error::config(WRONG_ENVIRONMENT));
         }
-        if self.labels_hosts.iter().any(|host| Host::parse(host).is_err()) {
-            return Err(Error::config(BAD_HOST));
+        if self.label_hosts.iter().any(|host| Host::parse(host).is_err()) {
+            return Err(Error::config(INVALID_LABEL_HOST));
         }
-        let transport = match self.transport {
-            Some(transport) => transport,
-            None => Arc::new(Http::new(base_url.clone(), self.settings.timeouts, &self.http)?),
+        let transport = if let Some(transport) = self.transport {
+            transport
+        } else {
+            let connect_timeout = self.settings.timeouts.connect;
+            let builder = || self.http.builder(connect_timeout);
+            Arc::new(ReqwestTransport::new(base_url.clone(), builder)?)
         };
         let environment = self.key.environment();
         let shared = Shared {
@@ -248,11 +258,11 @@ impl ClientBuilder {
             environment,
             language: self.language,
             headers: Headers::new(&self.key, self.language, self.headers)?,
-            labels_hosts: self.labels_hosts,
-            transport: layered(transport, &self.layers),
+            label_hosts: self.label_hosts,
+            transport: wrap_in_layers(transport, &self.layers),
             observer: self.observer,
-            decider: std::sync::Mutex::default(),
-            line: Line::new(environment.requests_per_second()),
+            retry_policy: std::sync::Mutex::default(),
+            pacer: Pacer::new(environment.requests_per_second()),
             clocks: Clocks::new(self.clock),
         };
         Ok(Client { shared: Arc::new(shared), settings: self.settings })
@@ -261,32 +271,31 @@ impl ClientBuilder {
 
 const NO_KEY: Texts = ("PARCELO_API_KEY is not set.", "Falta la variable PARCELO_API_KEY.");
 const NO_BASE_URL: Texts = (
-    "The service's address is not set: give a base URL, or set PARCELO_BASE_URL.",
-    "Falta la dirección del servicio: indique una URL base o la variable PARCELO_BASE_URL.",
+    "The service's address is not set: call base_url, or set PARCELO_BASE_URL.",
+    "Falta la dirección del servicio: llame a base_url o defina PARCELO_BASE_URL.",
 );
-const BAD_BASE_URL: Texts = (
+const INVALID_BASE_URL: Texts = (
     "The base URL is not an http or https address.",
     "La URL base no es una dirección http o https.",
 );
-const LOADED_BASE_URL: Texts = (
-    "The base URL must not hold credentials, a query or a fragment.",
+const BASE_URL_WITH_EXTRAS: Texts = (
+    "The base URL must not have credentials, a query or a fragment.",
     "La URL base no debe contener credenciales, consulta ni fragmento.",
 );
-const EXPOSED: Texts = (
-    "A live key must not travel unencrypted: use an https address.",
-    "Una clave de producción no debe viajar sin cifrar: use una dirección https.",
+const UNENCRYPTED: Texts = (
+    "A live key must not be sent unencrypted: use an https address.",
+    "Una clave de producción no debe enviarse sin cifrar: use una dirección https.",
+);
+const WRONG_ENVIRONMENT: Texts = (
+    "The key and the address belong to different environments: sandbox and production.",
+    "La clave y la dirección pertenecen a entornos distintos: sandbox y producción.",
+);
+const INVALID_LABEL_HOST: Texts = (
+    "Invalid label host: expected a host name without scheme, port and path.",
+    "Servidor de etiquetas no válido: se espera un nombre de servidor sin esquema, puerto ni ruta.",
 );
 
-const OTHER_ENVIRONMENT: Texts = (
-    "The key and the address are of different environments: sandbox and production.",
-    "La clave y la dirección son de entornos distintos: sandbox y producción.",
-);
-const BAD_HOST: Texts = (
-    "A label host is not a host's name; give it without scheme, port and path.",
-    "Un servidor de etiquetas no es un nombre de servidor; indíquelo sin esquema, puerto ni ruta.",
-);
-
-/// The environment that an address names, if it names one.
+/// The environment that the host name contains, if any.
 fn environment_of(url: &Url) -> Option<Environment> {
     let parts = url.domain()?.split(['.', '-']);
     parts.into_iter().find_map(|part| match part {
@@ -296,33 +305,33 @@ fn environment_of(url: &Url) -> Option<Environment> {
     })
 }
 
-/// The fault without the variable's content, which may be a secret.
-fn fault_of(fault: &env::VarError) -> &'static str {
+/// The fault without the value of the variable, which may be a secret.
+fn variable_fault(fault: &env::VarError) -> &'static str {
     match fault {
-        env::VarError::NotPresent => "the environment variable is not there",
+        env::VarError::NotPresent => "the environment variable is not set",
         env::VarError::NotUnicode(_) => "the environment variable is not Unicode",
     }
 }
 
-/// The parser would drop line breaks and tabs in silence, so they are looked for first.
 fn checked_address(address: &str) -> Result<Url, Error> {
-    if address.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(Error::config(BAD_BASE_URL));
+    if has_whitespace_or_control(address) {
+        return Err(Error::config(INVALID_BASE_URL));
     }
-    let url = Url::parse(address).map_err(|fault| Error::config(BAD_BASE_URL).because(fault))?;
+    let url =
+        Url::parse(address).map_err(|fault| Error::config(INVALID_BASE_URL).with_source(fault))?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(Error::config(BAD_BASE_URL));
+        return Err(Error::config(INVALID_BASE_URL));
     }
-    let bare = url.username().is_empty()
+    let has_no_extras = url.username().is_empty()
         && url.password().is_none()
         && url.query().is_none()
         && url.fragment().is_none();
-    if bare { Ok(url) } else { Err(Error::config(LOADED_BASE_URL)) }
+    if has_no_extras { Ok(url) } else { Err(Error::config(BASE_URL_WITH_EXTRAS)) }
 }
 
 /// True when requests would cross a network unencrypted.
 fn is_exposed(url: &Url, proxy: &ProxyRule) -> bool {
-    url.scheme() == "http" && (!is_loopback(url) || proxy.leads_away())
+    url.scheme() == "http" && (!is_loopback(url) || proxy.is_remote())
 }
 
 #[cfg(test)]
@@ -438,7 +447,7 @@ mod tests {
         for (host, fine) in table {
             let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
             let builder = ClientBuilder::new(key).base_url("http://h").unwrap();
-            assert_eq!(builder.labels_hosts([host]).build().is_ok(), fine, "{host:?}");
+            assert_eq!(builder.label_hosts([host]).build().is_ok(), fine, "{host:?}");
         }
     }
 
@@ -451,15 +460,15 @@ mod tests {
         let table = [
             (Some(key.secret()), url, None),
             (None, url, Some(NO_KEY)),
-            (Some(""), url, Some(BAD_KEY)),
-            (Some(typo.as_str()), url, Some(BAD_KEY)),
-            (Some(broken.as_str()), url, Some(BAD_KEY)),
+            (Some(""), url, Some(INVALID_KEY)),
+            (Some(typo.as_str()), url, Some(INVALID_KEY)),
+            (Some(broken.as_str()), url, Some(INVALID_KEY)),
             (Some(key.secret()), None, Some(NO_BASE_URL)),
-            (Some(key.secret()), Some("not a url"), Some(BAD_BASE_URL)),
+            (Some(key.secret()), Some("not a url"), Some(INVALID_BASE_URL)),
         ];
         for (key, url, fault) in table {
             let read = |name: &str| {
-                let value = if name == KEY { key } else { url };
+                let value = if name == KEY_VARIABLE { key } else { url };
                 value.map(str::to_owned).ok_or(env::VarError::NotPresent)
             };
             let error = ClientBuilder::from_variables(read).err();
@@ -474,7 +483,7 @@ mod tests {
         let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
         let shown = format!("{builder:?}");
         let client = builder.build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.headers().home());
+        let shown = format!("{shown} {client:?} {:?}", client.headers().to_service());
         assert!(!shown.contains(key.secret()), "{shown}");
         assert_eq!(
             format!("{client:?}"),

@@ -1,4 +1,4 @@
-//! Many answers, one after the other, as iterators.
+//! Iterators over results: a whole list, and many orders at once.
 
 use std::fmt;
 
@@ -9,20 +9,21 @@ use crate::{
     model::{CreatedOrder, OrderRequest},
 };
 
-/// Items that are asked for as the iterator needs them. After an error there is nothing more.
-#[must_use = "nothing is asked until it is iterated over"]
-pub struct Items<'a, T> {
-    items: Option<client::Items<Result<T, Error>>>,
+/// An iterator that requests pages as it needs them. After a row that cannot be read it continues; after any other
+/// error it ends.
+#[must_use = "an iterator requests nothing until it is used"]
+pub struct ItemIter<'a, T> {
+    items: Option<client::ItemStream<Result<T, Error>>>,
     driver: &'a Driver,
 }
 
-impl<'a, T> Items<'a, T> {
-    pub(super) fn new(items: client::Items<Result<T, Error>>, driver: &'a Driver) -> Self {
+impl<'a, T> ItemIter<'a, T> {
+    pub(super) fn new(items: client::ItemStream<Result<T, Error>>, driver: &'a Driver) -> Self {
         Self { items: Some(items), driver }
     }
 }
 
-impl<T> Iterator for Items<'_, T> {
+impl<T> Iterator for ItemIter<'_, T> {
     type Item = Result<T, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -34,19 +35,19 @@ impl<T> Iterator for Items<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Items<'_, T> {
+impl<T> fmt::Debug for ItemIter<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Items").finish_non_exhaustive()
+        f.debug_struct("ItemIter").finish_non_exhaustive()
     }
 }
 
-/// The orders of an iterator, being created several at a time: an iterator of each one's place and
-/// its result, in the order in which they are done. See [`CreateMany`](crate::client::CreateMany).
+/// The creation of an iterator's orders, several at a time: an iterator of each order's index and its result, in
+/// the order of completion. See [`CreateMany`](crate::client::CreateMany).
 ///
-/// Orders go on their way by themselves, on the client's thread, between two calls of `next` too. When
-/// it is dropped midway, they are broken off: send them again, with the keys that they have.
+/// The calls run on the client's thread, also between two calls of `next`. Dropping the iterator aborts those in
+/// progress: send their orders again, with the keys that they have.
 #[derive(Debug)]
-#[must_use = "nothing is created until it is iterated over"]
+#[must_use = "an iterator creates nothing until it is used"]
 pub struct CreateMany<'a, I> {
     orders: Option<client::CreateMany<I>>,
     driver: &'a Driver,
@@ -57,7 +58,8 @@ impl<'a, I> CreateMany<'a, I> {
         Self { orders: Some(orders), driver }
     }
 
-    /// How many orders are on their way at once; 8 unless said otherwise, and 0 counts as 1.
+    /// How many orders may be in progress, or completed but not yet read, at once. The default is 8, and 0 counts
+    /// as 1.
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { orders: self.orders.map(|orders| orders.concurrency(concurrency)), ..self }
     }

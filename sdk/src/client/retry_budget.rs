@@ -1,5 +1,5 @@
-//! How much a client may spend on retries. Without it every caller of a service that is down would
-//! multiply its load; with it a long outage costs hardly more requests than it has calls.
+//! How much a client may spend on retries: a token bucket. Without it every caller of a service that is down
+//! would multiply its load; with it a long outage costs hardly more requests than there are calls.
 //!
 //! Pure: the time is a parameter.
 
@@ -7,55 +7,59 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Thousandths of a token, so that time adds whole numbers.
-const TOKEN: u64 = 1000;
-const CAPACITY: u64 = 500 * TOKEN;
-const PER_MILLISECOND: u64 = 10 * TOKEN / 1000;
+/// Tokens are counted in thousandths, so that each millisecond adds a whole number of them.
+const MILLITOKENS_PER_TOKEN: u64 = 1000;
+/// 500 tokens, 35 retries in one burst: enough for a restart of the service under some dozens of concurrent
+/// calls, and spent within a second when everything fails.
+const CAPACITY_MILLITOKENS: u64 = 500 * MILLITOKENS_PER_TOKEN;
+/// 10 tokens a second, one retry every 1.4 s: what goes on during a long outage, whatever the number of calls,
+/// and a full bucket again 50 s after it.
+const REFILL_MILLITOKENS_PER_MS: u64 = 10 * MILLITOKENS_PER_TOKEN / 1000;
+/// A year; keeps sums of instants and durations in range.
+const MAX_ELAPSED_MS: u64 = 365 * 24 * 60 * 60 * 1000;
 
 /// The tokens of a client and its clones.
 #[derive(Debug, Clone)]
-pub(super) struct Budget {
-    millis: u64,
-    at: Option<Instant>,
+pub(super) struct RetryBudget {
+    millitokens: u64,
+    refilled_at: Option<Instant>,
 }
 
-impl Default for Budget {
+impl Default for RetryBudget {
     fn default() -> Self {
-        Self { millis: CAPACITY, at: None }
+        Self { millitokens: CAPACITY_MILLITOKENS, refilled_at: None }
     }
 }
 
-impl Budget {
-    /// Takes `tokens`, unless there are fewer.
+impl RetryBudget {
+    /// Takes `tokens`; false, and nothing taken, if there are fewer.
     pub(super) fn spend(&mut self, tokens: u32, now: Instant) -> bool {
-        self.grow(now);
-        match self.millis.checked_sub(u64::from(tokens) * TOKEN) {
+        self.refill(now);
+        match self.millitokens.checked_sub(u64::from(tokens) * MILLITOKENS_PER_TOKEN) {
             Some(rest) => {
-                self.millis = rest;
+                self.millitokens = rest;
                 true
             }
             None => false,
         }
     }
 
-    /// Gives `tokens` back, up to what there was in the beginning.
+    /// Gives `tokens` back, up to the capacity.
     pub(super) fn refund(&mut self, tokens: u32) {
-        self.millis = CAPACITY.min(self.millis + u64::from(tokens) * TOKEN);
+        let refund = u64::from(tokens) * MILLITOKENS_PER_TOKEN;
+        self.millitokens = CAPACITY_MILLITOKENS.min(self.millitokens + refund);
     }
 
-    fn grow(&mut self, now: Instant) {
-        let begun = *self.at.get_or_insert(now);
-        let passed = now.saturating_duration_since(begun).as_millis();
-        let passed = u64::try_from(passed).unwrap_or(u64::MAX);
-        let grown = self.millis.saturating_add(passed.saturating_mul(PER_MILLISECOND));
-        self.millis = grown.min(CAPACITY);
-        // Only whole milliseconds were counted; the rest of them counts next time.
-        self.at = Some(begun + Duration::from_millis(passed.min(YEAR)));
+    fn refill(&mut self, now: Instant) {
+        let last = *self.refilled_at.get_or_insert(now);
+        let elapsed = now.saturating_duration_since(last).as_millis();
+        let elapsed_ms = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        let refill = elapsed_ms.saturating_mul(REFILL_MILLITOKENS_PER_MS);
+        self.millitokens = self.millitokens.saturating_add(refill).min(CAPACITY_MILLITOKENS);
+        // Only whole milliseconds were counted; the remainder counts next time.
+        self.refilled_at = Some(last + Duration::from_millis(elapsed_ms.min(MAX_ELAPSED_MS)));
     }
 }
-
-/// Keeps sums with instants in range.
-const YEAR: u64 = 365 * 24 * 60 * 60 * 1000;
 
 #[cfg(test)]
 mod tests {
@@ -68,13 +72,13 @@ mod tests {
         Instant::now()
     }
 
-    fn spent(budget: &mut Budget, tokens: u32, now: Instant) -> u32 {
+    fn spent(budget: &mut RetryBudget, tokens: u32, now: Instant) -> u32 {
         (0..1000).take_while(|_| budget.spend(tokens, now)).count().try_into().unwrap()
     }
 
     #[test]
     fn five_hundred_tokens_and_ten_more_each_second() {
-        let (start, mut budget) = (start(), Budget::default());
+        let (start, mut budget) = (start(), RetryBudget::default());
         assert_eq!(spent(&mut budget, 14, start), 35);
         assert_eq!(spent(&mut budget, 5, start), 2);
         assert_eq!(spent(&mut budget, 1, start + Duration::from_millis(99)), 0);
@@ -86,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_given_back_can_be_spent_again_but_never_piles_up() {
-        let (start, mut budget) = (start(), Budget::default());
+        let (start, mut budget) = (start(), RetryBudget::default());
         budget.refund(14);
         assert_eq!(spent(&mut budget, 1, start), 500);
         budget.refund(14);
@@ -95,10 +99,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_spends_more_than_there_was(
+        fn no_more_is_spent_than_there_was(
             steps in prop::collection::vec((0_u64..3_000_000, 0_u32..20, any::<bool>()), 0..200),
         ) {
-            let (start, mut budget) = (start(), Budget::default());
+            let (start, mut budget) = (start(), RetryBudget::default());
             let (mut now, mut spent, mut given_back) = (start, 0, 0);
             for (micros, tokens, gives_back) in steps {
                 now += Duration::from_micros(micros);
@@ -109,7 +113,7 @@ mod tests {
                     spent += u128::from(tokens);
                 }
                 let grown = now.duration_since(start).as_millis() / 100 + 1;
-                prop_assert!(budget.millis <= CAPACITY);
+                prop_assert!(budget.millitokens <= CAPACITY_MILLITOKENS);
                 prop_assert!(spent <= 500 + grown + given_back);
             }
         }
@@ -119,7 +123,7 @@ mod tests {
             pieces in prop::collection::vec(0_u64..5_000, 1..100),
         ) {
             let start = start();
-            let (mut often, mut once) = (Budget::default(), Budget::default());
+            let (mut often, mut once) = (RetryBudget::default(), RetryBudget::default());
             for budget in [&mut often, &mut once] {
                 prop_assert!(budget.spend(500, start));
             }
@@ -129,7 +133,7 @@ mod tests {
                 often.spend(0, now);
             }
             once.spend(0, now);
-            prop_assert_eq!(often.millis, once.millis);
+            prop_assert_eq!(often.millitokens, once.millitokens);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The headers of a request: the client's own, and those that the integrator adds. Added ones never replace
-//! the client's, and go to the service's own origin only.
+//! The headers of requests: the client's own, and those that the integrator adds. Added headers never replace
+//! the client's, and are sent to the service's own origin only.
 
 use std::{fmt, sync::Arc};
 
@@ -8,20 +8,20 @@ use http::{
     header::{ACCEPT_LANGUAGE, USER_AGENT},
 };
 
-use super::{ClientBuilder, Error, error::Texts};
+use super::{ClientBuilder, Error, Texts};
 use crate::model::{ApiKey, Language, header};
 
-const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_PREFIX: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
-/// What a builder was told about headers.
+/// The header settings of a builder.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeaderSettings {
     fixed: HeaderMap,
     computed: Vec<Computed>,
-    agent_suffix: Option<String>,
+    user_agent_suffix: Option<String>,
 }
 
-/// A header whose value is asked for before each attempt.
+/// A header whose value is computed for each attempt.
 #[derive(Clone)]
 struct Computed {
     name: HeaderName,
@@ -36,11 +36,10 @@ impl fmt::Debug for Computed {
 
 /// The headers of a client's requests.
 #[derive(Debug)]
-pub(super) struct Headers {
-    /// To the service's own origin.
-    home: HeaderMap,
-    /// To any other, which learns nothing about the integrator.
-    away: HeaderMap,
+pub(in crate::client) struct Headers {
+    to_service: HeaderMap,
+    /// Another origin learns nothing about the integrator.
+    to_other_origin: HeaderMap,
     computed: Vec<Computed>,
 }
 
@@ -51,24 +50,25 @@ impl Headers {
         settings: HeaderSettings,
     ) -> Result<Self, Error> {
         let mut secret = HeaderValue::from_str(key.secret())
-            .map_err(|fault| Error::config(BAD_KEY).because(fault))?;
+            .map_err(|fault| Error::config(INVALID_KEY).with_source(fault))?;
         secret.set_sensitive(true);
         // With room for those that each request and HTTP itself add.
-        let mut home = HeaderMap::with_capacity(8 + settings.fixed.len());
-        home.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
-        home.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        let away = home.clone();
-        if let Some(suffix) = settings.agent_suffix {
-            home.insert(USER_AGENT, header_value(&format!("{AGENT} {suffix}"), BAD_AGENT)?);
+        let mut to_service = HeaderMap::with_capacity(8 + settings.fixed.len());
+        to_service.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
+        to_service.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_PREFIX));
+        let to_other_origin = to_service.clone();
+        if let Some(suffix) = settings.user_agent_suffix {
+            let user_agent = format!("{USER_AGENT_PREFIX} {suffix}");
+            to_service.insert(USER_AGENT, header_value(&user_agent, INVALID_USER_AGENT)?);
         }
-        home.insert(header::API_KEY, secret);
-        home.extend(settings.fixed);
-        Ok(Self { home, away, computed: settings.computed })
+        to_service.insert(header::API_KEY, secret);
+        to_service.extend(settings.fixed);
+        Ok(Self { to_service, to_other_origin, computed: settings.computed })
     }
 
-    /// For an attempt to the service's own origin.
-    pub(super) fn home(&self) -> HeaderMap {
-        let mut headers = self.home.clone();
+    /// For one attempt to the service; computed headers are computed here.
+    pub(in crate::client) fn to_service(&self) -> HeaderMap {
+        let mut headers = self.to_service.clone();
         for Computed { name, value } in &self.computed {
             if let Some(value) = value() {
                 headers.insert(name, value);
@@ -77,26 +77,25 @@ impl Headers {
         headers
     }
 
-    /// For an attempt to another origin.
-    pub(super) fn away(&self) -> HeaderMap {
-        self.away.clone()
+    /// For one attempt to another origin.
+    pub(in crate::client) fn to_other_origin(&self) -> HeaderMap {
+        self.to_other_origin.clone()
     }
 
-    /// What the service knows the client by.
-    pub(super) fn secret(&self) -> &[u8] {
-        self.home.get(header::API_KEY).map(HeaderValue::as_bytes).unwrap_or_default()
+    pub(in crate::client) fn api_key(&self) -> &[u8] {
+        self.to_service.get(header::API_KEY).map(HeaderValue::as_bytes).unwrap_or_default()
     }
 }
 
 impl ClientBuilder {
-    /// A header for every request to the service, such as what a gateway before it wants. Set again, it
-    /// has the later value.
+    /// Adds a header to every request to the service, for instance for a gateway in front of it. If it is set
+    /// twice, the last value counts.
     ///
-    /// It is not sent to another origin, such as [`labels_hosts`](Self::labels_hosts), and its value is
+    /// It is not sent to other origins, such as [`label_hosts`](Self::label_hosts), and its value is
     /// marked as sensitive: `Debug` does not show it.
     ///
-    /// Errors (`Config`) when the name is one of the client's or of HTTP's own, when it is no header's name,
-    /// and when the value has a line break or another character that a header cannot have.
+    /// Errors (`Config`) when the name is invalid or reserved for the client or HTTP itself, and when the value has
+    /// a line break or another character that a header cannot have.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -105,28 +104,28 @@ impl ClientBuilder {
     ///
     /// let builder = Client::builder(key).header("x-gateway-token", "let-me-in")?;
     /// let error = builder.header("Content-Type", "text/plain").unwrap_err();
-    /// let text = "The header content-type is the client's own: it cannot be set.";
+    /// let text = "The header content-type is reserved for the client: it cannot be set.";
     /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), parcelo::Error>(())
     /// ```
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
         let name = header_name(name)?;
-        let mut value = header_value(value, BAD_VALUE)
-            .map_err(|error| error.because(format!("the value of {name}")))?;
+        let mut value = header_value(value, INVALID_VALUE)
+            .map_err(|error| error.with_source(format!("the value of {name}")))?;
         value.set_sensitive(true);
         self.headers.computed.retain(|computed| computed.name != name);
         self.headers.fixed.insert(name, value);
         Ok(self)
     }
 
-    /// A header whose value is asked for before each attempt, such as `traceparent`; an attempt for which
-    /// there is none goes without it. What holds for [`header`](Self::header) holds for it too, but its
-    /// value is sensitive only if it is marked so.
+    /// Adds a header whose value is computed for each attempt, such as `traceparent`. An attempt for which `value`
+    /// returns `None` is sent without it. It is subject to the same rules as [`header`](Self::header), but its
+    /// value is sensitive only if you mark it so.
     ///
     /// `value` is called inside the attempt's [`tracing`] span, so that each attempt can be a span of
-    /// its own in a trace; it should be quick. The example `trace_context` shows it.
+    /// its own in a trace; it should be quick. See the example `trace_context`.
     ///
-    /// Errors (`Config`): those of a name that [`header`](Self::header) refuses.
+    /// Errors (`Config`) when the name is one that [`header`](Self::header) refuses.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -153,10 +152,9 @@ impl ClientBuilder {
         Ok(self)
     }
 
-    /// What stands behind the client's own name in `User-Agent`: your program and its version. Label hosts
-    /// are not told.
+    /// Appends your program's name and version to the client's `User-Agent`. Label hosts do not receive it.
     ///
-    /// Errors (`Config`) when it is empty or holds anything but visible ASCII and single spaces.
+    /// Errors (`Config`) when it is empty or has anything but visible ASCII and single spaces.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -171,24 +169,24 @@ impl ClientBuilder {
     pub fn user_agent_suffix(mut self, suffix: &str) -> Result<Self, Error> {
         let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_graphic());
         if !suffix.split(' ').all(is_word) {
-            return Err(Error::config(BAD_AGENT));
+            return Err(Error::config(INVALID_USER_AGENT));
         }
-        self.headers.agent_suffix = Some(suffix.to_owned());
+        self.headers.user_agent_suffix = Some(suffix.to_owned());
         Ok(self)
     }
 }
 
 fn header_name(name: &str) -> Result<HeaderName, Error> {
     let name = HeaderName::try_from(name)
-        .map_err(|fault| Error::config(BAD_NAME).because(format!("{fault}: {name:?}")))?;
-    match RESERVED.iter().find(|(reserved, _)| name == *reserved) {
+        .map_err(|fault| Error::config(INVALID_NAME).with_source(format!("{fault}: {name:?}")))?;
+    match RESERVED_HEADERS.iter().find(|(reserved, _)| name == *reserved) {
         Some((_, texts)) => Err(Error::config(*texts)),
         None => Ok(name),
     }
 }
 
 fn header_value(value: &str, texts: Texts) -> Result<HeaderValue, Error> {
-    HeaderValue::from_str(value).map_err(|fault| Error::config(texts).because(fault))
+    HeaderValue::from_str(value).map_err(|fault| Error::config(texts).with_source(fault))
 }
 
 macro_rules! reserved {
@@ -196,16 +194,16 @@ macro_rules! reserved {
         &[$((
             $name,
             (
-                concat!("The header ", $name, " is the client's own: it cannot be set."),
-                concat!("La cabecera ", $name, " es propia del cliente: no se puede definir."),
+                concat!("The header ", $name, " is reserved for the client: it cannot be set."),
+                concat!("La cabecera ", $name, " está reservada al cliente: no se puede definir."),
             ),
         )),*]
     };
 }
 
-/// What cannot be set: what the client says itself, what would contradict the request's body, what would
-/// make the answer a part of one or none at all, and what belongs to the connection.
-const RESERVED: &[(&str, Texts)] = reserved!(
+/// Headers that cannot be set: those that the client sets itself, those that would contradict the request's
+/// body, those that would turn the answer into a part of a file or an empty 304, and those of the connection.
+const RESERVED_HEADERS: &[(&str, Texts)] = reserved!(
     "x-api-key" "x-carrier-key" "x-idempotency-key" "idempotency-key" "accept-language" "user-agent"
     "content-type" "content-length" "content-encoding"
     "accept-encoding" "range" "if-match" "if-none-match" "if-modified-since" "if-unmodified-since"
@@ -214,19 +212,18 @@ const RESERVED: &[(&str, Texts)] = reserved!(
     "transfer-encoding" "upgrade" "http2-settings"
 );
 
-pub(super) const BAD_KEY: Texts = (
-    "PARCELO_API_KEY holds no API key; check it for typos.",
-    "PARCELO_API_KEY no contiene una clave de API; revise si hay errores de escritura.",
+pub(super) const INVALID_KEY: Texts = (
+    "PARCELO_API_KEY is not a valid API key; check it for typos.",
+    "PARCELO_API_KEY no es una clave de API válida; revise si hay errores de escritura.",
 );
-const BAD_NAME: Texts =
-    ("The name of a header is malformed.", "El nombre de una cabecera no es válido.");
-const BAD_VALUE: Texts = (
-    "The value of a header has a character that a header cannot have, such as a line break.",
-    "El valor de una cabecera contiene un carácter no permitido, como un salto de línea.",
+const INVALID_NAME: Texts = ("Invalid header name.", "Nombre de cabecera no válido.");
+const INVALID_VALUE: Texts = (
+    "Invalid header value: it has a character that headers must not have, such as a line break.",
+    "Valor de cabecera no válido: contiene un carácter no permitido, como un salto de línea.",
 );
-const BAD_AGENT: Texts = (
-    "The suffix of the user agent must be words of visible ASCII with single spaces between them.",
-    "El sufijo del agente de usuario debe ser palabras de ASCII visible separadas por un espacio.",
+const INVALID_USER_AGENT: Texts = (
+    "Invalid User-Agent suffix: expected words of visible ASCII, separated by single spaces.",
+    "Sufijo de User-Agent no válido: se esperan palabras de ASCII visible separadas por un espacio.",
 );
 
 #[cfg(test)]
@@ -240,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_header_of_the_client_s_is_refused_by_name() {
-        for (name, texts) in RESERVED {
+        for (name, texts) in RESERVED_HEADERS {
             let spelled = [(*name).to_owned(), name.to_uppercase()];
             for name in spelled {
                 let fixed = builder().header(&name, "x").unwrap_err();
@@ -266,7 +263,7 @@ mod tests {
         }
         for suffix in ["", " ", "a  b", " a", "a ", "a\r\nb", "a\tb", "ñ", "a\0"] {
             let error = builder().user_agent_suffix(suffix).unwrap_err();
-            assert_eq!(error.to_string(), BAD_AGENT.0, "{suffix:?}");
+            assert_eq!(error.to_string(), INVALID_USER_AGENT.0, "{suffix:?}");
         }
     }
 
@@ -275,7 +272,7 @@ mod tests {
         let given = builder().header("x-token", "CANARY").unwrap();
         let shown = format!("{given:?}");
         let client = given.base_url("http://h").unwrap().build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.headers().home());
+        let shown = format!("{shown} {client:?} {:?}", client.headers().to_service());
         assert!(!shown.contains("CANARY") && shown.contains("x-token"), "{shown}");
     }
 
@@ -287,7 +284,7 @@ mod tests {
         let fixed = computed.clone().header("x-a", "4").unwrap();
         for (builder, value) in [(both, "2"), (computed, "3"), (fixed, "4")] {
             let client = builder.base_url("http://h").unwrap().build().unwrap();
-            let headers = client.headers().home();
+            let headers = client.headers().to_service();
             assert_eq!(headers.get_all("x-a").iter().collect::<Vec<_>>(), [value]);
         }
     }

@@ -1,4 +1,4 @@
-//! How long a refusing service asks to wait. Garbage is no hint, and never a panic.
+//! How long a refusing service asks to wait. What cannot be read is ignored, and never a panic.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,48 +7,49 @@ use http::{HeaderMap, HeaderName, StatusCode, header as standard};
 
 use crate::model::{ErrorBody, header};
 
-/// A year: beyond every deadline, and no sum with it overflows.
-const MOST: f64 = 365.0 * 24.0 * 60.0 * 60.0;
+/// A year: later than every deadline, and sums with it do not overflow.
+const MAX_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
 
 /// The first of these that can be read: `Retry-After` in seconds, `Retry-After` as a date, the
-/// body's `retryAfter`, and for a refusal by the rate limit the end of its window. Dates are taken
-/// relative to the answer's own `Date`, so the two clocks need not agree.
-pub(super) fn hint(
+/// body's `retryAfter`, and for a 429 the end of the rate limit's window. Dates are compared with the answer's
+/// own `Date`, so the two clocks need not agree.
+pub(super) fn retry_after(
     status: StatusCode,
     headers: &HeaderMap,
     body: Option<&ErrorBody>,
 ) -> Option<Duration> {
-    let retry_after = text(headers, &standard::RETRY_AFTER).unwrap_or_default();
+    let header = text(headers, &standard::RETRY_AFTER).unwrap_or_default();
     let date = text(headers, &standard::DATE).and_then(|date| httpdate::parse_http_date(date).ok());
-    seconds(retry_after)
-        .or_else(|| since(date?, httpdate::parse_http_date(retry_after).ok()?))
+    seconds(header)
+        .or_else(|| between(date?, httpdate::parse_http_date(header).ok()?))
         .or_else(|| bounded(body?.retry_after.as_ref()?.as_f64()?))
-        .or_else(|| window(status, headers, date?))
+        .or_else(|| window_end(status, headers, date?))
 }
 
 /// The seconds from the answer's own date to the end of the rate limit's window.
-pub(super) fn rest(date: DateTime<Utc>, reset: u64) -> Option<u64> {
+pub(super) fn seconds_until(reset: u64, date: DateTime<Utc>) -> Option<u64> {
     reset.checked_sub(date.timestamp().try_into().ok()?)
 }
 
-/// The rest of the rate limit's window; it says nothing about other troubles.
-fn window(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Option<Duration> {
+/// The time to the end of the rate limit's window. Other refusals have nothing to do with it.
+fn window_end(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Option<Duration> {
     let reset = headers.get(header::RATE_RESET).filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
     let second = reset?.to_str().ok()?.trim().parse().ok()?;
-    since(date, SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(second))?)
+    between(date, SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(second))?)
 }
 
+/// Digits and a point alone: Rust's own parser would take `inf`, `1e9` and `+1` too.
 fn seconds(text: &str) -> Option<Duration> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    bounded(text.parse().ok().filter(|_| plain)?)
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    bounded(text.parse().ok().filter(|_| is_plain)?)
 }
 
 fn bounded(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds.clamp(-1.0, MOST)).ok()
+    Duration::try_from_secs_f64(seconds.clamp(-1.0, MAX_SECONDS)).ok()
 }
 
-fn since(date: SystemTime, then: SystemTime) -> Option<Duration> {
-    then.duration_since(date).ok().and_then(|wait| bounded(wait.as_secs_f64()))
+fn between(date: SystemTime, later: SystemTime) -> Option<Duration> {
+    later.duration_since(date).ok().and_then(|wait| bounded(wait.as_secs_f64()))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
@@ -61,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::client::clock::parse;
+    use crate::client::{RateLimitStatus, clock::parse};
 
     const DATE: &str = "Sat, 10 Jan 2026 15:05:00 GMT";
     const LATER: &str = "Sat, 10 Jan 2026 15:05:07 GMT";
@@ -69,7 +70,11 @@ mod tests {
 
     type Row<'a> = (&'a [(&'a str, &'a [u8])], Option<f64>, Option<f64>);
 
-    fn hint_of(status: StatusCode, headers: &[(&str, &[u8])], body: Option<f64>) -> Option<f64> {
+    fn retry_after_of(
+        status: StatusCode,
+        headers: &[(&str, &[u8])],
+        body: Option<f64>,
+    ) -> Option<f64> {
         let headers = headers
             .iter()
             .map(|(name, value)| {
@@ -84,11 +89,11 @@ mod tests {
             request_id: None,
             retry_after: serde_json::Number::from_f64(retry_after),
         });
-        hint(status, &headers, body.as_ref()).map(|hint| hint.as_secs_f64())
+        super::retry_after(status, &headers, body.as_ref()).map(|wait| wait.as_secs_f64())
     }
 
     #[test]
-    fn the_first_hint_that_can_be_read_counts() {
+    fn the_first_time_that_can_be_read_counts() {
         let status = StatusCode::TOO_MANY_REQUESTS;
         let after = |value: &'static str| ("retry-after", value.as_bytes());
         let (date, reset) = (("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes()));
@@ -104,23 +109,27 @@ mod tests {
             (&[], None, None),
         ];
         for (headers, body, expected) in table {
-            assert_eq!(hint_of(status, headers, body), expected, "{headers:?} {body:?}");
+            assert_eq!(retry_after_of(status, headers, body), expected, "{headers:?} {body:?}");
         }
     }
 
     #[test]
-    fn the_window_of_the_rate_limit_is_a_hint_for_its_own_refusals_only() {
+    fn the_window_of_the_rate_limit_counts_for_a_429_only() {
         let headers: [(&str, &[u8]); 2] =
             [("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes())];
-        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), None);
+        assert_eq!(retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), None);
     }
 
     #[test]
-    fn garbage_is_no_hint_and_no_panic() {
+    fn garbage_is_ignored_and_never_a_panic() {
         let garbage = ["-1", "+1", "NaN", "inf", "1e9", "", "..", "1.2.3", "\t", "1;2", "0x10"];
         for value in garbage {
             let headers: [(&str, &[u8]); 1] = [("retry-after", value.as_bytes())];
-            assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), None, "{value}");
+            assert_eq!(
+                retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None),
+                None,
+                "{value}"
+            );
         }
         let headers: [(&str, &[u8]); 3] = [
             ("retry-after", b"\xff\xfe"),
@@ -128,15 +137,25 @@ mod tests {
             ("x-ratelimit-reset", b"9999999999999999999999"),
         ];
         for body in [None, Some(-1.0), Some(-1e300)] {
-            assert_eq!(hint_of(StatusCode::TOO_MANY_REQUESTS, &headers, body), None, "{body:?}");
+            assert_eq!(
+                retry_after_of(StatusCode::TOO_MANY_REQUESTS, &headers, body),
+                None,
+                "{body:?}"
+            );
         }
     }
 
     #[test]
-    fn an_absurd_hint_is_a_long_one() {
+    fn an_absurd_wait_is_a_long_one() {
         let headers: [(&str, &[u8]); 1] = [("retry-after", b"99999999999999999999999999")];
-        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), Some(MOST));
-        assert_eq!(hint_of(StatusCode::SERVICE_UNAVAILABLE, &[], Some(1e300)), Some(MOST));
+        assert_eq!(
+            retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None),
+            Some(MAX_SECONDS)
+        );
+        assert_eq!(
+            retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &[], Some(1e300)),
+            Some(MAX_SECONDS)
+        );
     }
 
     proptest! {
@@ -148,14 +167,14 @@ mod tests {
             let names = ["retry-after", "date", "x-ratelimit-reset", "x-ratelimit-limit"];
             let values = [&after, &date, &reset, &reset].map(Vec::as_slice);
             let headers: Vec<_> = names.into_iter().zip(values).collect();
-            let hint = hint_of(StatusCode::from_u16(status).unwrap(), &headers, body);
-            prop_assert!(hint.is_none_or(|seconds| (0.0..=MOST).contains(&seconds)), "{:?}", hint);
+            let wait = retry_after_of(StatusCode::from_u16(status).unwrap(), &headers, body);
+            prop_assert!(wait.is_none_or(|seconds| (0.0..=MAX_SECONDS).contains(&seconds)), "{:?}", wait);
             let headers = headers.iter().map(|(name, value)| {
                 (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value).unwrap())
             });
             let headers: HeaderMap = headers.collect();
-            headers.get(standard::DATE).and_then(parse).map(|date| rest(date, u64::MAX));
-            crate::client::reply::rate_limit(&headers);
+            headers.get(standard::DATE).and_then(parse).map(|date| seconds_until(u64::MAX, date));
+            RateLimitStatus::from_headers(&headers);
         }
     }
 

@@ -1,12 +1,12 @@
-//! How requests are sent over HTTP: what the integrator may set, and what stays the client's.
+//! Settings of the HTTP transport: those that the integrator may change, and those that the client fixes.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{ClientBuilder, Error, error::Texts, proxy::ProxyRule};
+use super::{ClientBuilder, Error, Texts, proxy::ProxyRule};
 
 type Adjust = dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync;
 
-/// Settings of the transport over HTTP.
+/// Settings of the HTTP transport.
 #[derive(Clone, Default)]
 pub(super) struct HttpSettings {
     pub(super) proxy: ProxyRule,
@@ -29,8 +29,8 @@ impl fmt::Debug for HttpSettings {
 }
 
 impl HttpSettings {
-    /// A builder with all settings. What comes first the integrator may change; what comes last is what
-    /// the client's promises rest on.
+    /// A reqwest builder with all settings. The order matters: the integrator's hook may change what is set before
+    /// it, and not what is set after it, on which the client's guarantees depend.
     pub(super) fn builder(&self, connect_timeout: Duration) -> reqwest::ClientBuilder {
         let builder = self.protocols(reqwest::Client::builder());
         let builder = match &self.adjust {
@@ -48,7 +48,8 @@ impl HttpSettings {
             .connect_timeout(connect_timeout)
     }
 
-    /// What another crate in the build has turned on for reqwest is not turned on here by that.
+    /// Cargo adds up features over a build, so another crate may have enabled compression or HTTP/2 in reqwest.
+    /// Each is turned off here unless this client's builder turned it on.
     fn protocols(&self, builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
         let builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
         #[cfg(feature = "gzip")]
@@ -56,8 +57,9 @@ impl HttpSettings {
         if !self.http2 {
             return builder.http1_only();
         }
-        // One connection carries all requests, and an attempt that runs out of time does not close it: a dead
-        // one must be found out before the next attempt, or that would go the same way.
+        // One connection carries all requests, and an attempt that times out does not close it. Pings must detect
+        // a dead connection before the next attempt, or that would time out too: 5 s and 5 s are less than the
+        // 15 s of an attempt.
         #[cfg(feature = "http2")]
         let builder = builder
             .http2_keep_alive_interval(Duration::from_secs(5))
@@ -67,16 +69,16 @@ impl HttpSettings {
 }
 
 impl ClientBuilder {
-    /// Adjusts the HTTP client, reqwest's, before the client's own settings are made: its pool, its
-    /// resolver, a client certificate, keep-alive.
+    /// Configures the underlying reqwest client, before the client's own settings are applied: its connection pool,
+    /// its DNS resolver, a client certificate, keep-alive.
     ///
-    /// Redirects, retries and the proxy stay the client's whatever is set here, because its promises rest on
-    /// them: for proxies see [`proxy`](Self::proxy). A header that is set here goes to label hosts too: use
-    /// [`header`](Self::header). For time-outs see [`Timeouts`](crate::client::Timeouts): one of reqwest's own that is
-    /// shorter ends an attempt earlier.
+    /// Redirects, retries and the proxy cannot be changed here, because the client's guarantees depend on them;
+    /// for proxies see [`proxy`](Self::proxy). A default header that is set here is sent to label hosts too: use
+    /// [`header`](Self::header). For timeouts see [`Timeouts`](crate::client::Timeouts): a shorter one of reqwest's
+    /// ends an attempt earlier.
     ///
     /// The crate is re-exported as [`parcelo::reqwest`](crate::reqwest). The closure is called when the client
-    /// is built, perhaps twice; the last one that is given counts.
+    /// is built, possibly twice. If this method is called twice, the last closure counts.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -95,11 +97,10 @@ impl ClientBuilder {
         self
     }
 
-    /// A certificate authority, or several, that the service may be certified by besides those that the
-    /// machine trusts: PEM with any number of certificates, or DER of one. On a machine that trusts none, as a
-    /// bare container, nobody else is believed.
+    /// Trusts a certificate authority in addition to those of the machine: PEM with any number of certificates, or
+    /// DER of one. On a machine without any, such as a bare container, it is the only one that is trusted.
     ///
-    /// Errors (`Config`) when there is no certificate in it; [`build`](Self::build) when one cannot be read.
+    /// Errors (`Config`) when there is no certificate in it; [`build`](Self::build) fails when one cannot be read.
     ///
     /// ```no_run
     /// # use parcelo::{ApiKey, Environment};
@@ -112,30 +113,30 @@ impl ClientBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn root_certificate(mut self, pem_or_der: impl AsRef<[u8]>) -> Result<Self, Error> {
-        let unread = |fault| Error::config(BAD_CERTIFICATE).because(fault);
+        let unread = |fault| Error::config(INVALID_CERTIFICATE).with_source(fault);
         let bytes = pem_or_der.as_ref();
-        // DER is a sequence, so it begins with this byte, which no text of PEM does.
+        // DER begins with the tag of a sequence, 0x30, and PEM does not.
         let roots = if bytes.first() == Some(&0x30) {
             vec![reqwest::Certificate::from_der(bytes).map_err(unread)?]
         } else {
             reqwest::Certificate::from_pem_bundle(bytes).map_err(unread)?
         };
         if roots.is_empty() {
-            return Err(Error::config(BAD_CERTIFICATE));
+            return Err(Error::config(INVALID_CERTIFICATE));
         }
         self.http.roots.extend(roots);
         Ok(self)
     }
 
-    /// The proxy that every request goes through, with its name and password if it wants them. What is
-    /// encrypted stays so on its way.
+    /// Sends every request through this proxy; the address may have a user name and a password. Requests to https
+    /// addresses are tunnelled, so the proxy cannot read them.
     ///
-    /// Unless this is set, https requests to other machines take the proxy in `HTTPS_PROXY` or
-    /// `ALL_PROXY`, except to what `NO_PROXY` names. Plain http, and requests to this machine, take none
-    /// from the environment: it would read the API key.
+    /// By default, https requests to other machines use the proxy in `HTTPS_PROXY` or `ALL_PROXY`, except for
+    /// the hosts in `NO_PROXY`. Plain http and requests to this machine use no proxy from the environment, because
+    /// it would read the API key.
     ///
-    /// Errors (`Config`) when it is not an http or https address. A live key is not sent through a proxy on
-    /// another machine to a plain http address: see [`ClientBuilder::build`].
+    /// Errors (`Config`) when it is not an http or https address. [`ClientBuilder::build`] refuses a live key with a
+    /// plain http address and a proxy on another machine.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -151,35 +152,34 @@ impl ClientBuilder {
         Ok(self)
     }
 
-    /// No proxy at all, whatever the environment says.
+    /// Uses no proxy, whatever the environment variables say.
     pub fn no_proxy(mut self) -> Self {
         self.http.proxy = ProxyRule::Direct;
         self
     }
 
-    /// How long making a connection may take: [`Timeouts::connect`](crate::client::Timeouts::connect), which is part of
-    /// [`timeouts`](Self::timeouts); the later of the two counts.
+    /// The timeout for connecting: the same as [`Timeouts::connect`](crate::client::Timeouts::connect) in
+    /// [`timeouts`](Self::timeouts). The last of the two calls counts.
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         let timeouts = self.settings.timeouts.connect(timeout);
         self.timeouts(timeouts)
     }
 
-    /// Speaks HTTP/2 with a service that offers it by TLS (ALPN), and HTTP/1.1 with others.
+    /// Uses HTTP/2 with a service that offers it by TLS (ALPN), and HTTP/1.1 with others.
     ///
-    /// Off unless it is asked for: the client waits for its turns anyway, so a handful of connections carries
-    /// all that the service's rate limit lets through, and one broken connection breaks one request, not all
-    /// that are on their way. The promises about retries are the same.
+    /// It is off by default: a few connections are enough for what the rate limit admits, and a connection that
+    /// breaks then breaks one request, not all that are in progress. The guarantees about retries are the same.
     #[cfg(feature = "http2")]
     pub fn http2(mut self) -> Self {
         self.http.http2 = true;
         self
     }
 
-    /// Takes answers that are compressed with gzip.
+    /// Accepts answers that are compressed with gzip.
     ///
-    /// Off unless it is asked for: answers are small, label files are compressed already, and the length that
-    /// a compressed answer promises is not the file's, so [`LabelStream::length`](crate::client::LabelStream::length)
-    /// has none. That it arrived whole is seen all the same, by gzip's own end.
+    /// It is off by default: answers are small, and label files are compressed already. The length of a compressed
+    /// answer is not that of the file, so [`LabelStream::length`](crate::client::LabelStream::length) is then
+    /// `None`; a file that is cut off is still detected, by the end mark of gzip.
     #[cfg(feature = "gzip")]
     pub fn gzip(mut self) -> Self {
         self.http.gzip = true;
@@ -187,7 +187,7 @@ impl ClientBuilder {
     }
 }
 
-const BAD_CERTIFICATE: Texts = (
-    "The root certificate is neither PEM nor DER of a certificate.",
-    "El certificado raíz no es un certificado en PEM ni en DER.",
+const INVALID_CERTIFICATE: Texts = (
+    "Invalid root certificate: expected PEM, or the DER of one certificate.",
+    "Certificado raíz no válido: se espera PEM, o el DER de un certificado.",
 );

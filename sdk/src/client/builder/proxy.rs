@@ -1,26 +1,26 @@
-//! Which proxy requests go through: the one that is given, or the environment's, but for encrypted
-//! requests to other machines only. Of all others a proxy would read the API key.
+//! The proxy that requests use: a configured one, or that of the environment. The latter serves only encrypted
+//! requests to other machines, because it could read the API key in all others.
 
 use std::{env, fmt};
 
 use reqwest::NoProxy;
 use url::Url;
 
-use super::{Error, error::Texts, labels::is_loopback};
+use super::{Error, Texts, is_loopback};
 
-/// Where a client finds its proxy.
+/// Which proxy a client uses.
 #[derive(Clone, Default)]
 pub(super) enum ProxyRule {
-    /// In `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, for https to other machines.
+    /// That of `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, for https to other machines.
     #[default]
     Environment,
-    /// There is none.
+    /// None.
     Direct,
-    /// Here, for everything.
+    /// This one, for every request.
     Through(Url),
 }
 
-/// The address may hold a password.
+/// Hides the address, which may have a password.
 impl fmt::Debug for ProxyRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -31,21 +31,22 @@ impl fmt::Debug for ProxyRule {
     }
 }
 
-/// This machine, as `NO_PROXY` spells it.
+/// This machine, in the syntax of `NO_PROXY`.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1,::ffff:127.0.0.0/104";
 
 impl ProxyRule {
     pub(super) fn through(address: &str) -> Result<Self, Error> {
-        let url = Url::parse(address).map_err(|fault| Error::config(BAD_PROXY).because(fault))?;
+        let url =
+            Url::parse(address).map_err(|fault| Error::config(INVALID_PROXY).with_source(fault))?;
         if matches!(url.scheme(), "http" | "https") && url.has_host() {
             Ok(Self::Through(url))
         } else {
-            Err(Error::config(BAD_PROXY))
+            Err(Error::config(INVALID_PROXY))
         }
     }
 
-    /// True when what is not encrypted would leave this machine on its way through the proxy.
-    pub(super) fn leads_away(&self) -> bool {
+    /// True when an unencrypted request would leave this machine through the proxy.
+    pub(super) fn is_remote(&self) -> bool {
         matches!(self, Self::Through(proxy) if !is_loopback(proxy))
     }
 
@@ -59,12 +60,12 @@ impl ProxyRule {
         read: impl Fn(&str) -> Option<String>,
     ) -> reqwest::ClientBuilder {
         let proxy = match self {
-            Self::Environment => of_environment(read),
+            Self::Environment => from_environment(read),
             Self::Direct => None,
-            // It was read as an address before.
+            // It was parsed as an address before, so this does not fail.
             Self::Through(proxy) => reqwest::Proxy::all(proxy.as_str()).ok(),
         };
-        // Without this reqwest would look into the environment itself.
+        // Without this, reqwest would read the environment itself.
         let client = client.no_proxy();
         match proxy {
             Some(proxy) => client.proxy(proxy),
@@ -73,17 +74,19 @@ impl ProxyRule {
     }
 }
 
-/// The environment's proxy for https; what is no address counts as none.
-fn of_environment(read: impl Fn(&str) -> Option<String>) -> Option<reqwest::Proxy> {
+/// The environment's proxy for https; an invalid address counts as none.
+fn from_environment(read: impl Fn(&str) -> Option<String>) -> Option<reqwest::Proxy> {
     let first = |names: &[&str]| names.iter().find_map(|name| read(name));
     let proxy = first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])?;
-    let spared = first(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
-    let spared = NoProxy::from_string(&format!("{LOOPBACK},{spared}"));
-    Some(reqwest::Proxy::https(proxy).ok()?.no_proxy(spared))
+    let exceptions = first(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
+    let exceptions = NoProxy::from_string(&format!("{LOOPBACK},{exceptions}"));
+    Some(reqwest::Proxy::https(proxy).ok()?.no_proxy(exceptions))
 }
 
-const BAD_PROXY: Texts =
-    ("The proxy is not an http or https address.", "El proxy no es una dirección http o https.");
+const INVALID_PROXY: Texts = (
+    "Invalid proxy: expected an http or https address.",
+    "Proxy no válido: se espera una dirección http o https.",
+);
 
 #[cfg(test)]
 mod tests {
@@ -153,7 +156,7 @@ mod tests {
         }
         let rule = ProxyRule::through("http://user:CANARY@proxy.example:3128").unwrap();
         assert!(!format!("{rule:?}").contains("CANARY"));
-        assert!(rule.leads_away());
-        assert!(!ProxyRule::through("http://127.0.0.1:3128").unwrap().leads_away());
+        assert!(rule.is_remote());
+        assert!(!ProxyRule::through("http://127.0.0.1:3128").unwrap().is_remote());
     }
 }
