@@ -39,7 +39,7 @@ pub(crate) use carrier_keys::{CarrierKeyRecord, NewCarrierKey};
 pub(crate) use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
 pub(crate) use idempotency::{IdempotencyRecord, RecordKey};
 pub(crate) use keys::{Countries, KeyRecord, NewKey};
-pub(crate) use list::Listed;
+pub(crate) use list::ParcelListRow;
 pub(crate) use refusal::Refusal;
 pub(crate) use scenario::Scenario;
 pub(crate) use secrets::Secrets;

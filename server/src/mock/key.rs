@@ -158,7 +158,7 @@ impl MockServer {
     /// The same, or none for what is no key that works now.
     pub(super) fn rotated(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
         let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-        let caller = self.service.authenticate(visitor).ok()?;
+        let caller = at_once(self.service.authenticate(visitor)).ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
         match at_once(self.service.rotate_key(&caller.key.id, seconds)).ok()? {
             Rotation::Done(key, _) => Some(key),

@@ -40,7 +40,7 @@ pub(super) struct CreateAccount {
 pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
     match command {
         Accounts::Create(options) => create(options).await,
-        Accounts::List(options) => list(&options),
+        Accounts::List(options) => list(options).await,
         Accounts::Password(options) => password::set(options).await,
     }
 }
@@ -59,8 +59,8 @@ async fn create(options: CreateAccount) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let accounts = open_existing(&options.database)?.accounts()?;
+async fn list(options: ListKeys) -> Result<(), Failure> {
+    let accounts = open_existing(&options.database)?.accounts().await?;
     if options.json {
         print::json(&accounts.iter().map(AccountView::from).collect::<Vec<_>>())?;
     } else {

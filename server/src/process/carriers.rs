@@ -56,7 +56,7 @@ pub(super) struct RevokeCarrierKey {
 pub(super) async fn run(command: Carriers) -> Result<(), Failure> {
     match command {
         Carriers::Create(options) => create(options).await,
-        Carriers::List(options) => list(&options),
+        Carriers::List(options) => list(options).await,
         Carriers::Revoke(options) => revoke(options).await,
     }
 }
@@ -76,8 +76,8 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let records = open_existing(&options.database)?.carrier_keys()?;
+async fn list(options: ListKeys) -> Result<(), Failure> {
+    let records = open_existing(&options.database)?.carrier_keys().await?;
     if options.json {
         print::json(&records.iter().map(CarrierKeyView::from).collect::<Vec<_>>())?;
     } else {

@@ -21,7 +21,7 @@ use crate::{
 pub(super) async fn run(command: Keys) -> Result<(), Failure> {
     match command {
         Keys::Create(options) => create(options).await,
-        Keys::List(options) => list(&options),
+        Keys::List(options) => list(options).await,
         Keys::Rotate(options) => rotate(options).await,
         Keys::Revoke(options) => revoke(options).await,
     }
@@ -54,8 +54,8 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let (records, now) = (open_existing(&options.database)?.keys()?, SystemClock.now());
+async fn list(options: ListKeys) -> Result<(), Failure> {
+    let (records, now) = (open_existing(&options.database)?.keys().await?, SystemClock.now());
     if options.json {
         print::json(&records.iter().map(|key| ApiKeyView::of(key, now)).collect::<Vec<_>>())?;
     } else {

@@ -133,7 +133,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
         Command::Vacuum(options) => vacuum::run(&options),
-        Command::Legacy(options) => legacy::list(&options),
+        Command::Legacy(options) => legacy::list(options).await,
     }
 }
 

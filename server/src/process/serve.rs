@@ -54,7 +54,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
     // Asked before the first key is made, after which no database is new.
-    let is_new = store.is_new()?;
+    let is_new = store.is_new().await?;
     let clock = Arc::new(GuardedClock::of_machine());
     let service = Arc::new(Service::new(store.clone(), clock, Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));

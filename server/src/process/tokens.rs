@@ -52,7 +52,7 @@ pub(super) struct RevokeToken {
 pub(super) async fn run(command: Tokens) -> Result<(), Failure> {
     match command {
         Tokens::Create(options) => create(options).await,
-        Tokens::List(options) => list(&options),
+        Tokens::List(options) => list(options).await,
         Tokens::Revoke(options) => revoke(options).await,
     }
 }
@@ -71,8 +71,8 @@ async fn create(options: CreateToken) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let records = open_existing(&options.database)?.tokens()?;
+async fn list(options: ListKeys) -> Result<(), Failure> {
+    let records = open_existing(&options.database)?.tokens().await?;
     if options.json {
         print::json(&records.iter().map(TokenView::from).collect::<Vec<_>>())?;
     } else {

@@ -38,18 +38,18 @@ impl CachedKey for KeyRecord {
         if self.revoked_at.is_some() { Vec::new() } else { Self::hashes(self).collect() }
     }
 
-    fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
-        store.keys_since(version)
+    async fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
+        store.keys_since(version).await
     }
 }
 
 impl Service {
     /// Who the visitor is, by the key alone.
-    pub fn authenticate(&self, visitor: Visitor<'_>) -> Result<Caller, Refusal> {
+    pub async fn authenticate(&self, visitor: Visitor<'_>) -> Result<Caller, Refusal> {
         let text = visitor.key.ok_or(ErrorCode::AuthMissingApiKey)?;
         let key = ApiKey::parse(text).map_err(|_| ErrorCode::AuthInvalidApiKey)?;
         let hash = self.secrets().hash_of(&key);
-        let found = self.callers.find(&self.store, &hash)?;
+        let found = self.callers.find(&self.store, &hash).await?;
         // An old secret ends by the clock, without anything being written.
         let opened = found.filter(|record| record.is_opened_by(&hash, self.expiry()));
         let record = opened.ok_or(ErrorCode::AuthInvalidApiKey)?;

@@ -41,15 +41,15 @@ impl CachedKey for CarrierHash {
         vec![self.hash]
     }
 
-    fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
-        store.carrier_hashes_since(version)
+    async fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
+        store.carrier_hashes_since(version).await
     }
 }
 
 impl Service {
     /// Which carrier a visitor of an environment is. Its key is read anew each time: carriers send
     /// many events with one request.
-    pub fn authenticate_carrier(
+    pub async fn authenticate_carrier(
         &self,
         environment: Environment,
         key: Option<&str>,
@@ -58,8 +58,8 @@ impl Service {
         let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
         let hash = self.secrets().hash_of_carrier(&key);
         // What is no key of any carrier costs no read.
-        self.carriers.find(&self.store, &hash)?.ok_or(unknown)?;
-        let found = self.store.carrier_key_by_hash(&hash)?;
+        self.carriers.find(&self.store, &hash).await?.ok_or(unknown)?;
+        let found = self.store.carrier_key_by_hash(&hash).await?;
         let valid = found.filter(|key| key.revoked_at.is_none() && key.environment == environment);
         Ok(Carrier { key: Arc::new(valid.ok_or(unknown)?) })
     }
@@ -97,10 +97,10 @@ impl Service {
         };
         let _lock = self.parcel_locks.lock(&number).await;
         for _ in 0..TRIES {
-            if self.store.has_seen(report.carrier, &report.event_id)? {
+            if self.store.has_seen(report.carrier, &report.event_id).await? {
                 return Ok(Ok(CarrierOutcome::Duplicate));
             }
-            let Some(parcel) = self.store.parcel(environment, &number)? else {
+            let Some(parcel) = self.store.parcel(environment, &number).await? else {
                 return Ok(Err(ErrorCode::ParcelNotFound.into()));
             };
             let parcel = self.up_to_date(parcel).await?;

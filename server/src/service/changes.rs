@@ -20,7 +20,7 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::VoidOrders;
-        let (said, before) = self.check_replay(caller, operation, &request, "")?;
+        let (said, before) = self.check_replay(caller, operation, &request, "").await?;
         if let Some(answer) = before {
             return Ok(answer);
         }
@@ -51,7 +51,7 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let operation = Operation::ReprintLabel;
         let subject = number.to_ascii_uppercase();
-        let (said, before) = self.check_replay(caller, operation, &request, &subject)?;
+        let (said, before) = self.check_replay(caller, operation, &request, &subject).await?;
         if let Some(answer) = before {
             return Ok(answer);
         }

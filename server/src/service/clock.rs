@@ -223,15 +223,15 @@ mod tests {
     async fn nothing_is_purged_for_ten_minutes_after_a_jump() {
         let (house, order) = (House::settled().await, order());
         house.create(&order).await.unwrap();
-        let kept = || house.service.store().creations().unwrap().len();
+        let kept = async || house.service.store().creations().await.unwrap().len();
         house.set(40 * Millis::DAY);
         house.service.purge().await;
         house.run(570).await;
         house.service.purge().await;
-        assert_eq!(kept(), 1);
+        assert_eq!(kept().await, 1);
         house.run(60).await;
         house.service.purge().await;
-        assert_eq!(kept(), 0, "whoever has not set it right by then meant it");
+        assert_eq!(kept().await, 0, "whoever has not set it right by then meant it");
     }
 
     #[tokio::test]
@@ -250,12 +250,12 @@ mod tests {
             panic!()
         };
         house.set(13 * Millis::HOUR);
-        assert!(house.service.session(&token).unwrap().is_some());
+        assert!(house.service.session(&token).await.unwrap().is_some());
         house.run(60).await;
         house.service.purge().await;
-        assert!(house.service.session(&token).unwrap().is_some());
+        assert!(house.service.session(&token).await.unwrap().is_some());
         house.run(660).await;
-        assert!(house.service.session(&token).unwrap().is_none());
+        assert!(house.service.session(&token).await.unwrap().is_none());
     }
 
     #[tokio::test]

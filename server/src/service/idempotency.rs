@@ -50,7 +50,7 @@ pub(super) enum Written {
 
 impl Service {
     /// The key of a request in its scope, what the request says, and the answer given before.
-    pub(super) fn check_replay(
+    pub(super) async fn check_replay(
         &self,
         caller: &Caller,
         operation: Operation,
@@ -62,7 +62,8 @@ impl Service {
             return Ok((said, None));
         };
         let key = RecordKey::of(caller.key.row, operation, &key);
-        let answer = match idempotency::judge(self.store.record(&key)?, &said, self.expiry()) {
+        let answer = match idempotency::judge(self.store.record(&key).await?, &said, self.expiry())
+        {
             Verdict::Fresh => None,
             Verdict::Replay(record) => Some(Answer::Replayed(record.body)),
             Verdict::Conflict(record) => return Err(Refusal::conflict(&record)),

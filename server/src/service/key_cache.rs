@@ -9,7 +9,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, PoisonError, RwLock, RwLockWriteGuard,
+        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicU32, Ordering},
     },
     time::{Duration, Instant},
@@ -32,13 +32,18 @@ pub(super) trait CachedKey: Sized {
     /// The hashes by which it may be found; none when it opens nothing any more.
     fn hashes(&self) -> Vec<[u8; 32]>;
     /// The keys that were written after `version`.
-    fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError>;
+    fn since(
+        store: &Store,
+        version: i64,
+    ) -> impl Future<Output = Result<KeyChanges<Self>, StoreError>> + Send;
 }
 
 /// The keys of one kind.
 #[derive(Debug)]
 pub(super) struct KeyCache<K> {
     known: RwLock<Known<K>>,
+    /// Held by the one who asks the store: those who wait for it find its answer.
+    asking: tokio::sync::Mutex<()>,
     looks_left: AtomicU32,
 }
 
@@ -50,51 +55,76 @@ struct Known<K> {
     writes: u64,
     /// When that was; never at first.
     asked: Option<Instant>,
+    /// How often all was forgotten: what was asked for before that is of another store.
+    cleared: u64,
 }
 
 impl<K> Default for Known<K> {
     fn default() -> Self {
-        Self { by_hash: HashMap::new(), version: ALL_KEYS, writes: 0, asked: None }
+        Self { by_hash: HashMap::new(), version: ALL_KEYS, writes: 0, asked: None, cleared: 0 }
     }
 }
 
 impl<K> Default for KeyCache<K> {
     fn default() -> Self {
-        Self { known: RwLock::default(), looks_left: AtomicU32::default() }
+        let (known, asking, looks_left) = Default::default();
+        Self { known, asking, looks_left }
     }
 }
 
-impl<K: CachedKey> KeyCache<K> {
+impl<K: CachedKey + Send + Sync> KeyCache<K> {
     /// The key with this hash.
-    pub(super) fn find(
+    pub(super) async fn find(
         &self,
         store: &Store,
         hash: &[u8; 32],
     ) -> Result<Option<Arc<K>>, StoreError> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let is_regular = !known.is_fresh(store);
-        if !is_regular {
-            let found = known.by_hash.get(hash);
-            if found.is_some() || !self.may_look() {
-                return Ok(found.cloned());
+        let is_regular = {
+            let known = self.read();
+            let is_fresh = known.is_fresh(store);
+            if is_fresh {
+                let found = known.by_hash.get(hash);
+                if found.is_some() || !self.may_look() {
+                    return Ok(found.cloned());
+                }
             }
-        }
-        drop(known);
-        let mut known = self.lock();
+            !is_fresh
+        };
+        // No lock of the keys is held while the store is asked: other requests go on with what is known.
+        let _asking = self.asking.lock().await;
         if !is_regular {
-            known.ask(store)?;
-        } else if !known.is_fresh(store) {
-            // Of those who waited for the lock only the first one asks.
-            known.ask(store)?;
-            known.asked = Some(stopwatch());
+            self.ask(store, None).await?;
+        } else if !self.read().is_fresh(store) {
+            // Of those who waited for their turn only the first one asks.
+            self.ask(store, Some(stopwatch())).await?;
             self.looks_left.store(LOOKS_FOR_UNKNOWN, Ordering::Relaxed);
         }
-        Ok(known.by_hash.get(hash).cloned())
+        Ok(self.read().by_hash.get(hash).cloned())
+    }
+
+    /// Asks the store what has changed, and keeps it; `at` begins the time for which that is believed.
+    async fn ask(&self, store: &Store, at: Option<Instant>) -> Result<(), StoreError> {
+        loop {
+            let (version, cleared) = {
+                let known = self.read();
+                (known.version, known.cleared)
+            };
+            // Counted before the read: a write that comes between the two is asked for again.
+            let writes = store.key_writes();
+            let changes = K::since(store, version).await?;
+            let mut known = self.write();
+            if known.cleared == cleared {
+                known.take(changes);
+                (known.writes, known.asked) = (writes, at.or(known.asked));
+                return Ok(());
+            }
+        }
     }
 
     /// Forgets all: the store holds something else now.
     pub(super) fn clear(&self) {
-        *self.lock() = Known::default();
+        let mut known = self.write();
+        *known = Known { cleared: known.cleared + 1, ..Known::default() };
     }
 
     fn may_look(&self) -> bool {
@@ -102,7 +132,11 @@ impl<K: CachedKey> KeyCache<K> {
         self.looks_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    fn lock(&self) -> RwLockWriteGuard<'_, Known<K>> {
+    fn read(&self) -> RwLockReadGuard<'_, Known<K>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known<K>> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,19 +147,56 @@ impl<K: CachedKey> Known<K> {
         is_young && self.writes == store.key_writes()
     }
 
-    fn ask(&mut self, store: &Store) -> Result<(), StoreError> {
-        // Counted before the read: a write that comes between the two is asked for again.
-        let writes = store.key_writes();
-        let KeyChanges { version, keys } = K::since(store, self.version)?;
+    fn take(&mut self, changes: KeyChanges<K>) {
+        let KeyChanges { version, keys } = changes;
         if !keys.is_empty() {
-            let changed: HashSet<_> = keys.iter().map(K::row).collect();
-            self.by_hash.retain(|_, known| !changed.contains(&known.row()));
+            let rows: HashSet<_> = keys.iter().map(K::row).collect();
+            self.by_hash.retain(|_, known| !rows.contains(&known.row()));
         }
         for key in keys {
             let key = Arc::new(key);
             self.by_hash.extend(key.hashes().into_iter().map(|hash| (hash, Arc::clone(&key))));
         }
-        (self.version, self.writes) = (version, writes);
-        Ok(())
+        self.version = version;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU8;
+
+    use futures_util::poll;
+
+    use super::*;
+
+    /// A key whose secret is how often the store was asked before.
+    struct Numbered(u8);
+
+    static ASKED: AtomicU8 = AtomicU8::new(0);
+
+    impl CachedKey for Numbered {
+        fn row(&self) -> i64 {
+            1
+        }
+
+        fn hashes(&self) -> Vec<[u8; 32]> {
+            vec![[self.0; 32]]
+        }
+
+        async fn since(_: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
+            let keys = vec![Self(ASKED.fetch_add(1, Ordering::Relaxed))];
+            tokio::task::yield_now().await;
+            Ok(KeyChanges { version: version + 1, keys })
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_from_before_all_was_forgotten_is_asked_for_again() {
+        let (store, cache) = (Store::memory([1; 32]).unwrap(), KeyCache::<Numbered>::default());
+        let mut find = Box::pin(cache.find(&store, &[0; 32]));
+        assert!(poll!(&mut find).is_pending());
+        cache.clear();
+        assert!(find.await.unwrap().is_none(), "the first answer is of another store");
+        assert!(cache.find(&store, &[1; 32]).await.unwrap().is_some());
     }
 }

@@ -61,7 +61,7 @@ impl KeyIssuer<'_> {
     ) -> Result<(AccountRecord, bool), StoreError> {
         let id = named("acc", self.ids.ulid(now));
         let account = self.store.account(&name, id.clone(), now).await?;
-        let record = self.store.account_record(account)?;
+        let record = self.store.account_record(account).await?;
         let is_new = record.id == id;
         Ok((record, is_new))
     }
@@ -99,7 +99,7 @@ impl KeyIssuer<'_> {
         now: Millis,
     ) -> Result<Rotation, StoreError> {
         let Self { store, secrets, ids } = self;
-        let Some(before) = store.key(id)? else { return Ok(Rotation::Unknown) };
+        let Some(before) = store.key(id).await? else { return Ok(Rotation::Unknown) };
         let overlap = i64::from(overlap.min(MAX_OVERLAP_SECONDS)) * Millis::SECOND;
         let key = ApiKey::from_random(before.tenant.environment, &ids.key_bytes());
         let secret = NewSecret {

@@ -101,7 +101,8 @@ mod tests {
         // All writes stand in one line, so the first is over when this one is.
         service.count_legacy_use(&caller, Millis(0));
         service.keep_legacy_uses().await.unwrap();
-        let requests: u64 = store.legacy_uses().unwrap().iter().map(|uses| uses.requests).sum();
+        let requests: u64 =
+            store.legacy_uses().await.unwrap().iter().map(|uses| uses.requests).sum();
         assert_eq!(requests, 2);
     }
 }

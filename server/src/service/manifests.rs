@@ -36,7 +36,7 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::SubmitManifest;
-        let (said, before) = self.check_replay(caller, operation, &request, "")?;
+        let (said, before) = self.check_replay(caller, operation, &request, "").await?;
         if let Some(answer) = before {
             return Ok(answer);
         }
@@ -54,10 +54,10 @@ impl Service {
     }
 
     /// One of the caller's manifests, by its id `man_…`.
-    pub fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
+    pub async fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
         let id = id.strip_prefix("man_").and_then(|id| Ulid::from_string(id).ok());
         let id = id.ok_or(ErrorCode::ManifestNotFound)?;
-        let found = self.store.manifest(caller.key.tenant, id)?;
+        let found = self.store.manifest(caller.key.tenant, id).await?;
         found.ok_or_else(|| ErrorCode::ManifestNotFound.into())
     }
 
@@ -70,7 +70,7 @@ impl Service {
         let (tenant, request, now) = (caller.key.tenant, &asked.request, self.now());
         self.take_due_steps_of(tenant, now).await?;
         let loaded =
-            self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers)?;
+            self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers).await?;
         let found = loaded.found.into_iter();
         let found: Vec<_> = found
             .map(|candidate| candidate?.ok_or_else(|| ErrorCode::ParcelNotFound.into()))

@@ -30,7 +30,8 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let now = self.now();
         let request = Keyed { body, header_key, request_id: "" };
-        let (said, before) = self.check_replay(caller, Operation::CreateOrder, &request, "")?;
+        let (said, before) =
+            self.check_replay(caller, Operation::CreateOrder, &request, "").await?;
         if let Some(answer) = before {
             return Ok(answer);
         }

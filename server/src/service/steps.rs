@@ -9,7 +9,7 @@ use super::{Refusal, Service, failed};
 use crate::{
     clock::Millis,
     domain::{Changes, Op, ParcelKey, ParcelRow, Step, Tenant, Version, scenario},
-    store::{Commit, StoreError},
+    store::Commit,
 };
 
 /// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
@@ -43,7 +43,7 @@ impl Service {
     /// Takes every step that is due, earliest first, and tells what happened.
     pub async fn take_due_steps(&self) -> Result<Vec<Fired>, Refusal> {
         let now = self.now();
-        self.take_all(now, |most| self.store.due(now, most)).await
+        self.take_all(now, None).await
     }
 
     /// Takes every step of a tenant's parcels that is due at `now`.
@@ -52,21 +52,21 @@ impl Service {
         tenant: Tenant,
         now: Millis,
     ) -> Result<(), Refusal> {
-        self.take_all(now, |most| self.store.due_of(tenant, now, most)).await.map(drop)
+        self.take_all(now, Some(tenant)).await.map(drop)
     }
 
-    /// Takes what `due` finds until nothing is left but steps that cannot be taken, such as those of
-    /// a damaged row. They are passed over, so that they hold up none behind them, and tried again
-    /// the next time.
-    async fn take_all(
-        &self,
-        now: Millis,
-        due: impl Fn(usize) -> Result<Vec<ParcelRow>, StoreError>,
-    ) -> Result<Vec<Fired>, Refusal> {
+    /// Takes what is due, of one tenant or of all, until nothing is left but steps that cannot be taken,
+    /// such as those of a damaged row. They are passed over, so that they hold up none behind them, and
+    /// tried again the next time.
+    async fn take_all(&self, now: Millis, tenant: Option<Tenant>) -> Result<Vec<Fired>, Refusal> {
         let (mut fired, mut stuck) = (Vec::new(), HashSet::new());
         loop {
             let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
-            let found = due(BATCH + stuck.len())?;
+            let most = BATCH + stuck.len();
+            let found = match tenant {
+                Some(tenant) => self.store.due_of(tenant, now, most).await?,
+                None => self.store.due(now, most).await?,
+            };
             let (again, batch): (Vec<_>, Vec<_>) = found.into_iter().partition(is_stuck);
             if batch.is_empty() {
                 self.log_stuck(&again);
@@ -93,8 +93,8 @@ impl Service {
     }
 
     /// When the next step after now falls due.
-    pub fn next_due(&self) -> Result<Option<Millis>, Refusal> {
-        Ok(self.store.next_due(self.now())?)
+    pub async fn next_due(&self) -> Result<Option<Millis>, Refusal> {
+        Ok(self.store.next_due(self.now()).await?)
     }
 
     /// The parcel after all its due steps.
@@ -107,7 +107,8 @@ impl Service {
                 return Err(Refusal::unavailable());
             }
             self.take_step(&parcel, now).await?;
-            let again = self.store.parcel(parcel.tenant.environment, &parcel.tracking_number)?;
+            let again =
+                self.store.parcel(parcel.tenant.environment, &parcel.tracking_number).await?;
             parcel = again.ok_or(parcelo::ErrorCode::ParcelNotFound)?;
         }
         Ok(parcel)

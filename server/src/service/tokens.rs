@@ -16,10 +16,10 @@ use crate::{
 impl Service {
     /// Whether a request's `Authorization` header has a token that is in force. It is read anew each
     /// time, so a revocation is in force at once.
-    pub fn check_token(&self, authorization: Option<&str>) -> Result<(), Refusal> {
+    pub async fn check_token(&self, authorization: Option<&str>) -> Result<(), Refusal> {
         let given = authorization.and_then(bearer).and_then(|text| AdminToken::parse(text).ok());
         let token = given.ok_or(ErrorCode::AdminAuthFailed)?;
-        let found = self.store.token_by_hash(&self.secrets().hash_of_token(&token))?;
+        let found = self.store.token_by_hash(&self.secrets().hash_of_token(&token)).await?;
         match found {
             Some(record) if record.revoked_at.is_none() => Ok(()),
             Some(_) | None => Err(ErrorCode::AdminAuthFailed.into()),

@@ -42,7 +42,7 @@ impl Store {
     }
 
     /// The hashes of the carrier keys that were made after `version`, revoked or not.
-    pub fn carrier_hashes_since(
+    pub async fn carrier_hashes_since(
         &self,
         version: i64,
     ) -> Result<KeyChanges<CarrierHash>, StoreError> {
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// The carrier key with a hash, revoked or not.
-    pub fn carrier_key_by_hash(
+    pub async fn carrier_key_by_hash(
         &self,
         hash: &[u8; 32],
     ) -> Result<Option<CarrierKeyRecord>, StoreError> {
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Every carrier key, oldest first, revoked or not.
-    pub fn carrier_keys(&self) -> Result<Vec<CarrierKeyRecord>, StoreError> {
+    pub async fn carrier_keys(&self) -> Result<Vec<CarrierKeyRecord>, StoreError> {
         self.read(all_keys)
     }
 
@@ -80,17 +80,22 @@ impl Store {
     }
 
     /// Whether an event of a carrier was taken before.
-    pub fn has_seen(&self, carrier: CarrierNumber, event_id: &str) -> Result<bool, StoreError> {
+    pub async fn has_seen(
+        &self,
+        carrier: CarrierNumber,
+        event_id: &str,
+    ) -> Result<bool, StoreError> {
         self.read(|db| find_seen(db, carrier, event_id))
     }
 
     /// The latest refused carrier events on a tenant's parcels, newest first.
-    pub fn carrier_exceptions(
+    pub async fn carrier_exceptions(
         &self,
         tenant: Tenant,
         most: u32,
     ) -> Result<Vec<LoggedException>, StoreError> {
-        self.read(|db| exceptions(db, tenant, most))
+        let read = move |store: &Self| store.read(|db| exceptions(db, tenant, most));
+        self.scan(Some(tenant), read).await
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn writer(
     fresh: [u8; 32],
 ) -> Result<(Connection, [u8; 32]), StoreError> {
     hold::create(file)?;
-    let failed = |error| StoreError::of(file, error);
+    let failed = |error| StoreError::from_sqlite(file, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
     settle(&db).map_err(failed)?;
@@ -71,7 +71,7 @@ fn log_ahead(db: &Connection, file: &Path) -> Result<(), StoreError> {
         schema(db)?;
         Ok(mode)
     };
-    match set().map_err(|error| StoreError::of(file, error))? {
+    match set().map_err(|error| StoreError::from_sqlite(file, error))? {
         mode if mode == "wal" => Ok(()),
         mode => Err(StoreError::NoLog { file: file.to_owned(), mode }),
     }
@@ -137,7 +137,7 @@ pub(super) fn prepare(
         tx.commit()?;
         Ok(secret)
     };
-    prepared().map_err(|error| StoreError::of(file, error))
+    prepared().map_err(|error| StoreError::from_sqlite(file, error))
 }
 
 fn migrate(db: &Connection) -> rusqlite::Result<()> {
@@ -278,14 +278,14 @@ mod tests {
         .unwrap();
         drop(db);
         let store = Store::open(&file, [7; 32]).unwrap();
-        let found = store.keys_since(ALL_KEYS).unwrap();
+        let found = store.keys_since(ALL_KEYS).await.unwrap();
         let key = &found.keys[0];
         assert!(key.row == 7 && key.is_opened_by(&[1; 32], Millis(9)), "{key:?}");
-        assert!(store.keys_since(found.version).unwrap().keys.is_empty());
+        assert!(store.keys_since(found.version).await.unwrap().keys.is_empty());
         let secret = NewSecret { hash: [2; 32], last4: "aBcD".to_owned(), old_until: Millis(20) };
         let rotated = store.rotate_key("key_7", secret).await.unwrap().unwrap();
         assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
-        assert_eq!(store.keys_since(found.version).unwrap().keys, [rotated]);
+        assert_eq!(store.keys_since(found.version).await.unwrap().keys, [rotated]);
         store.close().await;
     }
 }

@@ -30,7 +30,7 @@ impl Store {
             return Err(StoreError::InUse { file: self.0.file.clone() });
         };
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = |error| StoreError::of(&self.0.file, error);
+        let failed = |error| StoreError::from_sqlite(&self.0.file, error);
         let last = leases::last(&db).map_err(failed)?;
         other.read(|other| copy_pages(other, &mut db))?;
         // What is on its way is of the state that goes.

@@ -48,8 +48,8 @@ pub enum Settled {
 
 impl Store {
     /// What the endpoints were not told yet, tenant by tenant.
-    pub fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
-        self.read(|db| {
+    pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        let read = |db: &Connection| {
             let mut find = db.prepare_cached(
                 "SELECT tenant, held, events, iif(held, \
                  (SELECT min(created_at) FROM living_outbox WHERE tenant = c.tenant AND state = 4), \
@@ -57,7 +57,8 @@ impl Store {
                  FROM outbox_counts c WHERE events > 0",
             )?;
             find.query_map([], backlog)?.collect()
-        })
+        };
+        self.scan(None, move |store| store.read(read)).await
     }
 
     /// Writes down an attempt and what it means for the event, its successors and the endpoint. When the
@@ -97,18 +98,18 @@ impl Store {
     }
 
     /// The tenant's latest events and their attempts, newest first.
-    pub fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<Logged>, StoreError> {
-        self.older_deliveries(tenant, 0, most)
+    pub async fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<Logged>, StoreError> {
+        self.older_deliveries(tenant, 0, most).await
     }
 
     /// The same after the `skipped` latest.
-    pub fn older_deliveries(
+    pub async fn older_deliveries(
         &self,
         tenant: Tenant,
         skipped: usize,
         most: usize,
     ) -> Result<Vec<Logged>, StoreError> {
-        self.read(|db| {
+        let read = move |db: &Connection| {
             let mut find = db.prepare(
                 "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
                  FROM living_outbox o LEFT JOIN living_parcels p ON p.id = o.parcel \
@@ -119,17 +120,19 @@ impl Store {
             let all =
                 find.query_map([tenant.number(), most, skipped], |row| Ok(logged(db, row)))?;
             all.filter_map(|one| readable(one.and_then(|read| read))).collect()
-        })
+        };
+        self.scan(Some(tenant), move |store| store.read(read)).await
     }
 
     /// True when an event of the tenant's failed or is held.
-    pub fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
-        self.read(|db| {
+    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
+        let read = move |db: &Connection| {
             let sql = format!(
                 "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND {MISSED})"
             );
             db.query_row(&sql, [tenant.number()], |row| row.get(0))
-        })
+        };
+        self.scan(Some(tenant), move |store| store.read(read)).await
     }
 }
 

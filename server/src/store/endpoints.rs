@@ -32,7 +32,7 @@ pub enum Replay {
 
 impl Store {
     /// The account with a name.
-    pub fn account_named(&self, name: &str) -> Result<Option<AccountKey>, StoreError> {
+    pub async fn account_named(&self, name: &str) -> Result<Option<AccountKey>, StoreError> {
         self.read(|db| {
             let sql = "SELECT id FROM accounts WHERE name = ?1";
             db.query_row(sql, [name], |row| row.get(0).map(AccountKey)).optional()
@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// The tenant's endpoint.
-    pub fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
+    pub async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
         self.read(|db| find(db, tenant))
     }
 
@@ -97,7 +97,10 @@ impl Store {
     }
 
     /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
-    pub fn switched_off(&self, tenant: Tenant) -> Result<Option<(DisabledBy, i64)>, StoreError> {
+    pub async fn switched_off(
+        &self,
+        tenant: Tenant,
+    ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT coalesce(disabled_why, ''), coalesce((SELECT events FROM outbox_counts \
@@ -135,7 +138,7 @@ impl Store {
     }
 
     /// Whether an event is, or was, for the tenant's endpoint.
-    pub fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
+    pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.read(|db| {
             let sql =
                 "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND event_id = ?2)";

@@ -151,7 +151,7 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) fn open(file: &Path) -> Result<Self, StoreError> {
-        let db = connection::reader(file).map_err(|error| StoreError::of(file, error))?;
+        let db = connection::reader(file).map_err(|error| StoreError::from_sqlite(file, error))?;
         Ok(Self { db: Mutex::new(db), reads: Mutex::default() })
     }
 

@@ -43,7 +43,7 @@ pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
             Err(StoreError::Foreign { file: file.to_owned() })
         }
-        Err(error) => Err(StoreError::of(file, error)),
+        Err(error) => Err(StoreError::from_sqlite(file, error)),
     }
 }
 
@@ -53,7 +53,8 @@ fn is_scrap(file: &Path) -> bool {
 }
 
 fn check_version(db: &Connection, file: &Path) -> Result<(), StoreError> {
-    let (found, known) = (schema(db).map_err(|error| StoreError::of(file, error))?, known());
+    let (found, known) =
+        (schema(db).map_err(|error| StoreError::from_sqlite(file, error))?, known());
     if found > known {
         return Err(StoreError::Newer { file: file.to_owned(), found, known });
     }

@@ -43,14 +43,18 @@ pub(crate) const ALL_KEYS: i64 = -1;
 
 impl Store {
     /// An account's API keys, newest first, revoked or not.
-    pub fn keys_of(&self, account: AccountKey) -> Result<Vec<KeyRecord>, StoreError> {
+    pub async fn keys_of(&self, account: AccountKey) -> Result<Vec<KeyRecord>, StoreError> {
         self.read(|db| {
             many(db, select_keys!("WHERE k.tenant / 2 = ?1 ORDER BY k.id DESC"), [account.0])
         })
     }
 
     /// One of an account's API keys.
-    pub fn key_of(&self, account: AccountKey, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+    pub async fn key_of(
+        &self,
+        account: AccountKey,
+        id: &str,
+    ) -> Result<Option<KeyRecord>, StoreError> {
         self.read(|db| {
             let sql = select_keys!("WHERE k.public_id = ?1 AND k.tenant / 2 = ?2");
             one(db, sql, params![id, account.0])
@@ -58,13 +62,13 @@ impl Store {
     }
 
     /// The API key with an id, revoked or not.
-    pub fn key(&self, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+    pub async fn key(&self, id: &str) -> Result<Option<KeyRecord>, StoreError> {
         self.read(|db| one(db, select_keys!("WHERE k.public_id = ?1"), [id]))
     }
 
     /// The API keys that were made, given a new secret, or revoked after `version`. When there are
     /// none it costs one look into an index.
-    pub fn keys_since(&self, version: i64) -> Result<KeyChanges<KeyRecord>, StoreError> {
+    pub async fn keys_since(&self, version: i64) -> Result<KeyChanges<KeyRecord>, StoreError> {
         self.read(|db| {
             let sql = select_keys!("WHERE k.changed > ?1 ORDER BY k.changed");
             let read = |row: &Row<'_>| Ok((row.get(12)?, read(db, row)?));
@@ -73,7 +77,7 @@ impl Store {
     }
 
     /// Every API key, oldest first, revoked or not.
-    pub fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+    pub async fn keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         self.read(|db| many(db, select_keys!("ORDER BY k.id"), []))
     }
 

@@ -62,7 +62,11 @@ impl Store {
     }
 
     /// Up to `most` tenants to whose endpoints something is to be sent, who waits longest first.
-    pub fn tenants_with_due(&self, now: Millis, most: usize) -> Result<Vec<Tenant>, StoreError> {
+    pub async fn tenants_with_due(
+        &self,
+        now: Millis,
+        most: usize,
+    ) -> Result<Vec<Tenant>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant FROM webhook_endpoints WHERE enabled = 1 AND next_due <= ?1 \
@@ -75,7 +79,7 @@ impl Store {
     }
 
     /// When the next delivery is due.
-    pub fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
+    pub async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT min(next_due) FROM webhook_endpoints \
@@ -100,7 +104,7 @@ impl Store {
     }
 
     /// What the body of a leased event says; none when its parcel or manifest is deleted.
-    pub fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
+    pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
         self.read(|db| {
             let Some(about) = about(db, lease)? else { return Ok(None) };
             let Attempt { environment, event, .. } = lease.attempt;

@@ -33,7 +33,7 @@ pub struct Loaded {
 
 impl Store {
     /// What a manifest under an air waybill, of parcels with these numbers, is decided on.
-    pub fn for_manifest(
+    pub async fn for_manifest(
         &self,
         tenant: Tenant,
         awb: &Awb,
@@ -53,7 +53,11 @@ impl Store {
     }
 
     /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
-    pub fn awb_on(&self, parcel: ParcelKey, version: u32) -> Result<Option<String>, StoreError> {
+    pub async fn awb_on(
+        &self,
+        parcel: ParcelKey,
+        version: u32,
+    ) -> Result<Option<String>, StoreError> {
         self.read(|db| {
             let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
                        WHERE p.parcel = ?1 AND p.label_version < ?2";
@@ -63,7 +67,7 @@ impl Store {
     }
 
     /// One of the tenant's manifests.
-    pub fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
+    pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
         self.read(|db| {
             let sql = "SELECT document FROM living_manifests WHERE public_id = ?1 AND tenant = ?2";
             let mut find = db.prepare_cached(sql)?;

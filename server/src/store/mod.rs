@@ -4,6 +4,11 @@
 //! decides nothing but what only the database can know: whether a key, a version or a number is
 //! taken. A file has one writer thread with group commit and readers beside it; memory is one
 //! connection, used inline, with no thread and no timer.
+//!
+//! All that reads or writes is `async`, so that an engine behind a network fits in. `SQLite` answers
+//! point reads at once, on the caller's thread: they take microseconds, less than handing them over.
+
+#![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
 
 mod apply;
 #[cfg(feature = "server")]
@@ -172,7 +177,8 @@ impl Store {
     /// A database in memory, which ends with the last clone of the store.
     pub fn memory(fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let name = Path::new(":memory:");
-        let db = connection::memory_with_schema().map_err(|error| StoreError::of(name, error))?;
+        let db = connection::memory_with_schema()
+            .map_err(|error| StoreError::from_sqlite(name, error))?;
         Self::inline(db, name, fresh_secret)
     }
 
@@ -206,7 +212,7 @@ impl Store {
     }
 
     /// Whether the database has no account yet.
-    pub fn is_new(&self) -> Result<bool, StoreError> {
+    pub async fn is_new(&self) -> Result<bool, StoreError> {
         self.read(keys::any_account).map(|any| !any)
     }
 
@@ -232,12 +238,12 @@ impl Store {
     }
 
     /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
-    pub fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
+    pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
         self.read(|db| records::find(db, key))
     }
 
     /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
-    pub fn parcel(
+    pub async fn parcel(
         &self,
         environment: Environment,
         number: &TrackingNumber,
@@ -246,7 +252,7 @@ impl Store {
     }
 
     /// As [`Store::parcel`], with its order.
-    pub fn parcel_with_order(
+    pub async fn parcel_with_order(
         &self,
         environment: Environment,
         number: &TrackingNumber,
@@ -255,7 +261,7 @@ impl Store {
     }
 
     /// The whole history of a parcel as of its row, by time, then sequence.
-    pub fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
+    pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
         self.read(|db| parcels::events(db, parcel))
     }
 
@@ -271,12 +277,12 @@ impl Store {
     }
 
     /// An account that is known to exist: accounts are never deleted.
-    pub fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
+    pub async fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
         self.read(|db| keys::account_record(db, account))
     }
 
     /// Every account, oldest first.
-    pub fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
+    pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
         self.read(keys::accounts)
     }
 
@@ -302,12 +308,17 @@ impl Store {
         answer.map_err(|error| self.failed(error))
     }
 
-    /// The error as it is told; a parcel that cannot be read is counted.
+    /// What errors call the database.
+    fn database(&self) -> String {
+        self.0.file.display().to_string()
+    }
+
+    /// The error for the caller; a parcel that cannot be read is counted.
     fn failed(&self, error: rusqlite::Error) -> StoreError {
         if let Some(table) = error::unreadable_table(&error) {
             self.0.health.count_unreadable(table);
         }
-        StoreError::of(&self.0.file, error)
+        StoreError::from_sqlite(&self.0.file, error)
     }
 
     async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
@@ -325,12 +336,16 @@ impl Store {
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (job, answer) = Call::new(run);
-        let file = || self.0.file.clone();
+        let database = || self.database();
         match self.send(job, answer, patience).await {
-            Ok(Called::Done(made)) => made.map_err(|error| StoreError::of(&self.0.file, error)),
-            Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { file: file() }),
-            Err(NotDone::Full) => Err(StoreError::Full { file: file() }),
-            Ok(Called::Broken) | Err(NotDone::Stopped) => Err(StoreError::Broken { file: file() }),
+            Ok(Called::Done(made)) => {
+                made.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
+            }
+            Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { database: database() }),
+            Err(NotDone::Full) => Err(StoreError::Full { database: database() }),
+            Ok(Called::Broken) | Err(NotDone::Stopped) => {
+                Err(StoreError::Broken { database: database() })
+            }
         }
     }
 

@@ -56,7 +56,7 @@ pub struct CreationRecord {
 
 impl Store {
     /// What every parcel was created by, oldest first.
-    pub fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
+    pub async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant, public_id, number, created_at, state, \
@@ -79,12 +79,12 @@ impl Store {
     }
 
     /// Up to `most` parcels whose next step is due at `until`, earliest first.
-    pub fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
+    pub async fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
         self.due_among(None, until, most)
     }
 
     /// As [`Store::due`], of one tenant's parcels.
-    pub fn due_of(
+    pub async fn due_of(
         &self,
         tenant: Tenant,
         until: Millis,
@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// When the next step after a moment is due.
-    pub fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
+    pub async fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
         self.read(|db| next_due(db, after))
     }
 }

@@ -70,7 +70,7 @@ impl Store {
         if let Mode::Inline(_) = self.0.mode {
             return self.call(move |db| at_once(db, tenant)).await;
         }
-        let broken = || StoreError::Broken { file: self.0.file.clone() };
+        let broken = || StoreError::Broken { database: self.database() };
         let begun = tokio::spawn(self.clone().begin_reset(tenant)).await;
         let mut asked = begun.map_err(|_panicked| broken())??;
         let known = asked.wait_for(|asked| asked.deleted.is_some()).await;

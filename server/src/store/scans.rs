@@ -86,14 +86,15 @@ impl Scans {
 impl Store {
     /// Reads what may take long, for a tenant or for the operators (none). Memory is read at once, as a
     /// file beside its server is.
-    pub async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
+    pub(super) async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
     {
         let Mode::File(_, _, scans, _) = &self.0.mode else { return read(self) };
-        let file = || self.0.file.clone();
-        let turn = scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { file: file() })?;
+        let database = || self.database();
+        let turn =
+            scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { database: database() })?;
         let store = self.clone();
         let (answer, answered) = oneshot::channel();
         // A caller that goes away ends nothing that has begun: the turn goes with the work.
@@ -108,7 +109,7 @@ impl Store {
             sleep(begun.elapsed().min(MAX_REST)).await;
             drop(turn.own);
         });
-        let read = answered.await.map_err(|_ended| StoreError::Broken { file: file() })?;
-        read.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
+        let read = answered.await.map_err(|_ended| StoreError::Broken { database: database() })?;
+        read.unwrap_or_else(|_panicked| Err(StoreError::Broken { database: database() }))
     }
 }

@@ -30,7 +30,7 @@ impl Store {
     }
 
     /// The admin token with a hash, revoked or not.
-    pub fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<TokenRecord>, StoreError> {
+    pub async fn token_by_hash(&self, hash: &[u8; 32]) -> Result<Option<TokenRecord>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(select_tokens!("WHERE hash = ?1"))?;
             find.query_row([hash], read).optional()
@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// Every admin token, oldest first, revoked or not.
-    pub fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
+    pub async fn tokens(&self) -> Result<Vec<TokenRecord>, StoreError> {
         self.read(|db| db.prepare(select_tokens!("ORDER BY id"))?.query_map([], read)?.collect())
     }
 

@@ -38,10 +38,10 @@ impl ToVacuum {
     /// Writes the whole file anew, without any trace of what was deleted.
     pub fn run(self) -> Result<Vacuumed, StoreError> {
         let Self { db, path, before, .. } = &self;
-        let failed = |error| StoreError::of(path, error);
+        let failed = |error| StoreError::from_sqlite(path, error);
         vacuum(db).map_err(failed)?;
         if !connection::truncate_log(db).map_err(failed)? {
-            return Err(StoreError::Busy { file: path.clone() });
+            return Err(StoreError::Busy { database: path.display().to_string() });
         }
         Ok(Vacuumed { before: *before, after: size(path)? })
     }

@@ -143,7 +143,8 @@ impl House {
         let made = issuer.issue_for_carrier(Environment::Production, "Carrier".into(), START);
         let (key, _) = made.await.unwrap();
         let key = Some(key.secret());
-        let carrier = self.service.authenticate_carrier(Environment::Production, key).unwrap();
+        let carrier =
+            self.service.authenticate_carrier(Environment::Production, key).await.unwrap();
         let events = json!({ "events": [{ "eventId": format!("{number}-{status}"),
             "trackingNumber": number, "status": status, "location": "Lima, PE",
             "occurredAt": parcelo::model::time::to_text(self.clock.now().to_utc()) }] });
@@ -154,14 +155,14 @@ impl House {
     /// Delivers everything, moving the clock from one due time to the next.
     async fn deliver_all(&self) {
         let dispatcher = Dispatcher::new(Arc::clone(&self.service), IN_FLIGHT);
-        while let Some(due) = self.service.next_delivery().unwrap() {
+        while let Some(due) = self.service.next_delivery().await.unwrap() {
             self.clock.set(due.max(self.clock.now()));
             dispatcher.deliver_due().await.unwrap();
         }
     }
 
-    fn standings(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
-        let logged = self.service.store().deliveries(tenant, 1_000).unwrap();
+    async fn standings(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
+        let logged = self.service.store().deliveries(tenant, 1_000).await.unwrap();
         logged.iter().map(|logged| logged.delivery_status).collect()
     }
 
@@ -239,12 +240,12 @@ async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
     }
     assert_eq!(ids(&seen).len(), 1, "one id at every attempt");
     let tenant = caller.key.tenant;
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Failed]);
-    assert!(house.endpoints().find(tenant).unwrap().disabled.is_some());
+    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Failed]);
+    assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_some());
 
     house.create(&caller, "PARCEL-00002").await;
-    assert_eq!(house.service.next_delivery().unwrap(), None);
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Held, DeliveryStatus::Failed]);
+    assert_eq!(house.service.next_delivery().await.unwrap(), None);
+    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Failed]);
     let fine = house.receiver(|_| 200).await;
     let replay = Replay::MissedSince(Millis(0));
     let early = house.endpoints().replay(tenant, replay, house.clock.now()).await;
@@ -254,7 +255,7 @@ async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
     house.deliver_all().await;
     assert_eq!(fine.words(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
     assert!(ids(&fine.seen()).is_superset(&ids(&seen)), "a replay has the event's own id");
-    let log = house.service.store().deliveries(tenant, 10).unwrap();
+    let log = house.service.store().deliveries(tenant, 10).await.unwrap();
     assert_eq!(log[1].attempts.len(), 11, "the log has the failed ones too");
 }
 
@@ -275,7 +276,7 @@ async fn later_events_of_a_parcel_wait_for_the_third_failure_and_keep_their_orde
     assert_eq!(words[..6], start);
     assert_eq!(words[6..], ["PICKED_UP"; 7], "it goes on alone, ten times in all");
     assert!(
-        house.endpoints().find(caller.key.tenant).unwrap().disabled.is_none(),
+        house.endpoints().find(caller.key.tenant).await.unwrap().disabled.is_none(),
         "others arrived"
     );
 }
@@ -292,7 +293,9 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
     }
     house.deliver_all().await;
     assert_eq!(ids(&receiver.seen()).len(), 40);
-    assert!(house.standings(caller.key.tenant).iter().all(|it| *it == DeliveryStatus::Delivered));
+    assert!(
+        house.standings(caller.key.tenant).await.iter().all(|it| *it == DeliveryStatus::Delivered)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -337,7 +340,7 @@ async fn a_replaced_secret_signs_beside_the_new_one_for_24_hours() {
     let receiver = house.receiver(|_| 200).await;
     let caller = house.subscriber("shop", &receiver.url).await;
     let tenant = caller.key.tenant;
-    let old = house.endpoints().find(tenant).unwrap().secret;
+    let old = house.endpoints().find(tenant).await.unwrap().secret;
     let new = house.endpoints().rotate_secret(tenant, START).await.unwrap();
     for (number, at) in [("PARCEL-00001", Millis::DAY - 1), ("PARCEL-00002", Millis::DAY)] {
         house.clock.set(START.plus(at));
@@ -385,7 +388,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
     house.create(&caller, "PARCEL-00001").await;
     house.endpoints().enable(tenant).await.unwrap();
     house.deliver_all().await;
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Held, DeliveryStatus::Delivered]);
+    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Delivered]);
     house.clock.set(START.plus(30 * Millis::DAY));
     assert_eq!(house.service.purge_outbox().await.unwrap(), 2, "after 30 days all is gone");
 }
@@ -401,7 +404,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
     let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
     let strict = Arc::new(Service::new(store, house.clock.clone(), ids, settings));
     Dispatcher::new(strict, IN_FLIGHT).deliver_due().await.unwrap();
-    let log = house.service.store().deliveries(caller.key.tenant, 10).unwrap();
+    let log = house.service.store().deliveries(caller.key.tenant, 10).await.unwrap();
     let error = log[0].attempts[0].error.clone().unwrap();
     assert!(error.contains("not allowed") && receiver.seen().is_empty(), "{error}");
 }
@@ -412,7 +415,7 @@ async fn without_a_webhook_nothing_is_written_down() {
     let caller = house.caller("shop", Environment::Production).await;
     house.create(&caller, "PARCEL-00001").await;
     house.subscribe(caller.key.tenant, "http://127.0.0.1:9/").await;
-    assert!(house.standings(caller.key.tenant).is_empty());
+    assert!(house.standings(caller.key.tenant).await.is_empty());
 }
 
 const OLD: &str = "http://127.0.0.1:9/old";
@@ -453,16 +456,16 @@ async fn a_late_answer_of_a_webhook_that_was_replaced_is_logged_and_changes_noth
             for _ in 0..failed_before {
                 let delivery = house.take(tenant).await;
                 house.answer(delivery, 500).await;
-                house.clock.set(house.service.next_delivery().unwrap().unwrap());
+                house.clock.set(house.service.next_delivery().await.unwrap().unwrap());
             }
             let late = house.take(tenant).await;
             house.change(tenant, how).await;
             let case = format!("{how:?}, {status} after {failed_before}");
-            let before = house.standings(tenant);
+            let before = house.standings(tenant).await;
             house.answer(late, status).await;
-            assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{case}");
-            assert_eq!(house.standings(tenant), before, "{case}");
-            let log = house.service.store().deliveries(tenant, 1).unwrap();
+            assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{case}");
+            assert_eq!(house.standings(tenant).await, before, "{case}");
+            let log = house.service.store().deliveries(tenant, 1).await.unwrap();
             assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
             if !matches!(how, Put) {
                 house.endpoints().replay(tenant, Replay::MissedSince(START), START).await.unwrap();
@@ -484,13 +487,17 @@ async fn an_answer_counts_while_its_webhook_is_the_same() {
     house.subscribe(tenant, OLD).await;
     house.endpoints().disable(tenant).await.unwrap();
     house.answer(delivery, 200).await;
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Delivered], "held meanwhile, it arrived");
+    assert_eq!(
+        house.standings(tenant).await,
+        [DeliveryStatus::Delivered],
+        "held meanwhile, it arrived"
+    );
     house.endpoints().enable(tenant).await.unwrap();
     house.endpoints().test(tenant, START).await.unwrap();
     let delivery = house.take(tenant).await;
     house.endpoints().rotate_secret(tenant, START).await.unwrap();
     house.answer(delivery, 410).await;
-    let disabled = house.endpoints().find(tenant).unwrap().disabled;
+    let disabled = house.endpoints().find(tenant).await.unwrap().disabled;
     assert_eq!(disabled, Some(DisabledBy::Gone));
 }
 
@@ -507,18 +514,22 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
             house.endpoints().enable(tenant).await.unwrap();
             house.endpoints().replay(tenant, Replay::One(event), START).await.unwrap();
             let again = if taken_again { Some(house.take(tenant).await) } else { None };
-            let due = house.service.next_delivery().unwrap();
+            let due = house.service.next_delivery().await.unwrap();
             house.answer(late, status).await;
-            assert_eq!(house.service.next_delivery().unwrap(), due, "{status} {taken_again}");
-            assert_eq!(house.standings(tenant), [DeliveryStatus::Ready], "{status} {taken_again}");
-            assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{status}");
+            assert_eq!(house.service.next_delivery().await.unwrap(), due, "{status} {taken_again}");
+            assert_eq!(
+                house.standings(tenant).await,
+                [DeliveryStatus::Ready],
+                "{status} {taken_again}"
+            );
+            assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{status}");
             let again = match again {
                 Some(again) => again,
                 None => house.take(tenant).await,
             };
             house.answer(again, 200).await;
             assert_eq!(
-                house.standings(tenant),
+                house.standings(tenant).await,
                 [DeliveryStatus::Delivered],
                 "{status} {taken_again}"
             );
@@ -533,7 +544,7 @@ async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
     let receiver = house.receiver(|_| 200).await;
     let caller = house.subscriber("shop", &receiver.url).await;
     let tenant = caller.key.tenant;
-    let mut secrets = vec![house.endpoints().find(tenant).unwrap().secret];
+    let mut secrets = vec![house.endpoints().find(tenant).await.unwrap().secret];
     for replaced in [0, HOUR, 2 * HOUR] {
         secrets.push(house.endpoints().rotate_secret(tenant, START.plus(replaced)).await.unwrap());
     }
@@ -558,7 +569,7 @@ async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
     }
     house.endpoints().remove(tenant).await.unwrap();
     house.subscribe(tenant, &receiver.url).await;
-    assert!(house.endpoints().find(tenant).unwrap().old.is_empty());
+    assert!(house.endpoints().find(tenant).await.unwrap().old.is_empty());
 }
 
 #[tokio::test]

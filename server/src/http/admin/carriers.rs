@@ -33,7 +33,7 @@ pub(super) async fn list(
     State(api): State<Api>,
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
-    let keys = api.service.store().carrier_keys()?;
+    let keys = api.service.store().carrier_keys().await?;
     Ok(answer::data(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn exceptions(
 ) -> Result<Response, Refused> {
     let word = body::query(query.as_deref(), "environment");
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
-    let tenant = tenant(&api, &account_named(query.as_deref())?, environment)?;
+    let tenant = tenant(&api, &account_named(query.as_deref())?, environment).await?;
     let exceptions = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
     Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
 }

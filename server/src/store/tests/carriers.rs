@@ -15,7 +15,7 @@ use crate::{
 async fn with_parcel(number: &str) -> (Store, ParcelRow) {
     let store = Store::memory(SECRET).unwrap();
     assert_eq!(store.commit(create(sandbox(1), number, 1)).await, Commit::Committed);
-    let parcel = row(&store, number).unwrap();
+    let parcel = row(&store, number).await.unwrap();
     (store, parcel)
 }
 
@@ -43,7 +43,7 @@ fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> Op {
 async fn an_added_event_changes_the_history_and_at_most_the_newest_time() {
     let (store, before) = with_parcel("SB-SUCCESS-0001").await;
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
-        let parcel = row(&store, "SB-SUCCESS-0001").unwrap();
+        let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
         let ops = vec![Op::AddEvent { parcel: parcel.key, event: event(&parcel, after) }];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
         let expected = ParcelRow {
@@ -52,10 +52,11 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time() {
             updated_at: NOW.plus(updated),
             ..before.clone()
         };
-        assert_eq!(row(&store, "SB-SUCCESS-0001"), Some(expected));
+        assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(expected));
     }
-    let parcel = row(&store, "SB-SUCCESS-0001").unwrap();
-    let told: Vec<_> = store.events(&parcel).unwrap().iter().map(|event| event.sequence).collect();
+    let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
+    let told: Vec<_> =
+        store.events(&parcel).await.unwrap().iter().map(|event| event.sequence).collect();
     assert_eq!(told, [3, 1, 2, 5, 4], "by time");
     let nowhere = ParcelRow { key: crate::domain::ParcelKey(4_711), ..parcel.clone() };
     for ops in [
@@ -77,14 +78,14 @@ async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing()
         ],
         ..nothing()
     };
-    assert!(!store.has_seen(CarrierNumber(1), "evt-1").unwrap());
+    assert!(!store.has_seen(CarrierNumber(1), "evt-1").await.unwrap());
     assert_eq!(store.commit(taken(&parcel, 1, "evt-1")).await, Commit::Committed);
-    assert!(store.has_seen(CarrierNumber(1), "evt-1").unwrap());
-    let after = row(&store, "SB-SUCCESS-0001").unwrap();
+    assert!(store.has_seen(CarrierNumber(1), "evt-1").await.unwrap());
+    let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
     assert_eq!(store.commit(taken(&after, 1, "evt-1")).await, Commit::DuplicateCarrierEvent);
-    assert_eq!(row(&store, "SB-SUCCESS-0001"), Some(after.clone()), "the move is undone");
+    assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(after.clone()), "the move is undone");
     assert_eq!(store.commit(taken(&after, 2, "evt-1")).await, Commit::Committed);
-    let after = row(&store, "SB-SUCCESS-0001").unwrap();
+    let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
     assert_eq!(store.commit(taken(&after, 1, "EVT-1")).await, Commit::Committed, "case counts");
 }
 
@@ -118,15 +119,15 @@ async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_on
         let ops = vec![Op::Exception(Box::new(exception))];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
     }
-    let kept = store.carrier_exceptions(sandbox(1), 9).unwrap();
+    let kept = store.carrier_exceptions(sandbox(1), 9).await.unwrap();
     let exceptions: Vec<_> = kept.iter().map(|kept| kept.exception.clone()).collect();
     let expected = [exception("evt-1", State::LabelGenerated), exception("evt-2", State::Ordered)];
     assert_eq!(exceptions, expected);
     assert_eq!(kept[0].carrier_name, "Andes Cargo");
     assert_eq!(kept[0].tracking_number, parcel.tracking_number);
-    assert_eq!(store.carrier_exceptions(sandbox(1), 1).unwrap(), kept[..1]);
-    assert_eq!(store.carrier_exceptions(sandbox(2), 9).unwrap(), []);
-    assert_eq!(row(&store, "SB-SUCCESS-0001"), Some(parcel));
+    assert_eq!(store.carrier_exceptions(sandbox(1), 1).await.unwrap(), kept[..1]);
+    assert_eq!(store.carrier_exceptions(sandbox(2), 9).await.unwrap(), []);
+    assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(parcel));
 }
 
 fn key(number: u8, environment: Environment, name: &str) -> NewCarrierKey {
@@ -159,15 +160,15 @@ async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone() {
         (live.environment, live.created_at, live.revoked_at),
         (Environment::Production, NOW, None)
     );
-    assert_eq!(store.carrier_key_by_hash(&[2; 32]).unwrap(), Some(two.clone()));
-    assert_eq!(store.carrier_key_by_hash(&[9; 32]).unwrap(), None);
+    assert_eq!(store.carrier_key_by_hash(&[2; 32]).await.unwrap(), Some(two.clone()));
+    assert_eq!(store.carrier_key_by_hash(&[9; 32]).await.unwrap(), None);
     let gone = store.revoke_carrier_key("car_1", NOW.plus(5)).await.unwrap().unwrap();
     assert_eq!(gone.revoked_at, Some(NOW.plus(5)));
     assert_eq!(store.revoke_carrier_key("car_1", NOW.plus(9)).await.unwrap(), Some(gone.clone()));
-    assert_eq!(store.carrier_keys().unwrap(), [gone, two, live, other]);
+    assert_eq!(store.carrier_keys().await.unwrap(), [gone, two, live, other]);
     assert_eq!(store.revoke_carrier_key("car_9", NOW).await.unwrap(), None);
     let again = insert(1, Environment::Sandbox, "Andes Cargo").await;
-    assert!(matches!(again, Err(StoreError::Sql { .. })), "{again:?}");
+    assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
 }
 
 #[test]

@@ -126,7 +126,7 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
                 assert_eq!(kept, counted, "step {step}, {what}");
             }
             // Else whoever leases would be told at once to lease again.
-            for tenant in store.tenants_with_due(now, 9).unwrap() {
+            for tenant in store.tenants_with_due(now, 9).await.unwrap() {
                 let due = "SELECT count(*) FROM living_outbox WHERE tenant = ?1 AND due <= ?2";
                 let given = (tenant.number(), now.0);
                 let due = store.read(|db| db.query_row(due, given, |row| row.get::<_, i64>(0)));
@@ -147,7 +147,7 @@ async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order() {
     let before = commits();
     store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
     assert!(commits() - before >= 3, "{}", commits() - before);
-    let held = store.deliveries(tenant, 1_000).unwrap();
+    let held = store.deliveries(tenant, 1_000).await.unwrap();
     assert!(
         held.len() == 600 && held.iter().all(|one| one.delivery_status == DeliveryStatus::Held)
     );
@@ -169,7 +169,7 @@ async fn nothing_is_replayed_to_an_endpoint_that_is_off() {
     tell(&store, tenant, 1).await;
     let missed = Replay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
-    assert_eq!(store.deliveries(tenant, 1).unwrap()[0].delivery_status, DeliveryStatus::Held);
+    assert_eq!(store.deliveries(tenant, 1).await.unwrap()[0].delivery_status, DeliveryStatus::Held);
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it() {
             assert_eq!(settled, Settled::Counted);
         }
     }
-    let log = store.deliveries(other, 10).unwrap();
+    let log = store.deliveries(other, 10).await.unwrap();
     assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "another event's attempts");
 }
 
@@ -205,7 +205,7 @@ async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
     assert_ne!(late.number, own.number);
     let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
     assert_eq!(settled, Settled::Late);
-    assert!(store.endpoint(tenant).unwrap().unwrap().disabled.is_none());
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
 }
 
 #[tokio::test]
@@ -220,14 +220,14 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     begin_reset(&store, tenant).await;
 
     let day = NOW.plus(Millis::DAY);
-    let nothing_is_there = || {
-        assert_eq!(store.tenants_with_due(day, 9).unwrap(), []);
-        assert_eq!(store.next_delivery().unwrap(), None);
-        assert_eq!(store.backlogs().unwrap(), []);
-        assert!(store.deliveries(tenant, 9).unwrap().is_empty());
-        assert!(!store.has_missed(tenant).unwrap());
+    let nothing_is_there = async || {
+        assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), []);
+        assert_eq!(store.next_delivery().await.unwrap(), None);
+        assert_eq!(store.backlogs().await.unwrap(), []);
+        assert!(store.deliveries(tenant, 9).await.unwrap().is_empty());
+        assert!(!store.has_missed(tenant).await.unwrap());
     };
-    nothing_is_there();
+    nothing_is_there().await;
     assert!(lease(&store, tenant, 9, day).await.is_empty());
     let settled = store.settle(lost, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
     assert_eq!(settled, Settled::Late);
@@ -237,13 +237,13 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
     store.set_endpoint(endpoint(tenant)).await.unwrap();
     assert_eq!(store.bring_deliveries_forward(Millis(0)).await.unwrap(), 0);
-    nothing_is_there();
+    nothing_is_there().await;
 
     // What comes meanwhile is due, and stays so while the rest goes.
     tell(&store, tenant, 9).await;
     for _ in 0..9 {
-        assert_eq!(store.tenants_with_due(day, 9).unwrap(), [tenant]);
-        assert_eq!(store.backlogs().unwrap()[0].events, 1);
+        assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), [tenant]);
+        assert_eq!(store.backlogs().await.unwrap()[0].events, 1);
         erase_rows(&store, tenant, 1).await;
     }
     let leased = lease(&store, tenant, 9, day).await;

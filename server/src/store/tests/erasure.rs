@@ -1,5 +1,6 @@
 //! Lists and manifests have their indexes; what is deleted is gone whole, and its ids with it.
 
+use futures_util::future::join_all;
 use parcelo::{Awb, model::Deleted, rules::check_list};
 use ulid::Ulid;
 
@@ -25,8 +26,8 @@ async fn commit(store: &Store, changes: Changes) {
     assert_eq!(store.commit(changes).await, Commit::Committed);
 }
 
-fn total(store: &Store, tenant: Tenant) -> u64 {
-    store.list(tenant, &check_list([]).unwrap()).unwrap().1
+async fn total(store: &Store, tenant: Tenant) -> u64 {
+    store.list(tenant, check_list([]).unwrap()).await.unwrap().1
 }
 
 fn manifest(tenant: Tenant, parcels: Vec<ParcelKey>, id: u128) -> Op {
@@ -44,15 +45,15 @@ fn manifest(tenant: Tenant, parcels: Vec<ParcelKey>, id: u128) -> Op {
 async fn a_decision_on_a_deleted_parcel_never_meets_another_one() {
     let store = Store::memory(SECRET).unwrap();
     commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
-    let old = row(&store, "SB-FIRST-0001").unwrap();
+    let old = row(&store, "SB-FIRST-0001").await.unwrap();
     store.reset(sandbox(1)).await.unwrap();
     commit(&store, create(sandbox(2), "SB-SECOND-0001", 2)).await;
-    let new = row(&store, "SB-SECOND-0001").unwrap();
+    let new = row(&store, "SB-SECOND-0001").await.unwrap();
     assert_eq!(new.version, old.version);
     let expect = vec![(old.key, old.version)];
     let stale = Changes { expect, ops: vec![moved(old.key)], ..nothing() };
     assert_eq!(store.commit(stale).await, Commit::VersionConflict);
-    assert_eq!(row(&store, "SB-SECOND-0001"), Some(new));
+    assert_eq!(row(&store, "SB-SECOND-0001").await, Some(new));
 }
 
 /// A page of a purge may end between a manifest and its parcels.
@@ -60,14 +61,14 @@ async fn a_decision_on_a_deleted_parcel_never_meets_another_one() {
 async fn a_parcel_that_outlives_its_manifest_never_names_anothers_air_waybill() {
     let store = Store::memory(SECRET).unwrap();
     commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
-    let parcel = row(&store, "SB-FIRST-0001").unwrap().key;
+    let parcel = row(&store, "SB-FIRST-0001").await.unwrap().key;
     let ops = vec![manifest(sandbox(1), vec![parcel], 1)];
     commit(&store, Changes { ops, ..nothing() }).await;
-    assert!(store.awb_on(parcel, 2).unwrap().is_some());
+    assert!(store.awb_on(parcel, 2).await.unwrap().is_some());
     store.call(|db| db.execute("DELETE FROM manifests", [])).await.unwrap();
     let ops = vec![manifest(sandbox(2), Vec::new(), 2)];
     commit(&store, Changes { ops, ..nothing() }).await;
-    assert_eq!(store.awb_on(parcel, 2).unwrap(), None);
+    assert_eq!(store.awb_on(parcel, 2).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -81,7 +82,7 @@ async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production() {
     for number in 1_100..2_100 {
         commit(&store, create(sandbox(2), &format!("SB-TWO-{number:06}"), number)).await;
     }
-    let parcel = row(&store, "SB-TWO-001500").unwrap().key;
+    let parcel = row(&store, "SB-TWO-001500").await.unwrap().key;
     let ops = vec![manifest(sandbox(2), vec![parcel], 1), moved(parcel)];
     commit(&store, Changes { ops, ..nothing() }).await;
     assert_eq!(store.purge(NOW.plus(-1)).await.unwrap(), Deleted::default());
@@ -93,9 +94,10 @@ async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production() {
         .with_idempotency_keys(2_100);
     assert_eq!(store.purge(NOW).await.unwrap(), expected);
     let left = [production, sandbox(1), sandbox(2)].map(|tenant| total(&store, tenant));
+    let left = join_all(left).await;
     assert_eq!(left, [1, 0, 0]);
     assert_eq!(store.reset(production).await.unwrap(), Deleted::default());
-    assert_eq!(total(&store, production), 1);
+    assert_eq!(total(&store, production).await, 1);
     assert_eq!(store.purge(Millis(i64::MAX)).await.unwrap(), Deleted::default());
 }
 
@@ -103,11 +105,11 @@ async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production() {
 async fn a_tenant_has_one_manifest_under_an_air_waybill() {
     let store = Store::memory(SECRET).unwrap();
     commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
-    let parcel = row(&store, "SB-FIRST-0001").unwrap();
+    let parcel = row(&store, "SB-FIRST-0001").await.unwrap();
     commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![], 1)], ..nothing() }).await;
     let ops = vec![moved(parcel.key), manifest(sandbox(1), vec![parcel.key], 2)];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::DuplicateAwb);
-    assert_eq!(row(&store, "SB-FIRST-0001"), Some(parcel), "nothing of it is kept");
+    assert_eq!(row(&store, "SB-FIRST-0001").await, Some(parcel), "nothing of it is kept");
 }
 
 #[test]

@@ -109,7 +109,7 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
     commit_all(store, all.into_iter()).await;
     for n in (0..orders).step_by(2) {
         let owner = owners[(n % count) as usize];
-        let parcel = row(store, &scattered(n)).unwrap();
+        let parcel = row(store, &scattered(n)).await.unwrap();
         let event = Event {
             sequence: 3,
             state: State::InTransit,

@@ -179,7 +179,7 @@ async fn every_page_and_total_is_what_a_look_at_every_row_says() {
     for _ in 0..3_000 {
         let (tenant, query) = (sandbox(draw.i64(1..3)), asked(&mut draw));
         let expected = looked_through(&store, tenant, &query);
-        let (page, total) = store.list(tenant, &query).unwrap();
+        let (page, total) = store.list(tenant, query.clone()).await.unwrap();
         assert_eq!(total, expected.len() as u64, "{query:?}");
         let page: Vec<_> = page.iter().map(|listed| listed.parcel.key).collect();
         let before = (query.page as usize - 1) * 7;

@@ -35,7 +35,7 @@ async fn a_thousand_tenants_that_are_due_at_once_are_leased_in_five_commits() {
     let dispatcher = Dispatcher::new(Arc::clone(&house.service), IN_FLIGHT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     tokio::time::timeout(Duration::from_secs(30), async {
-        while house.service.next_delivery().unwrap() < Some(START.plus(LEASE)) {
+        while house.service.next_delivery().await.unwrap() < Some(START.plus(LEASE)) {
             tokio::task::yield_now().await;
         }
     })

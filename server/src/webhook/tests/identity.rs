@@ -19,8 +19,8 @@ use crate::{
 };
 
 impl House {
-    fn attempts(&self, tenant: Tenant) -> usize {
-        let logged = self.service.store().deliveries(tenant, 10).unwrap();
+    async fn attempts(&self, tenant: Tenant) -> usize {
+        let logged = self.service.store().deliveries(tenant, 10).await.unwrap();
         logged.iter().map(|logged| logged.attempts.len()).sum()
     }
 }
@@ -39,12 +39,12 @@ async fn an_answer_from_before_a_reset_touches_nobody_elses_event() {
         let own = house.take(theirs).await;
 
         house.answer(late, status).await;
-        assert_eq!(house.standings(theirs), [DeliveryStatus::Ready], "{status}");
-        assert_eq!(house.attempts(theirs), 0, "{status}: the answer is in a stranger's log");
-        assert!(house.endpoints().find(theirs).unwrap().disabled.is_none(), "{status}");
+        assert_eq!(house.standings(theirs).await, [DeliveryStatus::Ready], "{status}");
+        assert_eq!(house.attempts(theirs).await, 0, "{status}: the answer is in a stranger's log");
+        assert!(house.endpoints().find(theirs).await.unwrap().disabled.is_none(), "{status}");
         house.answer(own, 200).await;
-        assert_eq!(house.standings(theirs), [DeliveryStatus::Delivered], "{status}");
-        assert_eq!(house.attempts(theirs), 1, "{status}");
+        assert_eq!(house.standings(theirs).await, [DeliveryStatus::Delivered], "{status}");
+        assert_eq!(house.attempts(theirs).await, 1, "{status}");
     }
 }
 
@@ -65,10 +65,10 @@ async fn an_answer_from_before_a_reset_does_not_settle_the_same_event_come_again
         let own = house.take(tenant).await;
 
         house.answer(late, status).await;
-        assert_eq!(house.standings(tenant), [DeliveryStatus::Ready], "{status}");
-        assert_eq!(house.attempts(tenant), 0, "{status}");
+        assert_eq!(house.standings(tenant).await, [DeliveryStatus::Ready], "{status}");
+        assert_eq!(house.attempts(tenant).await, 0, "{status}");
         house.answer(own, 200).await;
-        assert_eq!(house.standings(tenant), [DeliveryStatus::Delivered], "{status}");
+        assert_eq!(house.standings(tenant).await, [DeliveryStatus::Delivered], "{status}");
     }
 }
 
@@ -114,5 +114,5 @@ async fn an_event_of_a_deleted_manifest_never_tells_of_the_one_in_its_place() {
     house.deliver_all().await;
     let told: Vec<_> = receiver.seen().into_iter().map(|(_, _, body)| body).collect();
     assert_eq!(told, [] as [axum::body::Bytes; 0]);
-    assert_eq!(house.service.next_delivery().unwrap(), None, "there is nothing left to tell");
+    assert_eq!(house.service.next_delivery().await.unwrap(), None, "there is nothing left to tell");
 }

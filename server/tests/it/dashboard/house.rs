@@ -109,8 +109,8 @@ impl House {
         self.service.create_order(caller, order, None).await.unwrap();
     }
 
-    pub(super) fn keys_of(&self, caller: &Caller) -> Vec<KeyRecord> {
-        self.service.store().keys_of(caller.key.tenant.account).unwrap()
+    pub(super) async fn keys_of(&self, caller: &Caller) -> Vec<KeyRecord> {
+        self.service.store().keys_of(caller.key.tenant.account).await.unwrap()
     }
 
     pub(super) fn visitor(&self) -> Visitor {

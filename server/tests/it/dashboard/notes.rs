@@ -33,7 +33,7 @@ async fn an_environments_secret_is_not_shown_in_the_other() {
     let shown = async |environment: Environment| {
         let page = format!("/dashboard/webhooks/{}", environment.code());
         let tenant = house.key("default", environment).await.key.tenant;
-        let kept = house.service.store().endpoint(tenant).unwrap().unwrap().secret;
+        let kept = house.service.store().endpoint(tenant).await.unwrap().unwrap().secret;
         assert_eq!(secrets(&member.page(&page).await), [kept.expose().as_str()], "{page}");
     };
     shown(Environment::Production).await;
@@ -156,7 +156,7 @@ async fn a_name_that_hides_something_is_refused() {
             assert!(answer.text().contains(words), "{name:?}: {}", answer.text());
         }
     }
-    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+    assert_eq!(house.service.store().keys().await.unwrap().len(), 0);
 }
 
 #[tokio::test]

@@ -90,8 +90,11 @@ async fn furnished() -> House {
 }
 
 async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: u32) {
-    let carrier =
-        house.service.authenticate_carrier(Environment::Production, Some(key.secret())).unwrap();
+    let carrier = house
+        .service
+        .authenticate_carrier(Environment::Production, Some(key.secret()))
+        .await
+        .unwrap();
     let now = house.service.now();
     let way: &[&str] = match (29 - day, count % 8) {
         (_, 6) => &["DELIVERED"],
@@ -188,7 +191,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
         }
     }
     sign_in(&browser, &house).await;
-    let key = house.service.store().keys().unwrap()[0].id.clone();
+    let key = house.service.store().keys().await.unwrap()[0].id.clone();
     for (name, path) in PAGES {
         let path = path.replace("KEY", &format!("/dashboard/keys/{key}"));
         let join = if path.contains('?') { '&' } else { '?' };
@@ -219,7 +222,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
             picture.keep(&format!("{DOCS}/{name}.png"));
         }
     }
-    gone(&house, Tenant { environment: Environment::Production, ..tenant_of(&house) }).await;
+    gone(&house, Tenant { environment: Environment::Production, ..tenant_of(&house).await }).await;
     for language in ["en", "es"] {
         for window in [PHONE, DESK, Window { dark: true, ..DESK }] {
             browser.shape(window).await;
@@ -233,8 +236,8 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
     }
 }
 
-fn tenant_of(house: &House) -> Tenant {
-    house.service.store().keys().unwrap()[0].tenant
+async fn tenant_of(house: &House) -> Tenant {
+    house.service.store().keys().await.unwrap()[0].tenant
 }
 
 async fn keep(folder: Option<&PathBuf>, name: &str, browser: &Browser) {

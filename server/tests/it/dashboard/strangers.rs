@@ -28,8 +28,11 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
         .issue_for_carrier(Environment::Sandbox, "CanaryCarrier".to_owned(), NOW)
         .await
         .unwrap();
-    let carrier =
-        house.service.authenticate_carrier(Environment::Sandbox, Some(issued.0.secret())).unwrap();
+    let carrier = house
+        .service
+        .authenticate_carrier(Environment::Sandbox, Some(issued.0.secret()))
+        .await
+        .unwrap();
     let event = serde_json::json!({ "events": [{ "eventId": "1", "trackingNumber": NUMBER,
         "status": "DELIVERED", "occurredAt": "2026-01-30T15:20:00Z", "location": "CanaryPlace" }] });
     house.service.push_carrier_events(&carrier, &event).await.unwrap();
@@ -89,16 +92,16 @@ async fn no_form_touches_what_another_account_has() {
     let stranger = house.member("default").await;
     let tenant: Tenant = caller.key.tenant;
     let store = house.service.store();
-    let event = format!("evt_{}", store.deliveries(tenant, 1).unwrap()[0].event);
-    let state = || {
+    let event = format!("evt_{}", store.deliveries(tenant, 1).await.unwrap()[0].event);
+    let state = async || {
         format!(
             "{:?} {:?} {:?}",
-            store.keys().unwrap(),
-            store.endpoint(tenant).unwrap(),
-            store.deliveries(tenant, 9).unwrap()
+            store.keys().await.unwrap(),
+            store.endpoint(tenant).await.unwrap(),
+            store.deliveries(tenant, 9).await.unwrap()
         )
     };
-    let before = state();
+    let before = state().await;
     let revoke = format!("/dashboard/keys/{}/revoke", caller.key.id);
     assert_eq!(stranger.post(&revoke, &[]).await.status, 404);
     for action in ["test", "enable", "disable", "rotate", "replay", "remove"] {
@@ -109,13 +112,13 @@ async fn no_form_touches_what_another_account_has() {
     }
     let found = stranger.post("/dashboard/parcels", &[("number", NUMBER)]).await;
     assert_eq!((found.status, found.header("location")), (400, ""));
-    assert_eq!(state(), before);
+    assert_eq!(state().await, before);
     // With a webhook of their own, they still cannot send the neighbour's event.
     let set = [("url", "https://shop.example/hook")];
     assert_eq!(stranger.post("/dashboard/webhooks/sandbox", &set).await.status, 303);
     let replay = "/dashboard/webhooks/sandbox/replay";
     assert_eq!(stranger.post(replay, &[("event", &event)]).await.status, 404);
-    assert_eq!(state(), before);
+    assert_eq!(state().await, before);
 }
 
 #[tokio::test]
