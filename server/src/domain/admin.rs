@@ -6,9 +6,8 @@ use serde::Serialize;
 use ulid::Ulid;
 
 use super::{
-    AccountRecord, CarrierKeyRecord, KeyRecord, Report,
+    AccountRecord, CarrierKeyRecord, KeyRecord, Report, TokenRecord,
     carrier::LoggedException,
-    tokens::TokenRecord,
     webhooks::{DisabledBy, Endpoint, Logged, LoggedAttempt},
 };
 use crate::{clock::Millis, ids::named};
@@ -38,10 +37,10 @@ impl NewApiKey {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
-            environment: record.tenant.environment,
+            environment: record.scope.tenant.environment,
             name: record.name.clone(),
-            allowed_countries: record.countries.to_wire(),
-            ip_whitelist: record.ip_list.iter().map(ToString::to_string).collect(),
+            allowed_countries: record.scope.countries.to_wire(),
+            ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -96,11 +95,11 @@ impl ApiKeyView {
         Self {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
-            account: record.account.clone(),
-            environment: record.tenant.environment,
+            account: record.scope.account.clone(),
+            environment: record.scope.tenant.environment,
             name: record.name.clone(),
-            allowed_countries: record.countries.to_wire(),
-            ip_whitelist: record.ip_list.iter().map(ToString::to_string).collect(),
+            allowed_countries: record.scope.countries.to_wire(),
+            ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
             created_at: wire(record.created_at),
             revoked_at: record.revoked_at.map(wire),
             old_secret_until: record.old_secret_until(now).map(wire),
@@ -126,7 +125,7 @@ impl NewCarrierKeyView {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
-            environment: record.environment,
+            environment: record.scope.environment,
             name: record.name.clone(),
         }
     }
@@ -152,7 +151,7 @@ impl From<&CarrierKeyRecord> for CarrierKeyView {
         Self {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
-            environment: record.environment,
+            environment: record.scope.environment,
             name: record.name.clone(),
             created_at: wire(record.created_at),
             revoked_at: record.revoked_at.map(wire),

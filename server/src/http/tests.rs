@@ -18,11 +18,11 @@ use super::{Api, admin_router, gated, router};
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access, legacy::Era, sample,
-        webhooks::Allowance,
+        Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access,
+        credentials::ApiKeyScope, legacy::Era, sample, webhooks::Allowance,
     },
     ids::Ids,
-    service::{KeyIssuer, Limits, NewKeyRequest, Service, Settings},
+    service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings},
     store::{Damage, Store, damage, held},
 };
 
@@ -99,9 +99,9 @@ impl House {
         issuer.issue(request, NOW).await.unwrap().0.secret().to_owned()
     }
 
-    fn issuer(&self) -> KeyIssuer<'_> {
+    fn issuer(&self) -> CredentialIssuer<'_> {
         let secrets = &self.service.settings().secrets;
-        KeyIssuer { store: self.service.store(), secrets, ids: &self.ids }
+        CredentialIssuer { store: self.service.store(), secrets, ids: &self.ids }
     }
 
     async fn ask(&self, asked: Asked<'_>) -> (u16, Value) {
@@ -330,7 +330,7 @@ async fn operators(house: &mut House) {
     damage(house.service.store(), tenant, Damage::Endpoint).await;
     let unreadable = call(routes(), Asked::get(webhook, &headers)).await;
     house.key(|request| request.name = "Revoked".to_owned()).await;
-    let key = house.service.store().keys().await.unwrap().pop().unwrap().id;
+    let key = house.service.store().credentials::<ApiKeyScope>().await.unwrap().pop().unwrap().id;
     house.service.revoke_key(&key).await.unwrap();
     let rotate = format!("/admin/v1/keys/{key}/rotate");
     let revoked = call(routes(), Asked::post(&rotate, &headers, &json!({}))).await;

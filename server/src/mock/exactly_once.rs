@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{MockServer, at_once::at_once};
 use crate::{
-    domain::{IdempotencyRecord, RecordKey, State, idempotency},
+    domain::{IdempotencyRecord, KeyRecord, RecordKey, State, idempotency},
     ids::named,
     store::{CreationRecord, Store, StoreError},
 };
@@ -105,8 +105,9 @@ impl Twice<'_> {
 
 async fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspects, StoreError> {
     let mut keys: HashMap<i64, Vec<i64>> = HashMap::new();
-    for key in store.keys().await? {
-        keys.entry(key.tenant.number()).or_default().push(key.row);
+    let all: Vec<KeyRecord> = store.credentials().await?;
+    for key in all {
+        keys.entry(key.scope.tenant.number()).or_default().push(key.row);
     }
     let mut suspects = Suspects::new();
     for parcel in creations {
@@ -185,7 +186,7 @@ mod tests {
         order.tracking_number = Some(TrackingNumber::parse(number).unwrap());
         let record = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
         let decision = Creation {
-            tenant: caller.key.tenant,
+            tenant: caller.tenant(),
             order,
             warnings: Vec::new(),
             replay: (record, fingerprint(&json!({}), "")),

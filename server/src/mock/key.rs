@@ -9,9 +9,9 @@ use crate::{
     clock::Clock as _,
     domain::{
         access,
-        keys::{Countries, KeyRecord},
+        credentials::{Countries, KeyRecord},
     },
-    service::{KeyIssuer, NewKeyRequest, Rotation, Visitor},
+    service::{CredentialIssuer, NewKeyRequest, Rotation, Visitor},
 };
 
 /// What a key is called that is given no name.
@@ -166,8 +166,8 @@ impl MockServer {
         }
     }
 
-    pub(super) fn issuer(&self) -> KeyIssuer<'_> {
-        KeyIssuer {
+    pub(super) fn issuer(&self) -> CredentialIssuer<'_> {
+        CredentialIssuer {
             store: self.service.store(),
             secrets: &self.service.settings().secrets,
             ids: &self.ids,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::MockServer;
 use crate::{
-    domain::{Cause, ParcelRow, Refusal, State},
+    domain::{Cause, KeyRecord, ParcelRow, Refusal, State},
     ids::named,
     service::{Caller, Carrier, Keyed},
 };
@@ -142,8 +142,8 @@ impl MockServer {
 
     /// Somebody of the account whose parcel it is.
     async fn owner(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
-        let keys = self.service.store().keys().await?;
-        let key = keys.into_iter().find(|key| key.tenant == parcel.tenant);
+        let keys: Vec<KeyRecord> = self.service.store().credentials().await?;
+        let key = keys.into_iter().find(|key| key.scope.tenant == parcel.tenant);
         Ok(Caller { key: Arc::new(key.ok_or(ErrorCode::ParcelNotFound)?) })
     }
 

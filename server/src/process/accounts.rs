@@ -12,7 +12,7 @@ use crate::{
     clock::{Clock, SystemClock},
     domain::admin::AccountView,
     ids::Ids,
-    service::KeyIssuer,
+    service::CredentialIssuer,
 };
 
 #[derive(Debug, Subcommand)]
@@ -49,7 +49,7 @@ async fn create(options: CreateAccount) -> Result<(), Failure> {
     let ids = Ids::random();
     let store = open(&options.database, &ids)?;
     let secrets = secrets(&store)?;
-    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (account, _) = issuer.account(options.name, SystemClock.now()).await?;
     if options.json {
         print::json(&AccountView::from(&account))?;

@@ -4,6 +4,7 @@ mod accounts;
 mod args;
 mod backup;
 mod carriers;
+mod credentials;
 mod ending;
 mod keys;
 mod legacy;

@@ -1,22 +1,17 @@
-//! Carriers: who they are, and POST /carrier/v1/events. Each event is a decision and a commit of its
-//! own, so that one that is refused holds up no other (docs/api.md, Carrier events).
-
-use std::sync::Arc;
+//! POST /carrier/v1/events. Each event is a decision and a commit of its own, so that one that is
+//! refused holds up no other (docs/api.md, Carrier events).
 
 use parcelo::{
     Environment, ErrorCode, TrackingNumber,
-    admin::{
-        CarrierEvent, CarrierKey, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
-    },
+    admin::{CarrierEvent, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary},
 };
 use serde_json::Value;
 
-use super::{KeyIssuer, Service, changes::of_item, failed, key_cache::CachedKey, keys::last4};
+use super::{Carrier, Service, changes::of_item, failed};
 use crate::{
     clock::Millis,
-    domain::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
-    ids::named,
-    store::{CarrierHash, Commit, KeyChanges, Store, StoreError},
+    domain::{Refusal, Report, Scan, State, carrier},
+    store::Commit,
 };
 
 /// How often an event is decided anew when others write the same parcel.
@@ -25,45 +20,7 @@ const TRIES: u32 = 8;
 /// What a carrier is told of one event.
 type Told = Result<CarrierOutcome, Refusal>;
 
-/// A carrier whose key is valid.
-#[derive(Debug, Clone)]
-pub struct Carrier {
-    /// The key.
-    pub key: Arc<CarrierKeyRecord>,
-}
-
-impl CachedKey for CarrierHash {
-    fn row(&self) -> i64 {
-        self.row
-    }
-
-    fn hashes(&self) -> Vec<[u8; 32]> {
-        vec![self.hash]
-    }
-
-    async fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
-        store.carrier_hashes_since(version).await
-    }
-}
-
 impl Service {
-    /// Which carrier a visitor of an environment is. Its key is read anew each time: carriers send
-    /// many events with one request.
-    pub async fn authenticate_carrier(
-        &self,
-        environment: Environment,
-        key: Option<&str>,
-    ) -> Result<Carrier, Refusal> {
-        let unknown = ErrorCode::CarrierAuthFailed;
-        let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
-        let hash = self.secrets().hash_of_carrier(&key);
-        // What is no key of any carrier costs no read.
-        self.carriers.find(&self.store, &hash).await?.ok_or(unknown)?;
-        let found = self.store.carrier_key_by_hash(&hash).await?;
-        let valid = found.filter(|key| key.revoked_at.is_none() && key.environment == environment);
-        Ok(Carrier { key: Arc::new(valid.ok_or(unknown)?) })
-    }
-
     /// Takes what a carrier reports, event by event in the order sent.
     pub async fn push_carrier_events(
         &self,
@@ -73,7 +30,7 @@ impl Service {
         let now = self.now();
         let checked = parcelo::admin::check_carrier_events(body, now.to_utc());
         let events = checked.map_err(|rejected| Refusal::invalid(&rejected.faults))?.events;
-        let environment = carrier.key.environment;
+        let environment = carrier.key.scope.environment;
         let mut results = Vec::with_capacity(events.len());
         for event in events {
             let report = report(carrier, &event)?;
@@ -126,7 +83,7 @@ fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
         description: event.description.clone(),
     };
     Ok(Report {
-        carrier: carrier.key.carrier,
+        carrier: carrier.key.scope.carrier,
         event_id: event.event_id.clone(),
         code: event.carrier_code.clone(),
         scan,
@@ -153,29 +110,5 @@ fn summary(results: &[CarrierResult]) -> CarrierSummary {
         recorded: count(CarrierOutcome::Recorded),
         duplicates: count(CarrierOutcome::Duplicate),
         rejected: count(CarrierOutcome::Rejected),
-    }
-}
-
-impl KeyIssuer<'_> {
-    /// Makes a carrier key. The whole key is in the answer and nowhere else: it is not stored. A
-    /// second key of one name in one environment is the same carrier's.
-    pub async fn issue_for_carrier(
-        &self,
-        environment: Environment,
-        name: String,
-        now: Millis,
-    ) -> Result<(CarrierKey, CarrierKeyRecord), StoreError> {
-        let Self { store, secrets, ids } = self;
-        let key = CarrierKey::from_random(environment, &ids.key_bytes());
-        let record = NewCarrierKey {
-            id: named("car", ids.ulid(now)),
-            environment,
-            name,
-            hash: secrets.hash_of_carrier(&key),
-            last4: last4(key.secret()),
-            created_at: now,
-        };
-        let record = store.insert_carrier_key(record).await?;
-        Ok((key, record))
     }
 }

@@ -29,7 +29,7 @@ impl Service {
         let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
         for _ in 0..TRIES {
             let now = self.now();
-            let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
+            let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
             let void::Voiding { body, expect, ops } =
                 void::void(&asked, &found, request.request_id, now)?;
             let decision = Decision { body, expect, ops };
@@ -61,7 +61,7 @@ impl Service {
         let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
         for _ in 0..TRIES {
             let now = self.now();
-            let parcel = self.parcel(caller.key.tenant, &number).await?;
+            let parcel = self.parcel(caller.tenant(), &number).await?;
             let reprinted = labels::reprint(&parcel, now)?;
             let decision = Decision {
                 body: in_envelope(self.metadata(&reprinted)?, request.request_id),
@@ -84,7 +84,7 @@ impl Service {
         number: &str,
     ) -> Result<LabelMetadata, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        self.metadata(&self.parcel(caller.key.tenant, &number).await?)
+        self.metadata(&self.parcel(caller.tenant(), &number).await?)
     }
 
     fn metadata(&self, parcel: &ParcelRow) -> Result<LabelMetadata, Refusal> {

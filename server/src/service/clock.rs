@@ -145,7 +145,7 @@ mod tests {
 
         /// A shop that is told what happens.
         async fn listen(&self) {
-            let tenant = self.caller.key.tenant;
+            let tenant = self.caller.tenant();
             let url = "https://shop.example/parcelo".to_owned();
             let request = EndpointRequest {
                 tenant,
@@ -238,7 +238,7 @@ mod tests {
     async fn a_session_outlives_a_clock_that_jumps_ahead() {
         let house = House::settled().await;
         let store = house.service.store();
-        let account = house.caller.key.tenant.account;
+        let account = house.caller.tenant().account;
         let password = "correct horse battery";
         store
             .set_password(account, hash_password(password, [7; 16]).unwrap(), START)
@@ -261,7 +261,7 @@ mod tests {
     #[tokio::test]
     async fn a_webhook_put_off_by_a_clock_that_was_set_back_comes_after_its_own_pause() {
         let house = House::settled().await;
-        let tenant = house.caller.key.tenant;
+        let tenant = house.caller.tenant();
         house.listen().await;
         house.set(Millis::DAY);
         house.create(&order()).await.unwrap();
@@ -324,7 +324,7 @@ mod tests {
     #[tokio::test]
     async fn a_lease_of_a_clock_that_was_set_back_ends_within_a_minute() {
         let house = House::settled().await;
-        let tenant = house.caller.key.tenant;
+        let tenant = house.caller.tenant();
         house.listen().await;
         house.set(Millis::DAY);
         house.service.endpoints().test(tenant, house.service.now()).await.unwrap();

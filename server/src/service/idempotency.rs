@@ -80,7 +80,7 @@ impl Service {
         now: Millis,
     ) -> Result<Written, Refusal> {
         let Decision { body, expect, ops } = decision;
-        let tenant = caller.key.tenant;
+        let tenant = caller.tenant();
         let record = IdempotencyRecord {
             key,
             tenant,

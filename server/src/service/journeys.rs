@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};
 use serde_json::{Value, json};
 
-use super::{Caller, KeyIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
+use super::{Caller, CredentialIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
@@ -39,7 +39,7 @@ impl House {
             ip_list: Vec::new(),
             rate_limit: None,
         };
-        let issuer = KeyIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
+        let issuer = CredentialIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
         let (_, key) = issuer.issue(request, START).await.unwrap();
         let service = Service::new(store, clock.clone(), ids, settings);
         Self { service, clock, caller: Caller { key: Arc::new(key) } }

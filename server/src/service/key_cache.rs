@@ -17,7 +17,8 @@ use std::{
 
 use crate::{
     clock::{is_older, stopwatch},
-    store::{ALL_KEYS, KeyChanges, Store, StoreError},
+    domain::credentials::Credential,
+    store::{ALL_CREDENTIALS, CredentialChanges, Store, StoreError, StoredScope},
 };
 
 /// How long it is believed that no other process has written keys.
@@ -35,7 +36,21 @@ pub(super) trait CachedKey: Sized {
     fn since(
         store: &Store,
         version: i64,
-    ) -> impl Future<Output = Result<KeyChanges<Self>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<CredentialChanges<Self>, StoreError>> + Send;
+}
+
+impl<S: StoredScope + Sync> CachedKey for Credential<S> {
+    fn row(&self) -> i64 {
+        self.row
+    }
+
+    fn hashes(&self) -> Vec<[u8; 32]> {
+        if self.revoked_at.is_some() { Vec::new() } else { Self::hashes(self).collect() }
+    }
+
+    async fn since(store: &Store, version: i64) -> Result<CredentialChanges<Self>, StoreError> {
+        store.credentials_since(version).await
+    }
 }
 
 /// The keys of one kind.
@@ -51,7 +66,7 @@ pub(super) struct KeyCache<K> {
 struct Known<K> {
     by_hash: HashMap<[u8; 32], Arc<K>>,
     version: i64,
-    /// [`Store::key_writes`] when it was last asked for changes.
+    /// [`Store::credential_writes`] when it was last asked for changes.
     writes: u64,
     /// When that was; never at first.
     asked: Option<Instant>,
@@ -61,7 +76,13 @@ struct Known<K> {
 
 impl<K> Default for Known<K> {
     fn default() -> Self {
-        Self { by_hash: HashMap::new(), version: ALL_KEYS, writes: 0, asked: None, cleared: 0 }
+        Self {
+            by_hash: HashMap::new(),
+            version: ALL_CREDENTIALS,
+            writes: 0,
+            asked: None,
+            cleared: 0,
+        }
     }
 }
 
@@ -110,7 +131,7 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
                 (known.version, known.cleared)
             };
             // Counted before the read: a write that comes between the two is asked for again.
-            let writes = store.key_writes();
+            let writes = store.credential_writes();
             let changes = K::since(store, version).await?;
             let mut known = self.write();
             if known.cleared == cleared {
@@ -144,11 +165,11 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
 impl<K: CachedKey> Known<K> {
     fn is_fresh(&self, store: &Store) -> bool {
         let is_young = self.asked.is_some_and(|asked| !is_older(asked, MOST_AGE));
-        is_young && self.writes == store.key_writes()
+        is_young && self.writes == store.credential_writes()
     }
 
-    fn take(&mut self, changes: KeyChanges<K>) {
-        let KeyChanges { version, keys } = changes;
+    fn take(&mut self, changes: CredentialChanges<K>) {
+        let CredentialChanges { version, credentials: keys } = changes;
         if !keys.is_empty() {
             let rows: HashSet<_> = keys.iter().map(K::row).collect();
             self.by_hash.retain(|_, known| !rows.contains(&known.row()));
@@ -183,10 +204,10 @@ mod tests {
             vec![[self.0; 32]]
         }
 
-        async fn since(_: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
-            let keys = vec![Self(ASKED.fetch_add(1, Ordering::Relaxed))];
+        async fn since(_: &Store, version: i64) -> Result<CredentialChanges<Self>, StoreError> {
+            let credentials = vec![Self(ASKED.fetch_add(1, Ordering::Relaxed))];
             tokio::task::yield_now().await;
-            Ok(KeyChanges { version: version + 1, keys })
+            Ok(CredentialChanges { version: version + 1, credentials })
         }
     }
 

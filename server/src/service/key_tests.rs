@@ -9,10 +9,14 @@ use std::{
 use parcelo::{ApiKey, Environment, admin::CarrierKey};
 use tempfile::TempDir;
 
-use super::{KeyIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};
+use super::{CredentialIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};
 use crate::{
     clock::{ManualClock, Millis, stopwatch},
-    domain::{Countries, KeyRecord, limit::Admission},
+    domain::{
+        Countries, KeyRecord,
+        credentials::{ApiKeyScope, CarrierScope},
+        limit::Admission,
+    },
     ids::Ids,
     store::Store,
 };
@@ -40,7 +44,7 @@ impl Ground {
     /// A key that another process makes.
     async fn key_beside(&self) -> (ApiKey, KeyRecord) {
         let ids = &self.service.ids;
-        let issuer = KeyIssuer { store: &self.beside, secrets: self.service.secrets(), ids };
+        let issuer = CredentialIssuer { store: &self.beside, secrets: self.service.secrets(), ids };
         issuer.issue(wanted(), NOW).await.unwrap()
     }
 
@@ -128,7 +132,7 @@ async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
     }
     let (third, _) = ground.key_beside().await;
     ground.wait_until(&third, true).await;
-    ground.beside.revoke_key(&record.id, NOW).await.unwrap();
+    ground.beside.revoke_credential::<ApiKeyScope>(&record.id, NOW).await.unwrap();
     ground.wait_until(&first, false).await;
     assert!(ground.knows(&second).await && ground.knows(&third).await);
 }
@@ -153,7 +157,7 @@ async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
     assert!(ground.reads() - before <= most_looks(begun));
     let (fresh, _) = issue().await.unwrap();
     assert!(knows(&good).await && knows(&fresh).await);
-    ground.beside.revoke_carrier_key(&record.id, NOW).await.unwrap();
+    ground.beside.revoke_credential::<CarrierScope>(&record.id, NOW).await.unwrap();
     assert!(!knows(&good).await, "by whatever process: at once");
 }
 

@@ -85,7 +85,7 @@ impl Service {
     /// Counts a request of a carrier key, which reports for many shippers.
     pub fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
         let limits = &self.settings.limits;
-        let limit = limits.of_key(carrier.key.environment).saturating_mul(CARRIER);
+        let limit = limits.of_key(carrier.key.scope.environment).saturating_mul(CARRIER);
         self.count(Limited::Carrier(carrier.key.row), limit, limits.enforced, now)
     }
 
@@ -100,9 +100,9 @@ impl Service {
 
     fn limit_of(&self, caller: &Caller) -> (u32, bool) {
         let limits = &self.settings.limits;
-        match caller.key.rate_limit {
+        match caller.key.scope.rate_limit {
             Some(own) => (own, true),
-            None => (limits.of_key(caller.key.tenant.environment), limits.enforced),
+            None => (limits.of_key(caller.tenant().environment), limits.enforced),
         }
     }
 

@@ -17,7 +17,7 @@ impl Service {
         query: &ListQuery,
         language: Language,
     ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
-        self.list_of(caller.key.tenant, query, language).await
+        self.list_of(caller.tenant(), query, language).await
     }
 
     /// The same of a tenant.

@@ -57,7 +57,7 @@ impl Service {
     pub async fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
         let id = id.strip_prefix("man_").and_then(|id| Ulid::from_string(id).ok());
         let id = id.ok_or(ErrorCode::ManifestNotFound)?;
-        let found = self.store.manifest(caller.key.tenant, id).await?;
+        let found = self.store.manifest(caller.tenant(), id).await?;
         found.ok_or_else(|| ErrorCode::ManifestNotFound.into())
     }
 
@@ -67,7 +67,7 @@ impl Service {
         caller: &Caller,
         asked: &Asked<'_>,
     ) -> Result<Option<Answer>, Refusal> {
-        let (tenant, request, now) = (caller.key.tenant, &asked.request, self.now());
+        let (tenant, request, now) = (caller.tenant(), &asked.request, self.now());
         self.take_due_steps_of(tenant, now).await?;
         let loaded =
             self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers).await?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Answer, Caller, Keyed, Service, failed, idempotency::on_conflict};
 use crate::{
     clock::Millis,
-    domain::{RecordKey, Refusal, create, create::Creation, keys::Countries},
+    domain::{Countries, RecordKey, Refusal, create, create::Creation},
     store::Commit,
 };
 
@@ -42,11 +42,11 @@ impl Service {
 
     /// A supported destination that the key may not use is refused whatever else is wrong.
     fn check_country(&self, caller: &Caller, body: &Value) -> Result<(), Refusal> {
-        let Countries::Only(allowed) = &caller.key.countries else { return Ok(()) };
+        let Countries::Only(allowed) = &caller.key.scope.countries else { return Ok(()) };
         match rules::destination(body) {
             Some(country)
                 if self.settings.destinations.supports(country)
-                    && !caller.key.countries.allow(country) =>
+                    && !caller.key.scope.countries.allow(country) =>
             {
                 Err(Refusal::country(country, allowed))
             }
@@ -61,7 +61,7 @@ impl Service {
         header_key: Option<&str>,
     ) -> Result<Accepted<OrderRequest>, Refusal> {
         let context = OrderContext::new(&self.settings.destinations)
-            .with_environment(caller.key.tenant.environment)
+            .with_environment(caller.tenant().environment)
             .with_header_key(header_key);
         rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
@@ -76,11 +76,11 @@ impl Service {
         let Accepted { value: order, warnings, .. } = accepted;
         let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
         let is_given = order.tracking_number.is_some();
-        let site = self.site(caller.key.tenant.environment);
+        let site = self.site(caller.tenant().environment);
         let mut left = DRAWS;
         loop {
             let creation = Creation {
-                tenant: caller.key.tenant,
+                tenant: caller.tenant(),
                 order: order.clone(),
                 warnings: warnings.clone(),
                 replay: (key, said),

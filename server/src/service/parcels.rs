@@ -41,7 +41,7 @@ impl Service {
             }
         };
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let parcel = self.parcel(caller.key.tenant, &number).await?;
+        let parcel = self.parcel(caller.tenant(), &number).await?;
         self.record(&parcel, with_history, language).await
     }
 
@@ -54,7 +54,7 @@ impl Service {
     ) -> Result<BatchTracking, Refusal> {
         let asked =
             rules::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
+        let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
         let mut results = Vec::with_capacity(found.len());
         for (number, parcel) in asked.tracking_numbers.into_iter().zip(found) {
             let tracking = match parcel {
@@ -97,7 +97,7 @@ impl Service {
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
-        self.label_of(caller.key.tenant, number, format).await
+        self.label_of(caller.tenant(), number, format).await
     }
 
     /// The same of a tenant.

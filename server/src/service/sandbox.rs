@@ -16,7 +16,7 @@ impl Service {
     /// Deletes all data of the caller's sandbox as it is now (spec: POST sandbox/reset). It goes on
     /// when nobody waits for it any more; one that is asked for meanwhile joins it.
     pub async fn reset_sandbox(&self, caller: &Caller) -> Result<SandboxReset, Refusal> {
-        let tenant = caller.key.tenant;
+        let tenant = caller.tenant();
         if tenant.environment != Environment::Sandbox {
             return Err(ErrorCode::SandboxOnly.into());
         }

@@ -8,11 +8,12 @@ use parcelo::{
 };
 use serde_json::json;
 
-use super::{Carrier, KeyIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
+use super::{Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
         CarrierKeyRecord, CarrierNumber, Countries, Refusal, Secrets, Site,
+        credentials::CarrierScope,
         limit::{Admission, Quota},
         sample,
         webhooks::Allowance,
@@ -47,8 +48,9 @@ fn carrier(row: i64, environment: Environment) -> Carrier {
         key: Arc::new(CarrierKeyRecord {
             row,
             id: format!("car_{row}"),
-            carrier: CarrierNumber(1),
-            environment,
+            scope: CarrierScope { carrier: CarrierNumber(1), environment },
+            hash: [1; 32],
+            old_secrets: Vec::new(),
             name: "Andes Cargo".to_owned(),
             last4: "wXyZ".to_owned(),
             created_at: Millis(0),
@@ -93,7 +95,8 @@ async fn with_order(service: &Service) {
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let issuer = KeyIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
+    let issuer =
+        CredentialIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
     let (key, _) = issuer.issue(request, service.now()).await.unwrap();
     let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
     let caller = service.authenticate(visitor).await.unwrap();

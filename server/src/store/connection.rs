@@ -181,8 +181,8 @@ mod tests {
     use super::*;
     use crate::{
         clock::Millis,
-        domain::keys::NewSecret,
-        store::{ALL_KEYS, Store},
+        domain::credentials::{ApiKeyScope, NewSecret},
+        store::{ALL_CREDENTIALS, Store},
     };
 
     #[test]
@@ -278,14 +278,15 @@ mod tests {
         .unwrap();
         drop(db);
         let store = Store::open(&file, [7; 32]).unwrap();
-        let found = store.keys_since(ALL_KEYS).await.unwrap();
-        let key = &found.keys[0];
+        let found = store.credentials_since::<ApiKeyScope>(ALL_CREDENTIALS).await.unwrap();
+        let key = &found.credentials[0];
         assert!(key.row == 7 && key.is_opened_by(&[1; 32], Millis(9)), "{key:?}");
-        assert!(store.keys_since(found.version).await.unwrap().keys.is_empty());
+        let since = || store.credentials_since::<ApiKeyScope>(found.version);
+        assert!(since().await.unwrap().credentials.is_empty());
         let secret = NewSecret { hash: [2; 32], last4: "aBcD".to_owned(), old_until: Millis(20) };
         let rotated = store.rotate_key("key_7", secret).await.unwrap().unwrap();
         assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
-        assert_eq!(store.keys_since(found.version).await.unwrap().keys, [rotated]);
+        assert_eq!(since().await.unwrap().credentials, [rotated]);
         store.close().await;
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey, Tenant,
+        Tenant,
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
 };
@@ -31,14 +31,6 @@ pub enum Replay {
 }
 
 impl Store {
-    /// The account with a name.
-    pub async fn account_named(&self, name: &str) -> Result<Option<AccountKey>, StoreError> {
-        self.read(|db| {
-            let sql = "SELECT id FROM accounts WHERE name = ?1";
-            db.query_row(sql, [name], |row| row.get(0).map(AccountKey)).optional()
-        })
-    }
-
     /// The tenant's endpoint.
     pub async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
         self.read(|db| find(db, tenant))

@@ -10,6 +10,7 @@
 
 #![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
 
+mod accounts;
 mod apply;
 #[cfg(feature = "server")]
 mod backup;
@@ -17,6 +18,7 @@ mod carriers;
 mod connection;
 mod copy;
 mod counts;
+mod credentials;
 mod deliveries;
 mod endpoints;
 mod erase;
@@ -25,7 +27,6 @@ mod group;
 mod health;
 mod hold;
 mod identity;
-mod keys;
 mod leases;
 mod legacy;
 mod lists;
@@ -39,7 +40,6 @@ mod resets;
 mod scans;
 mod sessions;
 mod set_back;
-mod tokens;
 mod vacuum;
 mod write_jobs;
 mod writer;
@@ -68,12 +68,11 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 pub(crate) use self::{
-    carriers::CarrierHash,
+    credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
     endpoints::Replay,
     error::StoreError,
     health::Lost,
-    keys::{ALL_KEYS, KeyChanges},
     parcels::CreationRecord,
     vacuum::Vacuumed,
 };
@@ -87,10 +86,7 @@ use self::{
     write_jobs::{Call, Called, Mutation},
     writer::{NotTaken, Writer},
 };
-use crate::{
-    clock::Millis,
-    domain::{AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey},
-};
+use crate::domain::{Changes, Event, IdempotencyRecord, ParcelRow, RecordKey};
 
 /// How long a caller waits for a write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -109,8 +105,8 @@ struct Inner {
     mass_writes: tokio::sync::Mutex<resets::UnderWay>,
     /// Whether the write-ahead log may still hold what was erased.
     log_holds_erased: AtomicBool,
-    /// How often keys were written through this store.
-    key_writes: AtomicU64,
+    /// How often credentials were written through this store.
+    credential_writes: AtomicU64,
     reads: AtomicU64,
     /// Rows of due parcels that cannot be read, of which the log says so already.
     passed_over: Mutex<HashSet<i64>>,
@@ -193,7 +189,7 @@ impl Store {
     }
 
     fn over(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
-        let (wake, mass_writes, key_writes, reads, passed_over) = Default::default();
+        let (wake, mass_writes, credential_writes, reads, passed_over) = Default::default();
         // A server before this one may have ended before it could truncate its log.
         let log_holds_erased = AtomicBool::new(true);
         let file = file.to_owned();
@@ -204,16 +200,11 @@ impl Store {
             wake,
             mass_writes,
             log_holds_erased,
-            key_writes,
+            credential_writes,
             reads,
             passed_over,
             mode,
         }))
-    }
-
-    /// Whether the database has no account yet.
-    pub async fn is_new(&self) -> Result<bool, StoreError> {
-        self.read(keys::any_account).map(|any| !any)
     }
 
     /// The 32 bytes from which the database's keyed hashes and signatures derive.
@@ -263,27 +254,6 @@ impl Store {
     /// The whole history of a parcel as of its row, by time, then sequence.
     pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
         self.read(|db| parcels::events(db, parcel))
-    }
-
-    /// The account with a name; it is made, as `public_id`, if there is none.
-    pub async fn account(
-        &self,
-        name: &str,
-        public_id: String,
-        now: Millis,
-    ) -> Result<AccountKey, StoreError> {
-        let name = name.to_owned();
-        self.call(move |db| keys::account(db, &name, &public_id, now)).await
-    }
-
-    /// An account that is known to exist: accounts are never deleted.
-    pub async fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
-        self.read(|db| keys::account_record(db, account))
-    }
-
-    /// Every account, oldest first.
-    pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
-        self.read(keys::accounts)
     }
 
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.

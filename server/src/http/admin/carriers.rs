@@ -10,7 +10,10 @@ use parcelo::{Environment, ErrorCode};
 
 use super::{account_named, environment, invalid, tenant};
 use crate::{
-    domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+    domain::{
+        CarrierKeyRecord,
+        admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+    },
     http::{Api, Refused, answer, body, gate::RequestId},
 };
 
@@ -33,7 +36,7 @@ pub(super) async fn list(
     State(api): State<Api>,
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
-    let keys = api.service.store().carrier_keys().await?;
+    let keys: Vec<CarrierKeyRecord> = api.service.store().credentials().await?;
     Ok(answer::data(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
 }
 
@@ -43,7 +46,8 @@ pub(super) async fn revoke(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let (store, now) = (api.service.store(), api.service.now());
-    let revoked = store.revoke_carrier_key(&body::parameter(path), now).await?;
+    let revoked: Option<CarrierKeyRecord> =
+        store.revoke_credential(&body::parameter(path), now).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
     Ok(answer::data(CarrierKeyView::from(&record), id))
 }

@@ -13,7 +13,7 @@ use crate::{
     domain::{
         AccountKey, KeyRecord, Refusal, access,
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
-        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{Api, Refused, answer, body, gate::RequestId},
     service::{NewKeyRequest, Rotation},
@@ -38,7 +38,8 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let account = asked_account(&api, query.as_deref()).await?;
-    let (mut keys, now) = (api.service.store().keys().await?, api.service.now());
+    let (mut keys, now): (Vec<KeyRecord>, _) =
+        (api.service.store().credentials().await?, api.service.now());
     keys.retain(|key| is_of(key, account));
     Ok(answer::data(keys.iter().map(|key| ApiKeyView::of(key, now)).collect::<Vec<_>>(), id))
 }
@@ -80,7 +81,7 @@ async fn known(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<String, Refusal> {
     let account = asked_account(api, query).await?;
-    let found = api.service.store().key(&body::parameter(path)).await?;
+    let found: Option<KeyRecord> = api.service.store().credential(&body::parameter(path)).await?;
     let found = found.filter(|key| is_of(key, account)).ok_or(ErrorCode::KeyNotFound)?;
     Ok(found.id)
 }
@@ -93,7 +94,7 @@ async fn asked_account(api: &Api, query: Option<&str>) -> Result<Option<AccountK
 }
 
 fn is_of(key: &KeyRecord, account: Option<AccountKey>) -> bool {
-    account.is_none_or(|account| key.tenant.account == account)
+    account.is_none_or(|account| key.scope.tenant.account == account)
 }
 
 fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {

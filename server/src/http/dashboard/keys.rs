@@ -18,7 +18,7 @@ use crate::{
     clock::Millis,
     domain::{
         KeyRecord,
-        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{Api, Refused},
     service::{NewKeyRequest, Rotation},
@@ -100,14 +100,14 @@ struct Revoke {
 
 impl Key {
     fn of(record: &KeyRecord, now: Millis) -> Self {
-        let environment = record.tenant.environment;
+        let environment = record.scope.tenant.environment;
         Self {
             id: record.id.clone(),
             name: record.name.clone(),
             environment,
             shown: format!("{}…{}", environment.key_prefix(), record.last4),
-            countries: record.countries.to_wire().join(", "),
-            addresses: record.ip_list.iter().map(ToString::to_string).collect(),
+            countries: record.scope.countries.to_wire().join(", "),
+            addresses: record.scope.ip_list.iter().map(ToString::to_string).collect(),
             created: Moment::of(record.created_at),
             old_until: record.old_secret_until(now).map(Moment::of),
             revoked: record.revoked_at.map(Moment::of),
@@ -235,6 +235,7 @@ pub(super) async fn revoke(
 }
 
 async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<KeyRecord, Refused> {
-    let found = api.service.store().key_of(member.session.account, id).await?;
-    found.ok_or_else(|| ErrorCode::NotFound.into())
+    let found: Option<KeyRecord> = api.service.store().credential(id).await?;
+    let own = found.filter(|key| key.scope.tenant.account == member.session.account);
+    own.ok_or_else(|| ErrorCode::NotFound.into())
 }

@@ -20,7 +20,7 @@ async fn house() -> (House, Vec<String>) {
     for number in &numbers {
         house.create(number).await;
     }
-    damage(house.service.store(), house.caller.key.tenant, Damage::Parcel).await;
+    damage(house.service.store(), house.caller.tenant(), Damage::Parcel).await;
     (house, numbers)
 }
 

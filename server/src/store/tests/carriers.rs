@@ -6,8 +6,8 @@ use parcelo::Environment;
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     domain::{
-        CarrierException, CarrierNumber, Changes, Event, NewCarrierKey, Op, ParcelRow, Report,
-        Scan, SeenEvent, State, Version,
+        CarrierException, CarrierKeyRecord, CarrierNumber, Changes, Event, NewCredential, Op,
+        ParcelRow, Report, Scan, SeenEvent, State, Version, credentials::CarrierScope,
     },
     store::{Commit, Store, StoreError, connection},
 };
@@ -92,13 +92,14 @@ async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing()
 #[tokio::test]
 async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once() {
     let (store, parcel) = with_parcel("SB-SUCCESS-0001").await;
-    let key = store.insert_carrier_key(key(1, Environment::Sandbox, "Andes Cargo")).await.unwrap();
+    let new = key(1, Environment::Sandbox, "Andes Cargo");
+    let key: CarrierKeyRecord = store.insert_credential(new).await.unwrap();
     let exception = |id: &str, from| CarrierException {
         tenant: parcel.tenant,
         parcel: parcel.key,
         from,
         report: Report {
-            carrier: key.carrier,
+            carrier: key.scope.carrier,
             event_id: id.to_owned(),
             code: Some("D1".to_owned()),
             scan: Scan {
@@ -130,43 +131,51 @@ async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_on
     assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(parcel));
 }
 
-fn key(number: u8, environment: Environment, name: &str) -> NewCarrierKey {
-    NewCarrierKey {
+fn key(number: u8, environment: Environment, name: &str) -> NewCredential<Environment> {
+    NewCredential {
         id: format!("car_{number}"),
-        environment,
         name: name.to_owned(),
         hash: [number; 32],
         last4: "wXyZ".to_owned(),
         created_at: NOW,
+        scope: environment,
     }
 }
 
 #[tokio::test]
 async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone() {
     let store = Store::memory(SECRET).unwrap();
-    let insert =
-        |number, environment, name| store.insert_carrier_key(key(number, environment, name));
+    let insert = |number, environment, name| {
+        store.insert_credential::<CarrierScope>(key(number, environment, name))
+    };
     let one = insert(1, Environment::Sandbox, "Andes Cargo").await.unwrap();
     let two = insert(2, Environment::Sandbox, "Andes Cargo").await.unwrap();
     let live = insert(3, Environment::Production, "Andes Cargo").await.unwrap();
     let other = insert(4, Environment::Sandbox, "Other").await.unwrap();
-    assert_eq!(one.carrier, two.carrier);
-    assert!(one.carrier != live.carrier && one.carrier != other.carrier);
+    assert_eq!(one.scope, two.scope);
+    assert!(one.scope.carrier != live.scope.carrier && one.scope.carrier != other.scope.carrier);
     assert_eq!(
         (one.id.as_str(), one.name.as_str(), one.last4.as_str()),
         ("car_1", "Andes Cargo", "wXyZ")
     );
     assert_eq!(
-        (live.environment, live.created_at, live.revoked_at),
+        (live.scope.environment, live.created_at, live.revoked_at),
         (Environment::Production, NOW, None)
     );
-    assert_eq!(store.carrier_key_by_hash(&[2; 32]).await.unwrap(), Some(two.clone()));
-    assert_eq!(store.carrier_key_by_hash(&[9; 32]).await.unwrap(), None);
-    let gone = store.revoke_carrier_key("car_1", NOW.plus(5)).await.unwrap().unwrap();
+    assert_eq!(
+        store.credential_by_hash::<CarrierScope>(&[2; 32]).await.unwrap(),
+        Some(two.clone())
+    );
+    assert_eq!(store.credential_by_hash::<CarrierScope>(&[9; 32]).await.unwrap(), None);
+    let gone =
+        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(5)).await.unwrap().unwrap();
     assert_eq!(gone.revoked_at, Some(NOW.plus(5)));
-    assert_eq!(store.revoke_carrier_key("car_1", NOW.plus(9)).await.unwrap(), Some(gone.clone()));
-    assert_eq!(store.carrier_keys().await.unwrap(), [gone, two, live, other]);
-    assert_eq!(store.revoke_carrier_key("car_9", NOW).await.unwrap(), None);
+    assert_eq!(
+        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(9)).await.unwrap(),
+        Some(gone.clone())
+    );
+    assert_eq!(store.credentials::<CarrierScope>().await.unwrap(), [gone, two, live, other]);
+    assert_eq!(store.revoke_credential::<CarrierScope>("car_9", NOW).await.unwrap(), None);
     let again = insert(1, Environment::Sandbox, "Andes Cargo").await;
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
 }

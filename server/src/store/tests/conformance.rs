@@ -10,15 +10,16 @@ use tokio::task::JoinSet;
 use ulid::Ulid;
 
 use crate::store::{
-    ALL_KEYS, Commit, Store, StoreError, apply::Ready, connection, group, health::Health,
+    ALL_CREDENTIALS, Commit, Store, StoreError, apply::Ready, connection, group, health::Health,
     write_jobs::Mutation,
 };
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey, Changes, Countries, Event, IdempotencyRecord, KeyRecord, NewKey, NewParcel, Op,
-        ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, Version, idempotency::LIFETIME,
-        keys::NewSecret,
+        AccountKey, Changes, Countries, Event, IdempotencyRecord, KeyRecord, NewCredential,
+        NewParcel, Op, ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, Version,
+        credentials::{ApiKeyScope, NewSecret},
+        idempotency::LIFETIME,
     },
 };
 
@@ -302,31 +303,27 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
     assert!(store.is_new().await.unwrap());
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     assert!(!store.is_new().await.unwrap());
-    let limited = NewKey {
-        countries: Countries::Only(vec![CountryCode::EC, CountryCode::MX]),
-        ip_list: vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::1/128".parse().unwrap()],
-        rate_limit: Some(7),
-        ..key(account, 1)
-    };
-    let one = store.insert_key(limited.clone()).await.unwrap();
-    let two = store.insert_key(key(account, 2)).await.unwrap();
+    let mut limited = key(account, 1);
+    limited.scope.countries = Countries::Only(vec![CountryCode::EC, CountryCode::MX]);
+    limited.scope.ip_list = vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::1/128".parse().unwrap()];
+    limited.scope.rate_limit = Some(7);
+    let one = insert_key(&store, limited.clone()).await.unwrap();
+    let two = insert_key(&store, key(account, 2)).await.unwrap();
     assert_ne!(one.row, two.row);
-    assert_eq!(one.countries, limited.countries);
-    assert_eq!(one.ip_list, limited.ip_list);
-    assert_eq!((one.id.as_str(), one.account.as_str()), ("key_1", "default"));
+    assert!(one.scope == limited.scope);
+    assert_eq!((one.id.as_str(), one.hash), ("key_1", [1; 32]));
     assert_eq!((one.name.as_str(), one.last4.as_str()), ("Warehouse", "wXyZ"));
-    assert_eq!((one.tenant, one.rate_limit, one.hash), (limited.tenant, Some(7), [1; 32]));
     assert_eq!((one.created_at, one.revoked_at), (NOW, None));
-    assert_eq!((&two.countries, two.rate_limit), (&Countries::All, None));
-    assert_eq!(store.key("key_1").await.unwrap(), Some(one.clone()));
-    assert_eq!(store.key("key_3").await.unwrap(), None);
+    assert_eq!((&two.scope.countries, two.scope.rate_limit), (&Countries::All, None));
+    assert_eq!(stored_key(&store, "key_1").await.unwrap(), Some(one.clone()));
+    assert_eq!(stored_key(&store, "key_3").await.unwrap(), None);
 
-    let gone = store.revoke_key("key_1", NOW.plus(5)).await.unwrap();
+    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5)).await.unwrap();
     assert_eq!(gone.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
-    assert_eq!(store.revoke_key("key_1", NOW.plus(9)).await.unwrap(), gone);
-    assert_eq!(store.key("key_1").await.unwrap(), gone);
-    assert_eq!(store.keys().await.unwrap(), [gone.unwrap(), two]);
-    assert_eq!(store.revoke_key("key_9", NOW).await.unwrap(), None);
+    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9)).await.unwrap(), gone);
+    assert_eq!(stored_key(&store, "key_1").await.unwrap(), gone);
+    assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [gone.unwrap(), two]);
+    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW).await.unwrap(), None);
 }
 
 fn secret(number: u8, old_until: i64) -> NewSecret {
@@ -340,8 +337,8 @@ fn old(key: &KeyRecord) -> Vec<(u8, i64)> {
 
 async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_given(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    let made = store.insert_key(key(account, 1)).await.unwrap();
-    let other = store.insert_key(key(account, 2)).await.unwrap();
+    let made = insert_key(&store, key(account, 1)).await.unwrap();
+    let other = insert_key(&store, key(account, 2)).await.unwrap();
     let rotate = async |number, old_until| {
         store.rotate_key("key_1", secret(number, old_until)).await.unwrap().unwrap()
     };
@@ -358,42 +355,42 @@ async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_giv
     }
     let kept = old(&rotate(40, 50).await);
     assert_eq!((kept.len(), kept[0], kept[14]), (15, (39, 50), (25, 50)));
-    assert_eq!(store.key("key_2").await.unwrap(), Some(other));
+    assert_eq!(stored_key(&store, "key_2").await.unwrap(), Some(other));
 
-    let gone = store.revoke_key("key_1", NOW).await.unwrap().unwrap();
+    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW).await.unwrap().unwrap();
     assert_eq!(old(&gone), []);
     assert_eq!(store.rotate_key("key_1", secret(41, 50)).await.unwrap(), Some(gone), "for good");
     assert_eq!(store.rotate_key("key_9", secret(42, 50)).await.unwrap(), None);
 }
 
 async fn whoever_asks_hears_of_each_change_of_a_key_once(store: Store) {
-    let mut seen = ALL_KEYS;
+    let mut seen = ALL_CREDENTIALS;
     let mut heard = async || {
-        let changes = store.keys_since(seen).await.unwrap();
+        let changes = store.credentials_since::<ApiKeyScope>(seen).await.unwrap();
         seen = changes.version;
-        changes.keys.into_iter().map(|key| key.id).collect::<Vec<_>>()
+        changes.credentials.into_iter().map(|key| key.id).collect::<Vec<_>>()
     };
     assert_eq!(heard().await, Vec::<String>::new());
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     for number in 1..=3 {
-        store.insert_key(key(account, number)).await.unwrap();
+        insert_key(&store, key(account, number)).await.unwrap();
     }
     assert_eq!(heard().await, ["key_1", "key_2", "key_3"]);
-    store.revoke_key("key_3", NOW).await.unwrap();
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW).await.unwrap();
     store.rotate_key("key_1", secret(11, 9)).await.unwrap();
     assert_eq!(heard().await, ["key_3", "key_1"]);
-    store.revoke_key("key_3", NOW).await.unwrap();
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW).await.unwrap();
     store.rotate_key("key_3", secret(12, 9)).await.unwrap();
     assert_eq!(heard().await, Vec::<String>::new());
 }
 
 async fn a_key_that_exists_is_refused(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    store.insert_key(key(account, 1)).await.unwrap();
-    let again = store.insert_key(key(account, 1)).await;
+    insert_key(&store, key(account, 1)).await.unwrap();
+    let again = insert_key(&store, key(account, 1)).await;
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
     assert!(store.is_writable());
-    assert_eq!(store.keys().await.unwrap().len(), 1);
+    assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap().len(), 1);
 }
 
 async fn an_account_is_made_once(store: Store) {
@@ -569,18 +566,32 @@ fn order(key: &str) -> OrderRequest {
     serde_json::from_value(order).unwrap()
 }
 
-fn key(account: AccountKey, number: u8) -> NewKey {
-    NewKey {
+fn key(account: AccountKey, number: u8) -> NewCredential<ApiKeyScope> {
+    NewCredential {
         id: format!("key_{number}"),
-        tenant: Tenant { account, environment: Environment::Sandbox },
         name: "Warehouse".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
         hash: [number; 32],
         last4: "wXyZ".to_owned(),
         created_at: NOW,
+        scope: ApiKeyScope {
+            tenant: Tenant { account, environment: Environment::Sandbox },
+            account: "default".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        },
     }
+}
+
+async fn insert_key(
+    store: &Store,
+    new: NewCredential<ApiKeyScope>,
+) -> Result<KeyRecord, StoreError> {
+    store.insert_credential(new).await
+}
+
+async fn stored_key(store: &Store, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+    store.credential(id).await
 }
 
 fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {

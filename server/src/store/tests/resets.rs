@@ -12,8 +12,9 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{
-        CarrierException, CarrierNumber, Changes, Event, NewCarrierKey, Op, ParcelRow, Report,
+        CarrierException, CarrierNumber, Changes, Event, NewCredential, Op, ParcelRow, Report,
         Scan, SeenEvent, State, Step, Tenant,
+        credentials::CarrierScope,
         manifest::NewManifest,
         webhooks::{Endpoint, Kinds},
     },
@@ -92,15 +93,15 @@ fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> Op {
 /// Everything that a sandbox can have: an order with a due step, a history, a manifest, carriers'
 /// events, webhooks sent and to be sent.
 async fn furnished(store: &Store) -> ParcelRow {
-    let key = NewCarrierKey {
+    let key = NewCredential {
         id: "car_1".to_owned(),
-        environment: Environment::Sandbox,
         name: "Andes".to_owned(),
         hash: [1; 32],
         last4: "wXyZ".to_owned(),
         created_at: NOW,
+        scope: Environment::Sandbox,
     };
-    store.insert_carrier_key(key).await.unwrap();
+    store.insert_credential::<CarrierScope>(key).await.unwrap();
     let endpoint = Endpoint {
         tenant: sandbox(1),
         url: "https://shop.example/".to_owned(),

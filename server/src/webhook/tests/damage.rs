@@ -25,7 +25,7 @@ async fn an_endpoint_that_cannot_be_read_holds_up_nobody_else() {
     for account in ["first", "second", "third"] {
         let caller = house.subscriber(account, &receiver.url).await;
         house.create(&caller, &format!("PARCEL-{account}-01")).await;
-        tenants.push(caller.key.tenant);
+        tenants.push(caller.tenant());
     }
     house.damage(tenants[0], Damage::Endpoint).await;
     house.deliver_all().await;
@@ -53,7 +53,7 @@ async fn an_event_that_cannot_be_read_fails_alone_and_once() {
         let house = House::new().await;
         let receiver = house.receiver(|_| 200).await;
         let caller = house.subscriber("shop", &receiver.url).await;
-        let tenant = caller.key.tenant;
+        let tenant = caller.tenant();
         for number in 0..5 {
             house.create(&caller, &format!("PARCEL-{number:05}")).await;
         }

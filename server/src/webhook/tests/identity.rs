@@ -29,8 +29,8 @@ impl House {
 async fn an_answer_from_before_a_reset_touches_nobody_elses_event() {
     for status in [200, 410, 500] {
         let house = House::new().await;
-        let ours = house.caller("ours", Environment::Sandbox).await.key.tenant;
-        let theirs = house.subscriber("theirs", OLD).await.key.tenant;
+        let ours = house.caller("ours", Environment::Sandbox).await.tenant();
+        let theirs = house.subscriber("theirs", OLD).await.tenant();
         house.subscribe(ours, OLD).await;
         house.endpoints().test(ours, START).await.unwrap();
         let late = house.take(ours).await;
@@ -53,7 +53,7 @@ async fn an_answer_from_before_a_reset_touches_nobody_elses_event() {
 async fn an_answer_from_before_a_reset_does_not_settle_the_same_event_come_again() {
     for status in [200, 410, 500] {
         let house = House::new().await;
-        let tenant = house.caller("shop", Environment::Sandbox).await.key.tenant;
+        let tenant = house.caller("shop", Environment::Sandbox).await.tenant();
         house.subscribe(tenant, OLD).await;
         let event = Ulid::from_parts(1, 7);
         let told =
@@ -103,8 +103,8 @@ impl House {
 async fn an_event_of_a_deleted_manifest_never_tells_of_the_one_in_its_place() {
     let house = House::new().await;
     let receiver = house.receiver(|_| 200).await;
-    let ours = house.caller("ours", Environment::Sandbox).await.key.tenant;
-    let theirs = house.caller("theirs", Environment::Production).await.key.tenant;
+    let ours = house.caller("ours", Environment::Sandbox).await.tenant();
+    let theirs = house.caller("theirs", Environment::Production).await.tenant();
     for (tenant, id) in [(ours, 1), (theirs, 2)] {
         house.hears_of_manifests(ours, &receiver.url).await;
         house.submit(tenant, id).await;

@@ -1,7 +1,7 @@
 //! What each form does, and that it does nothing for whoever was not shown it.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
-use parcelo_server::internals::{Countries, Millis, Visitor as Caller};
+use parcelo_server::internals::{ApiKeyScope, Countries, Millis, Visitor as Caller};
 
 use super::house::{House, Visitor};
 use crate::api::{Answer, send};
@@ -31,8 +31,8 @@ async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)
 /// What could have changed.
 async fn state(house: &House) -> String {
     let store = house.service.store();
-    let key = &store.keys().await.unwrap();
-    let tenant = key[0].tenant;
+    let key = &store.credentials::<ApiKeyScope>().await.unwrap();
+    let tenant = key[0].scope.tenant;
     let secrets: Vec<_> = key.iter().map(|key| &key.last4).collect();
     format!(
         "{key:?} {secrets:?} {:?} {:?}",
@@ -124,8 +124,8 @@ async fn a_key_is_shown_exactly_once_and_works() {
     assert!(html.contains("Shop &#38; &#60;b&#62;Sons"), "{html}");
     let visit = Caller { environment: Environment::Sandbox, key: Some(key.secret()) };
     let caller = house.service.authenticate(visit).await.unwrap();
-    assert_eq!(caller.key.countries.to_wire(), ["EC", "MX"]);
-    assert_eq!(caller.key.ip_list.len(), 2);
+    assert_eq!(caller.key.scope.countries.to_wire(), ["EC", "MX"]);
+    assert_eq!(caller.key.scope.ip_list.len(), 2);
     for _ in 0..2 {
         let again = member.page("/dashboard/keys").await;
         assert!(shown(&again).is_none() && !again.contains(key.secret()));
@@ -163,7 +163,7 @@ async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in()
             assert!(answer.text().contains(word), "{language}: {word}");
         }
     }
-    assert_eq!(house.service.store().keys().await.unwrap().len(), 0);
+    assert_eq!(house.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn a_form_that_leaves_open_what_a_key_may_do_makes_none() {
             assert!(answer.text().contains(&format!("name=\"codes\" value=\"{codes}\"")));
         }
     }
-    assert_eq!(house.service.store().keys().await.unwrap().len(), 0);
+    assert_eq!(house.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -213,7 +213,7 @@ async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
     assert!(html.contains("The key is revoked.") && html.contains(">Revoked<"), "{html}");
     assert!(!member.page("/dashboard/keys").await.contains("The key is revoked."), "said once");
     assert!(member.page(&path).await.contains("It is revoked already."));
-    assert!(matches!(caller.key.countries, Countries::All));
+    assert!(matches!(caller.key.scope.countries, Countries::All));
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn set(member: &Visitor, environment: &str, url: &str) -> Answer {
 async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     let house = House::new().await;
     let member = house.member("default").await;
-    let tenant = house.key("default", Environment::Sandbox).await.key.tenant;
+    let tenant = house.key("default", Environment::Sandbox).await.tenant();
     let page = "/dashboard/webhooks/sandbox";
     let act = async |action: &str| {
         let answer = member.post(&format!("{page}/{action}"), &[]).await;

@@ -110,7 +110,7 @@ impl House {
     }
 
     pub(super) async fn keys_of(&self, caller: &Caller) -> Vec<KeyRecord> {
-        self.service.store().keys_of(caller.key.tenant.account).await.unwrap()
+        self.service.store().keys_of(caller.tenant().account).await.unwrap()
     }
 
     pub(super) fn visitor(&self) -> Visitor {

@@ -5,8 +5,8 @@ use std::{fs, path::PathBuf};
 
 use parcelo::{Environment, admin::CarrierKey};
 use parcelo_server::internals::{
-    AllowedHosts, AttemptResult, DeliveryError, EndpointAnswer, EndpointRequest, IN_FLIGHT, Millis,
-    Places, Tenant,
+    AllowedHosts, ApiKeyScope, AttemptResult, DeliveryError, EndpointAnswer, EndpointRequest,
+    IN_FLIGHT, Millis, Places, Tenant,
 };
 use serde_json::json;
 
@@ -81,8 +81,13 @@ async fn furnished() -> House {
     }
     house.clock.set(NOW.plus(-Millis::HOUR));
     house.order(&sandbox, "SB-CUSTOMS-3001").await;
-    house.service.store().revoke_key(&old.key.id, NOW.plus(-Millis::DAY)).await.unwrap();
-    deliveries(&house, sandbox.key.tenant).await;
+    house
+        .service
+        .store()
+        .revoke_credential::<ApiKeyScope>(&old.key.id, NOW.plus(-Millis::DAY))
+        .await
+        .unwrap();
+    deliveries(&house, sandbox.tenant()).await;
     house.clock.set(NOW);
     house.service.take_due_steps().await.unwrap();
     deliver(&house).await;
@@ -191,7 +196,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
         }
     }
     sign_in(&browser, &house).await;
-    let key = house.service.store().keys().await.unwrap()[0].id.clone();
+    let key = house.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].id.clone();
     for (name, path) in PAGES {
         let path = path.replace("KEY", &format!("/dashboard/keys/{key}"));
         let join = if path.contains('?') { '&' } else { '?' };
@@ -237,7 +242,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
 }
 
 async fn tenant_of(house: &House) -> Tenant {
-    house.service.store().keys().await.unwrap()[0].tenant
+    house.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].scope.tenant
 }
 
 async fn keep(folder: Option<&PathBuf>, name: &str, browser: &Browser) {

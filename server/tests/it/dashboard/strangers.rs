@@ -2,7 +2,7 @@
 //! whoever is not signed in sees nothing.
 
 use parcelo::Environment;
-use parcelo_server::internals::{Caller, EndpointRequest};
+use parcelo_server::internals::{ApiKeyScope, Caller, EndpointRequest};
 use parcelo_server::internals::{Kinds, Tenant};
 
 use super::house::{House, NOW, marked};
@@ -15,7 +15,7 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
     let caller = house.key_named("neighbour", Environment::Sandbox, "CanaryKey").await;
     let (order, marks) = marked(NUMBER);
     let request = EndpointRequest {
-        tenant: caller.key.tenant,
+        tenant: caller.tenant(),
         url: "https://neighbour.example/CanaryHook".to_owned(),
         kinds: Kinds::default(),
         reach: parcelo_server::internals::AllowedHosts::Here,
@@ -90,13 +90,13 @@ async fn no_form_touches_what_another_account_has() {
     let house = House::new().await;
     let (caller, _) = neighbour(&house).await;
     let stranger = house.member("default").await;
-    let tenant: Tenant = caller.key.tenant;
+    let tenant: Tenant = caller.tenant();
     let store = house.service.store();
     let event = format!("evt_{}", store.deliveries(tenant, 1).await.unwrap()[0].event);
     let state = async || {
         format!(
             "{:?} {:?} {:?}",
-            store.keys().await.unwrap(),
+            store.credentials::<ApiKeyScope>().await.unwrap(),
             store.endpoint(tenant).await.unwrap(),
             store.deliveries(tenant, 9).await.unwrap()
         )
@@ -143,7 +143,7 @@ async fn an_environments_parcel_is_not_the_others() {
     let house = House::new().await;
     let (caller, _) = neighbour(&house).await;
     let owner = house.member("neighbour").await;
-    assert_eq!(caller.key.tenant.environment, Environment::Sandbox);
+    assert_eq!(caller.tenant().environment, Environment::Sandbox);
     for path in [NUMBER, "SB-SUCCESS-0001/label.png"] {
         let answer = owner.get(&format!("/dashboard/parcels/production/{path}")).await;
         assert_eq!(answer.status, 404);
