@@ -32,8 +32,10 @@ pub(crate) mod tenant;
 pub(crate) mod void;
 pub(crate) mod webhooks;
 
-pub(crate) use carrier::{CarrierException, CarrierNumber, Report, Scan, SeenEvent};
-pub(crate) use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
+pub(crate) use changes::{
+    CarrierException, CarrierNumber, Changes, Event, NewManifest, NewParcel, Op, ParcelKey,
+    ParcelRow, Report, Scan, SeenEvent, Step, Version,
+};
 pub(crate) use credentials::{CarrierKeyRecord, Countries, KeyRecord, NewCredential, TokenRecord};
 pub(crate) use idempotency::{IdempotencyRecord, RecordKey};
 pub(crate) use list::ParcelListRow;

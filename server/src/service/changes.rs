@@ -8,9 +8,9 @@ use parcelo::{
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service,
-    idempotency::{Decision, TRIES, Written},
+    idempotency::{Decision, Replay, TRIES, Written},
 };
-use crate::domain::{Op, ParcelRow, RecordKey, Tenant, labels, to_body, void};
+use crate::domain::{Op, ParcelRow, Tenant, labels, to_body, void};
 
 impl Service {
     /// Voids the orders that a request names (docs/api.md, Void orders).
@@ -20,13 +20,15 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::VoidOrders;
-        let (said, before) = self.check_replay(caller, operation, &request, "").await?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
+        let sent = (request.body, request.header_key);
+        let (key, said) = match self.check_replay(caller, operation, sent, "").await? {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
         let asked = rules::check_void(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
+        // The rules let no request pass without a sound key.
+        let key = key.ok_or(ErrorCode::InternalError)?;
         for _ in 0..TRIES {
             let now = self.now();
             let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
@@ -51,14 +53,16 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let operation = Operation::ReprintLabel;
         let subject = number.to_ascii_uppercase();
-        let (said, before) = self.check_replay(caller, operation, &request, &subject).await?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
-        let asked = rules::check_reprint(request.body, request.header_key)
+        let sent = (request.body, request.header_key);
+        let (key, said) = match self.check_replay(caller, operation, sent, &subject).await? {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
+        rules::check_reprint(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
+        // The rules let no request pass without a sound key.
+        let key = key.ok_or(ErrorCode::InternalError)?;
         for _ in 0..TRIES {
             let now = self.now();
             let parcel = self.parcel(caller.tenant(), &number).await?;

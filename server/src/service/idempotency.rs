@@ -33,6 +33,14 @@ pub struct Keyed<'a> {
     pub request_id: &'a str,
 }
 
+/// What a request's idempotency key says before anything else of the request is checked.
+pub(super) enum Replay {
+    /// It was answered before.
+    Answered(Answer),
+    /// It is new: its key in its scope, if it has a sound one, and what it asks.
+    New(Option<RecordKey>, Fingerprint),
+}
+
 /// What a decision wants written, and the answer that goes with it.
 pub(super) struct Decision {
     pub(super) body: Vec<u8>,
@@ -49,26 +57,24 @@ pub(super) enum Written {
 }
 
 impl Service {
-    /// The key of a request in its scope, what the request says, and the answer given before.
+    /// Looks a request's key up. Whether it needs one, and what is wrong with it, the rules say later.
     pub(super) async fn check_replay(
         &self,
         caller: &Caller,
         operation: Operation,
-        request: &Keyed<'_>,
+        (body, header_key): (&Value, Option<&str>),
         subject: &str,
-    ) -> Result<(Fingerprint, Option<Answer>), Refusal> {
-        let said = fingerprint(request.body, subject);
-        let KeyReading::Key(key) = rules::read_key(request.body, request.header_key) else {
-            return Ok((said, None));
+    ) -> Result<Replay, Refusal> {
+        let said = fingerprint(body, subject);
+        let KeyReading::Key(key) = rules::read_key(body, header_key) else {
+            return Ok(Replay::New(None, said));
         };
         let key = RecordKey::of(caller.key.row, operation, &key);
-        let answer = match idempotency::judge(self.store.record(&key).await?, &said, self.expiry())
-        {
-            Verdict::Fresh => None,
-            Verdict::Replay(record) => Some(Answer::Replayed(record.body)),
-            Verdict::Conflict(record) => return Err(Refusal::conflict(&record)),
-        };
-        Ok((said, answer))
+        match idempotency::judge(self.store.record(&key).await?, &said, self.expiry()) {
+            Verdict::Fresh => Ok(Replay::New(Some(key), said)),
+            Verdict::Replay(record) => Ok(Replay::Answered(Answer::Replayed(record.body))),
+            Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
+        }
     }
 
     /// Writes a decision under its key.

@@ -9,7 +9,7 @@ use ulid::Ulid;
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service, failed,
-    idempotency::{TRIES, on_conflict},
+    idempotency::{Replay, TRIES, on_conflict},
 };
 use crate::{
     domain::{
@@ -36,14 +36,13 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::SubmitManifest;
-        let (said, before) = self.check_replay(caller, operation, &request, "").await?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
+        let sent = (request.body, request.header_key);
+        let (key, said) = match self.check_replay(caller, operation, sent, "").await? {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
         let checked = rules::check_manifest(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let key = checked.idempotency_key.as_ref();
-        let key = key.map(|key| RecordKey::of(caller.key.row, operation, key));
         let asked = Asked { request: checked, key, said, request_id: request.request_id };
         for _ in 0..TRIES {
             if let Some(answer) = self.try_to_submit(caller, &asked).await? {

@@ -2,14 +2,17 @@
 //! (docs/api.md, Order of checks).
 
 use parcelo::{
-    Operation, OrderRequest,
+    ErrorCode, Operation, OrderRequest,
     model::Fingerprint,
     rules,
     rules::{Accepted, OrderContext},
 };
 use serde_json::Value;
 
-use super::{Answer, Caller, Keyed, Service, failed, idempotency::on_conflict};
+use super::{
+    Answer, Caller, Service, failed,
+    idempotency::{Replay, on_conflict},
+};
 use crate::{
     clock::Millis,
     domain::{Countries, RecordKey, Refusal, create, create::Creation},
@@ -29,15 +32,23 @@ impl Service {
         header_key: Option<&str>,
     ) -> Result<Answer, Refusal> {
         let now = self.now();
-        let request = Keyed { body, header_key, request_id: "" };
-        let (said, before) =
-            self.check_replay(caller, Operation::CreateOrder, &request, "").await?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
+        let operation = Operation::CreateOrder;
+        let replay = self.check_replay(caller, operation, (body, header_key), "").await?;
+        let (key, said) = match replay {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
         self.check_country(caller, body)?;
-        let accepted = self.check_order(caller, body, header_key)?;
-        self.commit_order(caller, accepted, said, now).await
+        for _ in 0..DRAWS {
+            // Read anew for each draw: a second one is so rare that a copy for it would cost more.
+            let accepted = self.check_order(caller, body, header_key)?;
+            // The rules let no order pass without a sound key.
+            let replay = (key.ok_or(ErrorCode::InternalError)?, said);
+            if let Some(answer) = self.commit_order(caller, accepted, replay, now).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
     }
 
     /// A supported destination that the key may not use is refused whatever else is wrong.
@@ -66,38 +77,27 @@ impl Service {
         rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 
+    /// Commits an order once; none when the tracking number that was drawn for it is taken.
     async fn commit_order(
         &self,
         caller: &Caller,
         accepted: Accepted<OrderRequest>,
-        said: Fingerprint,
+        replay: (RecordKey, Fingerprint),
         now: Millis,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Option<Answer>, Refusal> {
         let Accepted { value: order, warnings, .. } = accepted;
-        let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
-        let is_given = order.tracking_number.is_some();
-        let site = self.site(caller.tenant().environment);
-        let mut left = DRAWS;
-        loop {
-            let creation = Creation {
-                tenant: caller.tenant(),
-                order: order.clone(),
-                warnings: warnings.clone(),
-                replay: (key, said),
-                site: &site,
-                secrets: self.secrets(),
-            };
-            let (body, changes) =
-                create::create(creation, self.ids.ulid(now), &self.ids.tracking_tail(), now);
-            left -= 1;
-            match self.store.commit(changes).await {
-                Commit::Committed => return Ok(Answer::Created(body)),
-                Commit::IdempotencyTaken(record) => return on_conflict(record, &said, now),
-                Commit::DuplicateTracking if !is_given && left > 0 => {}
-                Commit::DuplicateTracking if !is_given => return Err(Refusal::unavailable()),
-                Commit::Busy => return Err(Refusal::in_progress()),
-                outcome => return Err(failed(&outcome)),
-            }
+        let (tenant, is_given) = (caller.tenant(), order.tracking_number.is_some());
+        let site = self.site(tenant.environment);
+        let secrets = self.secrets();
+        let creation = Creation { tenant, order, warnings, replay, site: &site, secrets };
+        let (id, tail) = (self.ids.ulid(now), self.ids.tracking_tail());
+        let (body, changes) = create::create(creation, id, &tail, now);
+        match self.store.commit(changes).await {
+            Commit::Committed => Ok(Some(Answer::Created(body))),
+            Commit::IdempotencyTaken(record) => on_conflict(record, &replay.1, now).map(Some),
+            Commit::DuplicateTracking if !is_given => Ok(None),
+            Commit::Busy => Err(Refusal::in_progress()),
+            outcome => Err(failed(&outcome)),
         }
     }
 }

@@ -7,8 +7,8 @@ use super::{Commit, carriers, counts, erase, manifests, outbox, parcels, records
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewParcel, Op, ParcelKey, State, Step, Version,
-        idempotency::is_alive, manifest::NewManifest,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelKey, State, Step,
+        Version, idempotency::is_alive,
     },
 };
 

@@ -9,7 +9,11 @@ use std::{
 use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
-use super::{Store, StoreError, connection, copy::copy_pages, error::is_of_writing};
+use super::{
+    Store, StoreError,
+    connection::{self, copy_pages},
+    error::is_of_writing,
+};
 
 impl Store {
     /// Writes a copy of the database as it is at one moment to a new file, and answers its size.

@@ -1,4 +1,4 @@
-//! Opening connections: their settings, the migrations, and the database's secret.
+//! Opening connections: their settings, and the database's secret; and copies from one to another.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,36 +6,23 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension,
+    backup::{Backup, StepResult},
+    ffi,
+};
 
 use super::{
-    StoreError,
-    copy::copy_pages,
-    hold,
+    StoreError, hold,
     identity::{self, IfEmpty},
+    migrations::{migrate, schema},
 };
 
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 128;
 
-/// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
-/// some rebuild a table, so a program that knows fewer of them refuses the file.
-const MIGRATIONS: [&str; 14] = [
-    include_str!("migrations/0001_init.sql"),
-    include_str!("migrations/0002_lists.sql"),
-    include_str!("migrations/0003_carriers.sql"),
-    include_str!("migrations/0004_legacy.sql"),
-    include_str!("migrations/0005_webhooks.sql"),
-    include_str!("migrations/0006_admin.sql"),
-    include_str!("migrations/0007_dashboard.sql"),
-    include_str!("migrations/0008_leases.sql"),
-    include_str!("migrations/0009_flights.sql"),
-    include_str!("migrations/0010_deliveries.sql"),
-    include_str!("migrations/0011_counts.sql"),
-    include_str!("migrations/0012_key_rotation.sql"),
-    include_str!("migrations/0013_resets.sql"),
-    include_str!("migrations/0014_living_parcels.sql"),
-];
+/// All pages at once, for [`Backup::step`].
+const ALL_PAGES: i32 = -1;
 
 /// A connection that writes to a file, durably, and the database's secret, which is `fresh` if it is new.
 pub(super) fn writer(
@@ -140,17 +127,6 @@ pub(super) fn prepare(
     prepared().map_err(|error| StoreError::from_sqlite(file, error))
 }
 
-fn migrate(db: &Connection) -> rusqlite::Result<()> {
-    let done = usize::try_from(schema(db)?).unwrap_or(0);
-    for sql in MIGRATIONS.iter().skip(done) {
-        db.execute_batch(sql)?;
-    }
-    if done < MIGRATIONS.len() {
-        db.pragma_update(None, "user_version", known())?;
-    }
-    Ok(())
-}
-
 fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     let find = "SELECT value FROM meta WHERE name = 'secret'";
     if let Some(secret) = db.query_row(find, [], |row| row.get(0)).optional()? {
@@ -160,13 +136,12 @@ fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     Ok(fresh)
 }
 
-/// The newest schema this program knows.
-pub(super) fn known() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
-}
-
-pub(super) fn schema(db: &Connection) -> rusqlite::Result<i64> {
-    db.pragma_query_value(None, "user_version", |row| row.get(0))
+/// Copies all, or fails: `SQLite` calls it no error when one of the two is held by somebody else.
+pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
+    match Backup::new(from, to)?.step(ALL_PAGES)? {
+        StepResult::Done => Ok(()),
+        _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
+    }
 }
 
 fn settle(db: &Connection) -> rusqlite::Result<()> {
@@ -182,7 +157,10 @@ mod tests {
     use crate::{
         clock::Millis,
         domain::credentials::{ApiKeyScope, NewSecret},
-        store::{ALL_CREDENTIALS, Store},
+        store::{
+            ALL_CREDENTIALS, Store,
+            migrations::{MIGRATIONS, known},
+        },
     };
 
     #[test]
@@ -288,5 +266,20 @@ mod tests {
         assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
         assert_eq!(since().await.unwrap().credentials, [rotated]);
         store.close().await;
+    }
+
+    #[test]
+    fn a_copy_that_somebody_else_holds_is_no_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("copy.db");
+        let holder = Connection::open(&file).unwrap();
+        holder.execute_batch("CREATE TABLE t (a); BEGIN EXCLUSIVE;").unwrap();
+        let (from, mut to) = (memory().unwrap(), Connection::open(&file).unwrap());
+        to.busy_timeout(std::time::Duration::ZERO).unwrap();
+        from.execute_batch("CREATE TABLE u (b);").unwrap();
+        assert!(copy_pages(&from, &mut to).is_err());
+        holder.execute_batch("COMMIT").unwrap();
+        copy_pages(&from, &mut to).unwrap();
+        assert!(to.prepare("SELECT b FROM u").is_ok());
     }
 }

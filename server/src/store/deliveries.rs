@@ -19,9 +19,6 @@ use crate::{
     },
 };
 
-/// How much of an answer is kept.
-const ANSWER: usize = 1_024;
-
 /// A tenant's events that have not arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
@@ -153,7 +150,7 @@ fn settle(
 ) -> rusqlite::Result<Settled> {
     let Some(found) = leases::find(db, lease)? else { return Ok(Settled::Late) };
     let (row, number) = (found.row, lease.attempt.number);
-    log(db, (row, number), outcome)?;
+    outbox::log_attempt(db, (row, number), outcome)?;
     if !found.is_current {
         return Ok(Settled::Late);
     }
@@ -187,32 +184,6 @@ fn settle(
     let Some(by) = off else { return Ok(Settled::Counted) };
     let is_new = endpoints::switch_off(db, lease.tenant.number(), by)?;
     Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
-}
-
-/// Logs an attempt, the so-manieth, at the event in a row of this transaction.
-pub(super) fn log(
-    db: &Connection,
-    (row, number): (i64, u32),
-    outcome: &AttemptResult,
-) -> rusqlite::Result<()> {
-    let received = outcome.answer.as_ref();
-    let answer = received
-        .map(|received| received.body_prefix.get(..ANSWER).unwrap_or(&received.body_prefix))
-        .ok();
-    let mut insert = db.prepare_cached(
-        "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    insert.execute(params![
-        row,
-        number,
-        outcome.at.0,
-        outcome.millis,
-        received.map(|received| received.status).ok(),
-        received.err().map(ToString::to_string),
-        answer,
-    ])?;
-    Ok(())
 }
 
 /// An event that was held meanwhile and has arrived all the same is delivered.

@@ -7,7 +7,6 @@ use ulid::Ulid;
 use super::{
     Store, StoreError,
     error::is_damaged,
-    leases,
     outbox::{self, HELD, MISSED, READY, Subject, WAITING},
 };
 use crate::{
@@ -230,7 +229,7 @@ fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
 fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> rusqlite::Result<()> {
     let sql = "UPDATE outbox SET leased = 0, lease = ?3, due = iif(state = 1, ?2, due) \
          WHERE tenant = ?1 AND leased = 1";
-    let lease = leases::next_lease(db)?;
+    let lease = outbox::next_lease(db)?;
     db.execute(sql, params![tenant.number(), due.map(|due| due.0), lease]).map(drop)
 }
 
@@ -281,7 +280,7 @@ fn replay(
     let both = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let missed = find.query_map(params![tenant.number(), after, given], both)?;
     let missed: Vec<(i64, Option<i64>)> = missed.collect::<Result<_, _>>()?;
-    let lease = leases::next_lease(db)?;
+    let lease = outbox::next_lease(db)?;
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \
          leased = 0, lease = ?5, attempts = 0, first_attempt = NULL WHERE id = ?1",

@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::{
     StoreError,
-    connection::{known, schema},
+    migrations::{known, schema},
 };
 
 /// `PRAGMA application_id` of our files: "PCLO". Files from before 0.2 have none.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
 use super::{
-    Store, StoreError, deliveries, endpoints,
+    Store, StoreError, endpoints,
     error::is_damaged,
     manifests,
     outbox::{self, FAILED},
@@ -130,7 +130,7 @@ fn lease(
     shares: &[(Tenant, usize)],
     now: Millis,
 ) -> rusqlite::Result<LeasedBatch> {
-    let number = next_lease(db)?;
+    let number = outbox::next_lease(db)?;
     let mut leased = LeasedBatch::default();
     for (tenant, most) in shares {
         match endpoints::find(db, *tenant) {
@@ -187,30 +187,6 @@ fn lease_of(
     Ok(())
 }
 
-/// Leases none of the events that a tenant has, nor counts them: they are hidden from here on. Triggers keep
-/// both for those that come.
-pub(super) fn forget(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
-    let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
-    db.prepare_cached(none_due)?.execute([tenant])?;
-    db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([tenant]).map(drop)
-}
-
-/// The next lease's number.
-pub(super) fn next_lease(db: &Connection) -> rusqlite::Result<i64> {
-    let mut next = db.prepare_cached("UPDATE leases SET last = last + 1 RETURNING last")?;
-    next.query_row([], |row| row.get(0))
-}
-
-/// The last lease's number.
-pub(super) fn last(db: &Connection) -> rusqlite::Result<i64> {
-    db.query_row("SELECT last FROM leases", [], |row| row.get(0))
-}
-
-/// Gives no lease out again that was given until `last`.
-pub(super) fn go_on_from(db: &Connection, last: i64) -> rusqlite::Result<()> {
-    db.execute("UPDATE leases SET last = max(last, ?1)", [last]).map(drop)
-}
-
 fn read_lease(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Lease> {
     let event = Ulid::from_bytes(row.get(0)?);
     let number = row.get::<_, u32>(7)?.saturating_add(1);
@@ -237,7 +213,7 @@ pub(super) fn read_kind(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> 
 /// Fails the event in a row that cannot be read: leased again, it would be as unreadable.
 fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
-    deliveries::log(db, (row, 1), &outcome)?;
+    outbox::log_attempt(db, (row, 1), &outcome)?;
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = ?2, due = NULL, leased = 0 WHERE id = ?1 RETURNING parcel",
     )?;

@@ -11,20 +11,16 @@ use super::{
     Store, StoreError,
     error::is_damaged,
     parcels::{self, damaged, select_parcels},
-    resets,
+    reset_counts,
 };
 use crate::{
     clock::Millis,
-    domain::{
-        ParcelKey, Tenant,
-        manifest::{Candidate, NewManifest},
-        webhooks::is_of_manifest,
-    },
+    domain::{NewManifest, ParcelKey, Tenant, manifest::Candidate, webhooks::is_of_manifest},
 };
 
 /// What a submission is decided on, all of one moment.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct ManifestInputs {
     /// The tenant's manifest under the air waybill.
     pub known: Option<Manifest>,
     /// The tenant's parcels with the numbers, in their order; one that cannot be read is its own error.
@@ -38,7 +34,7 @@ impl Store {
         tenant: Tenant,
         awb: &Awb,
         numbers: &[String],
-    ) -> Result<Loaded, StoreError> {
+    ) -> Result<ManifestInputs, StoreError> {
         self.read(|db| {
             let moment = db.unchecked_transaction()?;
             let known = "SELECT document FROM living_manifests WHERE tenant = ?1 AND awb = ?2";
@@ -48,7 +44,7 @@ impl Store {
                 Err(error) if is_damaged(&error) => Ok(Err(self.failed(error))),
                 found => found.map(Ok),
             });
-            Ok(Loaded { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
+            Ok(ManifestInputs { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
         })
     }
 
@@ -129,7 +125,7 @@ fn free_awb(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<()> {
     )?;
     let manifests = delete.execute(params![tenant, manifest.awb.as_str()])? as u64;
     if manifests > 0 {
-        resets::count(db, tenant, Deleted::default().with_manifests(manifests))?;
+        reset_counts::add(db, tenant, Deleted::default().with_manifests(manifests))?;
     }
     Ok(())
 }

@@ -31,17 +31,18 @@ mod leases;
 mod legacy;
 mod lists;
 mod manifests;
+mod migrations;
 mod outbox;
 mod pages;
 mod parcels;
 mod readers;
 mod records;
+mod reset_counts;
 mod resets;
 mod scans;
 mod sessions;
 mod set_back;
 mod vacuum;
-mod write_jobs;
 mod writer;
 
 #[cfg(test)]
@@ -63,7 +64,6 @@ use std::{
     time::Duration,
 };
 
-use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
@@ -77,16 +77,15 @@ pub(crate) use self::{
     vacuum::Vacuumed,
 };
 use self::{
-    group::WriteJob,
+    group::{Call, Called, Mutation, WriteJob},
     health::{Health, Probe},
     hold::Files,
     identity::IfEmpty,
     readers::Readers,
     scans::Scans,
-    write_jobs::{Call, Called, Mutation},
     writer::{NotTaken, Writer},
 };
-use crate::domain::{Changes, Event, IdempotencyRecord, ParcelRow, RecordKey};
+use crate::domain::{Changes, IdempotencyRecord};
 
 /// How long a caller waits for a write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -226,34 +225,6 @@ impl Store {
             Err(NotDone::Full) => Commit::Full,
             Err(NotDone::Stopped) => Commit::Broken,
         }
-    }
-
-    /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
-    pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
-        self.read(|db| records::find(db, key))
-    }
-
-    /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
-    pub async fn parcel(
-        &self,
-        environment: Environment,
-        number: &TrackingNumber,
-    ) -> Result<Option<ParcelRow>, StoreError> {
-        self.read(|db| parcels::find(db, environment, number))
-    }
-
-    /// As [`Store::parcel`], with its order.
-    pub async fn parcel_with_order(
-        &self,
-        environment: Environment,
-        number: &TrackingNumber,
-    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
-        self.read(|db| parcels::find_with_order(db, environment, number))
-    }
-
-    /// The whole history of a parcel as of its row, by time, then sequence.
-    pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
-        self.read(|db| parcels::events(db, parcel))
     }
 
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.

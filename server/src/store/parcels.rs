@@ -55,6 +55,29 @@ pub struct CreationRecord {
 }
 
 impl Store {
+    /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
+    pub async fn parcel(
+        &self,
+        environment: Environment,
+        number: &TrackingNumber,
+    ) -> Result<Option<ParcelRow>, StoreError> {
+        self.read(|db| find(db, environment, number))
+    }
+
+    /// As [`Store::parcel`], with its order.
+    pub async fn parcel_with_order(
+        &self,
+        environment: Environment,
+        number: &TrackingNumber,
+    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+        self.read(|db| find_with_order(db, environment, number))
+    }
+
+    /// The whole history of a parcel as of its row, by time, then sequence.
+    pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
+        self.read(|db| events(db, parcel))
+    }
+
     /// What every parcel was created by, oldest first.
     pub async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
         self.read(|db| {

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError, pages::Budget, resets};
+use super::{Store, StoreError, pages::Budget, reset_counts};
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
@@ -12,6 +12,11 @@ use crate::{
 const STRETCH: i64 = 100;
 
 impl Store {
+    /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
+    pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
+        self.read(|db| find(db, key))
+    }
+
     /// Deletes dead idempotency records, page by page, and answers how many.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
         let (mut after, mut all) = (0, 0);
@@ -59,7 +64,7 @@ pub(super) fn find(
 
 /// Forgets the record under a key; a reset that hides it counts it as its own.
 pub(super) fn delete(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
-    resets::count_record(db, key)?;
+    reset_counts::add_record(db, key)?;
     db.prepare_cached("DELETE FROM idempotency WHERE key = ?1")?.execute([key.0]).map(drop)
 }
 

@@ -15,12 +15,13 @@ use tokio::sync::watch;
 use super::{
     Mode, Store, StoreError, counts,
     erase::{self, Eraser},
-    leases,
+    outbox,
     pages::Budget,
+    reset_counts,
 };
 use crate::{
     clock::{is_older, stopwatch},
-    domain::{AccountKey, RecordKey, Tenant},
+    domain::{AccountKey, Tenant},
 };
 
 /// How long a caller waits for the erasure; after that what it will have deleted is counted, which
@@ -192,7 +193,7 @@ pub(super) fn begin(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
     )?;
     insert.execute([tenant])?;
     counts::forget(db, tenant)?;
-    leases::forget(db, tenant)
+    outbox::forget_tenant(db, tenant)
 }
 
 /// Erases a page of what the tenant's reset hides; answers what was deleted until then, and whether
@@ -210,7 +211,7 @@ pub(super) fn page(
         || eraser.hidden_parcels(PARCELS, [tenant, boundary.parcel])?;
     let deleted = eraser.finish()?;
     if is_more {
-        count(db, tenant, deleted)?;
+        reset_counts::add(db, tenant, deleted)?;
     } else {
         db.prepare_cached("DELETE FROM resets WHERE tenant = ?1")?.execute([tenant])?;
     }
@@ -220,28 +221,6 @@ pub(super) fn page(
 fn at_once(db: &Connection, tenant: i64) -> rusqlite::Result<Deleted> {
     begin(db, tenant)?;
     page(db, tenant, &mut Budget::unlimited()).map(|(deleted, _)| deleted)
-}
-
-/// Adds to what a reset has deleted.
-pub(super) fn count(db: &Connection, tenant: i64, deleted: Deleted) -> rusqlite::Result<()> {
-    let mut update = db.prepare_cached(
-        "UPDATE resets SET parcels = parcels + ?2, manifests = manifests + ?3, \
-         events = events + ?4, keys = keys + ?5, deliveries = deliveries + ?6 WHERE tenant = ?1",
-    )?;
-    let Deleted { parcels, manifests, tracking_events: events, .. } = deleted;
-    let Deleted { idempotency_keys: keys, webhook_deliveries: deliveries, .. } = deleted;
-    let [parcels, manifests, events, keys, deliveries] =
-        [parcels, manifests, events, keys, deliveries].map(u64::cast_signed);
-    update.execute([tenant, parcels, manifests, events, keys, deliveries]).map(drop)
-}
-
-/// Counts an idempotency record that is about to be deleted, if a reset hides it.
-pub(super) fn count_record(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
-    let mut update = db.prepare_cached(
-        "UPDATE resets SET keys = keys + 1 FROM idempotency AS i \
-         WHERE i.key = ?1 AND i.tenant = resets.tenant AND i.id <= resets.idempotency",
-    )?;
-    update.execute([key.0]).map(drop)
 }
 
 fn boundary(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Boundary>> {

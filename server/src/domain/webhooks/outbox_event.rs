@@ -7,7 +7,7 @@ use ulid::Ulid;
 use super::{Kind, Kinds};
 use crate::{
     clock::Millis,
-    domain::{Event, NewParcel, State, manifest::NewManifest},
+    domain::{Event, NewManifest, NewParcel, State},
 };
 
 /// An event as the outbox keeps it; its words are found in its parcel or manifest.

@@ -1,4 +1,4 @@
-//! What every store must do, run over each of them: a promise takes a way to open an empty store.
+//! What every store must do: each promise takes an empty store, and is made a test of each engine.
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
@@ -11,14 +11,13 @@ use ulid::Ulid;
 
 use crate::store::{
     ALL_CREDENTIALS, Commit, Store, StoreError, apply::Ready, connection, group, health::Health,
-    write_jobs::Mutation,
 };
 use crate::{
     clock::Millis,
     domain::{
         AccountKey, Changes, Countries, Event, IdempotencyRecord, KeyRecord, NewCredential,
-        NewParcel, Op, ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, Version,
-        credentials::{ApiKeyScope, NewSecret},
+        NewParcel, Op, ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, TokenRecord, Version,
+        credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
     },
 };
@@ -32,24 +31,39 @@ pub(in crate::store) fn panic_if_asked(changes: &Changes) {
     assert!(changes.now != PANIC, "a test asked for it");
 }
 
-/// Makes each promise a test of each store.
+/// Makes each promise a test of each engine: a further engine is one more line here.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
-        mod file {
+        engine!(file, crate::store::tests::conformance::file(), [$($promise),+]);
+        engine!(memory, (crate::store::tests::conformance::memory(), ()), [$($promise),+]);
+    };
+}
+
+/// Makes each promise a test of one engine; what opens it gives an empty store, and what must outlive it.
+macro_rules! engine {
+    ($engine:ident, $open:expr, [$($promise:ident),+]) => {
+        mod $engine {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $promise() {
-                let dir = super::TempDir::new().unwrap();
-                let file = dir.path().join("parcelo.db");
-                super::$promise(super::Store::open(&file, super::SECRET).unwrap()).await;
-            })+
-        }
-        mod memory {
-            $(#[tokio::test]
-            async fn $promise() {
-                super::$promise(super::Store::memory(super::SECRET).unwrap()).await;
+                let (store, _outlives) = $open;
+                super::$promise(store).await;
             })+
         }
     };
+}
+
+mod accounts;
+mod carriers;
+mod lists;
+pub(super) mod webhooks;
+
+fn file() -> (Store, TempDir) {
+    let folder = TempDir::new().unwrap();
+    (Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap(), folder)
+}
+
+fn memory() -> Store {
+    Store::memory(SECRET).unwrap()
 }
 
 promises!(
@@ -69,7 +83,7 @@ promises!(
     a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_given,
     whoever_asks_hears_of_each_change_of_a_key_once,
     a_key_that_exists_is_refused,
-    an_account_is_made_once,
+    an_admin_token_is_found_by_its_hash_and_revoked,
     dead_records_are_purged_and_living_ones_kept,
     a_panic_takes_nothing_with_it,
 );
@@ -322,7 +336,10 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
     assert_eq!(gone.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
     assert_eq!(store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9)).await.unwrap(), gone);
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), gone);
-    assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [gone.unwrap(), two]);
+    let (one, two) = (gone.unwrap(), two);
+    assert_eq!(store.keys_of(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
+    assert_eq!(store.keys_of(AccountKey(4_711)).await.unwrap(), []);
+    assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [one, two]);
     assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW).await.unwrap(), None);
 }
 
@@ -384,6 +401,27 @@ async fn whoever_asks_hears_of_each_change_of_a_key_once(store: Store) {
     assert_eq!(heard().await, Vec::<String>::new());
 }
 
+async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
+    let new = NewCredential {
+        id: "adt_1".to_owned(),
+        name: "Ops".to_owned(),
+        hash: [1; 32],
+        last4: "wXyZ".to_owned(),
+        created_at: NOW,
+        scope: AdminScope,
+    };
+    let made: TokenRecord = store.insert_credential(new).await.unwrap();
+    assert_eq!((made.id.as_str(), made.name.as_str(), made.revoked_at), ("adt_1", "Ops", None));
+    let found = async || store.credential_by_hash::<AdminScope>(&[1; 32]).await.unwrap();
+    assert_eq!(found().await, Some(made));
+    assert_eq!(store.credential_by_hash::<ApiKeyScope>(&[1; 32]).await.unwrap(), None);
+    let writes = store.credential_writes();
+    let gone = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5)).await.unwrap();
+    assert_eq!(gone.as_ref().and_then(|token| token.revoked_at), Some(NOW.plus(5)));
+    assert!(store.credential_writes() > writes, "whoever keeps credentials asks again");
+    assert_eq!(found().await, gone);
+}
+
 async fn a_key_that_exists_is_refused(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     insert_key(&store, key(account, 1)).await.unwrap();
@@ -391,13 +429,6 @@ async fn a_key_that_exists_is_refused(store: Store) {
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
     assert!(store.is_writable());
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap().len(), 1);
-}
-
-async fn an_account_is_made_once(store: Store) {
-    let one = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    assert_eq!(store.account("default", "acc_2".to_owned(), NOW).await.unwrap(), one);
-    assert_ne!(store.account("other", "acc_3".to_owned(), NOW).await.unwrap(), one);
-    assert_eq!(store.secret(), SECRET);
 }
 
 async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
@@ -462,27 +493,29 @@ fn memory_needs_no_runtime() {
 }
 
 #[test]
-fn every_read_has_its_index() {
-    let mut db = connection::memory().unwrap();
-    connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
-    let reads = [
-        ("SELECT * FROM living_parcels WHERE environment = 1 AND number = 'x'", "parcels_number"),
-        (
-            "SELECT * FROM living_parcels WHERE step_due <= 1 ORDER BY step_due LIMIT 9",
-            "parcels_due",
-        ),
-        (
-            "SELECT step_due FROM living_parcels WHERE step_due > 1 ORDER BY step_due LIMIT 1",
-            "parcels_due",
-        ),
-        ("SELECT * FROM living_idempotency WHERE key = x'00'", "idempotency_key"),
-        ("SELECT * FROM events WHERE parcel = 1 AND sequence <= 2 ORDER BY sequence", "PRIMARY"),
-    ];
-    for (sql, index) in reads {
-        let plan = format!("EXPLAIN QUERY PLAN {sql}");
-        let plan: String = db.query_row(&plan, [], |row| row.get(3)).unwrap();
-        assert!(plan.contains(index) && !plan.contains("TEMP"), "{sql}: {plan}");
+fn every_method_of_the_store_has_a_promise() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    let text = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap();
+    let files = |folder: &std::path::Path| -> Vec<_> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
+    };
+    let mut promises = text(folder.join("tests/conformance.rs"));
+    promises.extend(files(&folder.join("tests/conformance")).into_iter().map(text));
+    let mut methods = 0;
+    for path in files(&folder) {
+        let code = text(path);
+        for name in code
+            .split("\n    pub async fn ")
+            .skip(1)
+            .filter_map(|rest| rest.split_once(['(', '<']).map(|(name, _)| name))
+        {
+            let is_called = [format!(".{name}("), format!(".{name}::<")];
+            assert!(is_called.iter().any(|call| promises.contains(call)), "{name} has no promise");
+            methods += 1;
+        }
     }
+    assert!(methods > 60, "{methods}");
 }
 
 #[test]
@@ -492,8 +525,9 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit> {
-    let jobs =
-        all.into_iter().map(|changes| Mutation::new(Ready::of(changes).unwrap(), Arc::default()));
+    let jobs = all
+        .into_iter()
+        .map(|changes| group::Mutation::new(Ready::of(changes).unwrap(), Arc::default()));
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);
@@ -506,7 +540,7 @@ pub(super) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountKey(account), environment: Environment::Sandbox }
 }
 
-fn production(account: i64) -> Tenant {
+pub(super) fn production(account: i64) -> Tenant {
     Tenant { account: AccountKey(account), environment: Environment::Production }
 }
 
@@ -609,7 +643,7 @@ pub(super) fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
 }
 
 /// Creates a parcel without an idempotency key.
-async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
+pub(super) async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
     let changes = Changes { replay: None, ..create(tenant, number, 0) };
     assert_eq!(store.commit(changes).await, Commit::Committed);
     find(store, tenant.environment, number).await.unwrap()

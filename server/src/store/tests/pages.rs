@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
-    domain::{Changes, Event, Op, State, Tenant, manifest::NewManifest},
+    domain::{Changes, Event, NewManifest, Op, State, Tenant},
     store::{Commit, Store},
 };
 

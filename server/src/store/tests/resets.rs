@@ -12,10 +12,9 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{
-        CarrierException, CarrierNumber, Changes, Event, NewCredential, Op, ParcelRow, Report,
-        Scan, SeenEvent, State, Step, Tenant,
+        CarrierException, CarrierNumber, Changes, Event, NewCredential, NewManifest, Op, ParcelRow,
+        Report, Scan, SeenEvent, State, Step, Tenant,
         credentials::CarrierScope,
-        manifest::NewManifest,
         webhooks::{Endpoint, Kinds},
     },
     store::{Commit, Store, connection, pages::Budget, resets},

@@ -9,8 +9,7 @@ use super::{House, OLD, START};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Op, Tenant,
-        manifest::NewManifest,
+        Changes, NewManifest, Op, Tenant,
         webhooks::{AllowedHosts, DeliveryStatus, Kind, Kinds, OutboxEvent},
     },
     ids::named,

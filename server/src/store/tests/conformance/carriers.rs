@@ -3,21 +3,21 @@
 
 use parcelo::Environment;
 
-use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
+use super::{NOW, made, nothing, row, sandbox};
 use crate::{
     domain::{
         CarrierException, CarrierKeyRecord, CarrierNumber, Changes, Event, NewCredential, Op,
         ParcelRow, Report, Scan, SeenEvent, State, Version, credentials::CarrierScope,
     },
-    store::{Commit, Store, StoreError, connection},
+    store::{Commit, Store, StoreError},
 };
 
-async fn with_parcel(number: &str) -> (Store, ParcelRow) {
-    let store = Store::memory(SECRET).unwrap();
-    assert_eq!(store.commit(create(sandbox(1), number, 1)).await, Commit::Committed);
-    let parcel = row(&store, number).await.unwrap();
-    (store, parcel)
-}
+promises!(
+    an_added_event_changes_the_history_and_at_most_the_newest_time,
+    an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing,
+    refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once,
+    keys_of_one_name_are_one_carriers_and_each_is_revoked_alone,
+);
 
 fn event(parcel: &ParcelRow, after: i64) -> Event {
     Event {
@@ -39,9 +39,8 @@ fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> Op {
     })
 }
 
-#[tokio::test]
-async fn an_added_event_changes_the_history_and_at_most_the_newest_time() {
-    let (store, before) = with_parcel("SB-SUCCESS-0001").await;
+async fn an_added_event_changes_the_history_and_at_most_the_newest_time(store: Store) {
+    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
         let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
         let ops = vec![Op::AddEvent { parcel: parcel.key, event: event(&parcel, after) }];
@@ -68,9 +67,8 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time() {
     }
 }
 
-#[tokio::test]
-async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing() {
-    let (store, parcel) = with_parcel("SB-SUCCESS-0001").await;
+async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let taken = |parcel: &ParcelRow, carrier, id| Changes {
         ops: vec![
             Op::Move { parcel: parcel.key, event: event(parcel, 1) },
@@ -89,9 +87,8 @@ async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing()
     assert_eq!(store.commit(taken(&after, 1, "EVT-1")).await, Commit::Committed, "case counts");
 }
 
-#[tokio::test]
-async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once() {
-    let (store, parcel) = with_parcel("SB-SUCCESS-0001").await;
+async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let new = key(1, Environment::Sandbox, "Andes Cargo");
     let key: CarrierKeyRecord = store.insert_credential(new).await.unwrap();
     let exception = |id: &str, from| CarrierException {
@@ -142,9 +139,7 @@ fn key(number: u8, environment: Environment, name: &str) -> NewCredential<Enviro
     }
 }
 
-#[tokio::test]
-async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone() {
-    let store = Store::memory(SECRET).unwrap();
+async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone(store: Store) {
     let insert = |number, environment, name| {
         store.insert_credential::<CarrierScope>(key(number, environment, name))
     };
@@ -178,25 +173,4 @@ async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone() {
     assert_eq!(store.revoke_credential::<CarrierScope>("car_9", NOW).await.unwrap(), None);
     let again = insert(1, Environment::Sandbox, "Andes Cargo").await;
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
-}
-
-#[test]
-fn every_read_has_its_index() {
-    let mut db = connection::memory().unwrap();
-    connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
-    let reads = [
-        ("SELECT 1 FROM carrier_events WHERE carrier = 1 AND event_id = 'x'", "PRIMARY"),
-        ("SELECT 1 FROM carrier_events WHERE parcel = 1", "carrier_events_parcel"),
-        ("SELECT * FROM carrier_keys WHERE hash = x'00'", "autoindex"),
-        (
-            "SELECT * FROM carrier_exceptions WHERE tenant = 1 ORDER BY id DESC",
-            "carrier_exceptions_tenant",
-        ),
-        ("SELECT 1 FROM carrier_exceptions WHERE parcel = 1", "carrier_exceptions_parcel"),
-    ];
-    for (sql, index) in reads {
-        let plan = format!("EXPLAIN QUERY PLAN {sql}");
-        let plan: String = db.query_row(&plan, [], |row| row.get(3)).unwrap();
-        assert!(plan.contains(index) && !plan.contains("TEMP"), "{sql}: {plan}");
-    }
 }
