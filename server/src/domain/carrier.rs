@@ -16,20 +16,20 @@ pub(crate) enum Judgement {
     /// The scan joins the history, and the parcel stays where it is.
     Recorded(Vec<Op>),
     /// The state cannot follow.
-    Rejected(Illegal),
+    Rejected(IllegalTransition),
 }
 
 /// A transition that the table or its cause forbids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Illegal {
+pub struct IllegalTransition {
     /// Where the parcel stands.
     pub from: State,
     /// Where it should have gone.
     pub to: State,
 }
 
-impl From<Illegal> for Refusal {
-    fn from(illegal: Illegal) -> Self {
+impl From<IllegalTransition> for Refusal {
+    fn from(illegal: IllegalTransition) -> Self {
         Self::transition(illegal.from, illegal.to)
     }
 }
@@ -37,7 +37,7 @@ impl From<Illegal> for Refusal {
 /// Judges a scan. Older than the newest event: it joins the history at its place. The same state
 /// again: so too. Otherwise the table decides. No scan shows what only others can bring about.
 pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
-    let illegal = Illegal { from: parcel.state, to: scan.state };
+    let illegal = IllegalTransition { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {
         return Judgement::Rejected(illegal);
     }
@@ -53,8 +53,8 @@ pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
     }
 }
 
-/// Decides what becomes of a report: what its carrier is told, and what changes. A refused event is
-/// not marked as taken: sent again, it is judged anew, since scans come out of order.
+/// Decides what becomes of a report: the carrier's result, and what changes. A refused event is
+/// not marked as taken: sent again, it is judged again, since scans come out of order.
 pub(crate) fn take(
     parcel: &ParcelRow,
     report: Report,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn state() -> impl Strategy<Value = State> {
-        (1..=13_u8).prop_map(|number| State::of_number(number).unwrap())
+        (1..=13_u8).prop_map(|number| State::from_number(number).unwrap())
     }
 
     proptest! {

@@ -59,7 +59,7 @@ pub enum Op {
         /// The step.
         step: Step,
     },
-    /// The parcel's label is made anew.
+    /// The parcel's label is reprinted.
     Reprint {
         /// The parcel.
         parcel: ParcelKey,
@@ -229,7 +229,7 @@ pub struct ParcelRow {
     pub promised_day: i32,
     /// 1, and one more with each reprint.
     pub label_version: u32,
-    /// When its label was last made anew.
+    /// When its label was last reprinted.
     pub reprinted_at: Option<Millis>,
     /// The sequence of its last event.
     pub last_sequence: u32,

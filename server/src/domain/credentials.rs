@@ -15,7 +15,7 @@ pub(crate) const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
 /// The most seconds that a replaced secret may still work: a week.
 pub(crate) const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
 /// Replaced secrets kept for each key: the latest. More at once would mean a rotation every few
-/// hours, and each one is a door that somebody may have left open.
+/// hours, and each one is another secret that may have leaked.
 pub(crate) const OLD_SECRETS: u32 = 15;
 
 /// The destinations a key may create orders for.
@@ -168,7 +168,7 @@ impl<S> Credential<S> {
     }
 }
 
-// To whoever also has the database's secret the hash is as good as the key: no log shows it.
+// With the database's secret, the hash is as good as the key: no log shows it.
 impl<S> fmt::Debug for NewCredential<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NewCredential").field("id", &self.id).finish_non_exhaustive()
@@ -230,7 +230,7 @@ mod tests {
             created_at: Millis(0),
             revoked_at,
             scope: ApiKeyScope {
-                tenant: Tenant::of_number(2),
+                tenant: Tenant::from_number(2),
                 account: "default".to_owned(),
                 countries: Countries::All,
                 ip_list: Vec::new(),

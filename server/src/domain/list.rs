@@ -1,4 +1,4 @@
-//! Parcels in a list: what of them is told there, and nothing personal (spec: GET parcels).
+//! Parcels in a list: what is shown of them, and nothing personal (spec: GET parcels).
 
 use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;

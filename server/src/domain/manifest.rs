@@ -42,7 +42,7 @@ pub(crate) struct Submission<'a> {
     pub request: &'a ManifestRequest,
     /// The tenant's manifest under the same air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels for the numbers asked, in their order, or why there is none.
+    /// The tenant's parcels for the numbers asked, in their order, or why it has none.
     pub found: &'a [Result<Candidate, Refusal>],
 }
 

@@ -138,7 +138,7 @@ async fn records(
     let Ok(key) = IdempotencyKey::parse(key) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for caller in callers {
-        found.extend(store.record(&RecordKey::of(*caller, Operation::CreateOrder, &key)).await?);
+        found.extend(store.record(&RecordKey::new(*caller, Operation::CreateOrder, &key)).await?);
     }
     Ok(found)
 }
@@ -184,7 +184,7 @@ mod tests {
         let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
         order.idempotency_key = IdempotencyKey::parse(key).unwrap();
         order.tracking_number = Some(TrackingNumber::parse(number).unwrap());
-        let record = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
+        let record = RecordKey::new(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
         let decision = Creation {
             tenant: caller.tenant(),
             order,

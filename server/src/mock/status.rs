@@ -72,7 +72,7 @@ impl MockServer {
         let _turn = self.clock.turn().await;
         self.clock().do_what_is_due().await;
         let parcel = self.parcel(number).await.ok_or_else(|| NotPut::NoParcel(number.clone()))?;
-        let way = State::of_status(&status).and_then(|state| parcel.state.way_to(state));
+        let way = State::from_status(&status).and_then(|state| parcel.state.way_to(state));
         let unreachable = || NotPut::Unreachable {
             number: number.clone(),
             from: parcel.state.into(),

@@ -69,7 +69,7 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
     let (environment, now) = (Environment::from(options.environment), SystemClock.now());
     let (key, record) = issuer.issue_for_carrier(environment, options.name, now).await?;
     if options.json {
-        print::secret_json(&NewCarrierKeyView::of(&key, &record))?;
+        print::secret_json(&NewCarrierKeyView::new(&key, &record))?;
     } else {
         print::new_secret(key.secret(), "key", (&record.id, &record.name))?;
     }

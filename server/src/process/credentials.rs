@@ -34,7 +34,7 @@ impl Kind for ApiKeyScope {
     const NONE: &str = "There are no keys; `parcelo-server keys create` makes one.";
 
     fn view(record: &Credential<Self>, now: Millis) -> ApiKeyView {
-        ApiKeyView::of(record, now)
+        ApiKeyView::new(record, now)
     }
 
     fn line(record: &Credential<Self>, state: &str, now: Millis) -> String {

@@ -50,7 +50,7 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (key, record) = issuer.issue(request, SystemClock.now()).await?;
     if options.json {
-        print::secret_json(&NewApiKey::of(&key, &record))?;
+        print::secret_json(&NewApiKey::new(&key, &record))?;
     } else {
         print::new_secret(key.secret(), "key", (&record.id, &record.name))?;
     }
@@ -68,7 +68,7 @@ async fn rotate(options: RotateKey) -> Result<(), Failure> {
         Rotation::Unknown => return Err(Failure::NoSuchKey(id)),
     };
     if options.json {
-        print::secret_json(&RotatedApiKey::of(&key, &record, now))?;
+        print::secret_json(&RotatedApiKey::new(&key, &record, now))?;
     } else {
         print::rotated_key(&key, &record, now)?;
     }

@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 use super::Failure;
 use crate::{
     clock::Millis,
-    domain::{AccountRecord, KeyRecord, legacy::Uses, sample, to_body, webhooks::Logged},
+    domain::{AccountRecord, KeyRecord, legacy::Uses, sample, to_body, webhooks::LoggedDelivery},
     ids::named,
     store::Vacuumed,
 };
@@ -249,7 +249,7 @@ pub(super) fn members(value: &impl Serialize) -> Written {
     })
 }
 
-pub(super) fn deliveries(logged: &[Logged]) -> Written {
+pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
     words(|out| {
         if logged.is_empty() {
             aside(format_args!("There are no events yet."));

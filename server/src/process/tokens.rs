@@ -64,7 +64,7 @@ async fn create(options: CreateToken) -> Result<(), Failure> {
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (token, record) = issuer.issue_token(options.name, SystemClock.now()).await?;
     if options.json {
-        print::secret_json(&NewTokenView::of(&token, &record))?;
+        print::secret_json(&NewTokenView::new(&token, &record))?;
     } else {
         print::new_secret(token.secret(), "token", (&record.id, &record.name))?;
     }

@@ -30,7 +30,7 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
         Webhooks::Show(which) => {
             let (store, tenant) = find(&which).await?;
             let endpoint = Endpoints { store: &store, ids: &Ids::random() }.find(tenant).await?;
-            say(&which, &WebhookView::of(&which.account, &endpoint))
+            say(&which, &WebhookView::new(&which.account, &endpoint))
         }
         Webhooks::RotateSecret(which) => rotate_secret(which).await,
         Webhooks::Test(which) => test(which).await,
@@ -54,7 +54,7 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         url: options.url,
         // Each was checked when the command line was read.
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
-        reach: AllowedHosts::of(environment, allowed),
+        reach: AllowedHosts::for_environment(environment, allowed),
     };
     let endpoint = Endpoints { store: &store, ids: &ids }.set(request, now).await?;
     if which.json {
@@ -69,7 +69,7 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids, now) = (find(&which).await?, Ids::random(), SystemClock.now());
     let secret = Endpoints { store: &store, ids: &ids }.rotate_secret(tenant, now).await?;
     if which.json {
-        print::secret_json(&NewSecret::of(&secret, now.plus(OLD_SECRET)))?;
+        print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET)))?;
     } else {
         print::webhook_secret(&secret)?;
     }
@@ -87,13 +87,13 @@ async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
     let endpoints = Endpoints { store: &store, ids: &ids };
     let endpoint =
         if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
-    say(&which, &WebhookView::of(&which.account, &endpoint))
+    say(&which, &WebhookView::new(&which.account, &endpoint))
 }
 
 async fn remove(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which).await?, Ids::random());
     let endpoint = Endpoints { store: &store, ids: &ids }.remove(tenant).await?;
-    say(&which, &WebhookView::of(&which.account, &endpoint))
+    say(&which, &WebhookView::new(&which.account, &endpoint))
 }
 
 async fn replay(options: ReplayEvents) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 //! or the request is refused (spec: Authentication; docs/api.md, Carrier events, Admin API).
 //!
 //! API keys are known in memory ([`super::key_cache`]); a revocation, also one by another process, is in
-//! force within a second. Carrier keys and tokens are read anew each time, so theirs is in force at once.
+//! force within a second. Carrier keys and tokens are read each time, so theirs is in force at once.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -14,11 +14,11 @@ use crate::{
     store::Commit,
 };
 
-/// How often an event is decided anew when others write the same parcel.
-const TRIES: u32 = 8;
+/// How often an event is decided when other writes change the same parcel meanwhile.
+const MAX_TRIES: u32 = 8;
 
-/// What a carrier is told of one event.
-type Told = Result<CarrierOutcome, Refusal>;
+/// The result of one event, for its carrier.
+type EventResult = Result<CarrierOutcome, Refusal>;
 
 impl Service {
     /// Takes what a carrier reports, event by event in the order sent.
@@ -40,7 +40,7 @@ impl Service {
         Ok(CarrierResults { summary: summary(&results), results })
     }
 
-    /// What the carrier is told of one event; a failure of the service ends the whole request, unless it is
+    /// The result of one event; a failure of the service ends the whole request, unless it is
     /// the event's own.
     async fn take_report(
         &self,
@@ -48,12 +48,12 @@ impl Service {
         number: &str,
         report: &Report,
         now: Millis,
-    ) -> Result<Told, Refusal> {
+    ) -> Result<EventResult, Refusal> {
         let Ok(number) = TrackingNumber::parse(number) else {
             return Ok(Err(ErrorCode::ParcelNotFound.into()));
         };
         let _lock = self.parcel_locks.lock(&number).await;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             if self.store.has_seen(report.carrier, &report.event_id).await? {
                 return Ok(Ok(CarrierOutcome::Duplicate));
             }
@@ -75,7 +75,7 @@ impl Service {
 
 fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
     // The rules let no status pass that has no state.
-    let state = State::of_status(&event.status).ok_or(ErrorCode::InternalError)?;
+    let state = State::from_status(&event.status).ok_or(ErrorCode::InternalError)?;
     let scan = Scan {
         state,
         at: event.occurred_at.to_utc().into(),
@@ -90,7 +90,7 @@ fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
     })
 }
 
-fn result(event: CarrierEvent, told: Told) -> CarrierResult {
+fn result(event: CarrierEvent, told: EventResult) -> CarrierResult {
     let CarrierEvent { event_id, tracking_number, .. } = event;
     let (outcome, error) = match told {
         Ok(outcome) => (outcome, None),

@@ -1,4 +1,4 @@
-//! Writes on parcels that exist: voiding orders, making labels anew.
+//! Writes on parcels that exist: voiding orders, reprinting labels.
 
 use parcelo::{
     ErrorCode, Operation, TrackingNumber,
@@ -8,7 +8,7 @@ use parcelo::{
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service,
-    idempotency::{Decision, Replay, TRIES, Written},
+    idempotency::{Decision, MAX_TRIES, Replay, Written},
 };
 use crate::domain::{Op, ParcelRow, Tenant, labels, to_body, void};
 
@@ -29,7 +29,7 @@ impl Service {
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         // The rules let no request pass without a sound key.
         let key = key.ok_or(ErrorCode::InternalError)?;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let now = self.now();
             let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
             let void::Voiding { body, expect, ops } =
@@ -44,7 +44,7 @@ impl Service {
         Err(Refusal::unavailable())
     }
 
-    /// Makes a label anew (docs/api.md, Reprint a label).
+    /// Reprints a label (docs/api.md, Reprint a label).
     pub async fn reprint_label(
         &self,
         caller: &Caller,
@@ -63,7 +63,7 @@ impl Service {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         // The rules let no request pass without a sound key.
         let key = key.ok_or(ErrorCode::InternalError)?;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let now = self.now();
             let parcel = self.parcel(caller.tenant(), &number).await?;
             let reprinted = labels::reprint(&parcel, now)?;

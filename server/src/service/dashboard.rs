@@ -1,11 +1,11 @@
-//! What the dashboard reads: one account's parcels, counts and legacy calls, whoever made the keys.
+//! What the dashboard reads: one account's parcels, counts and legacy calls, of all its keys.
 
 use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
 
 use super::Service;
 use crate::domain::{
     AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, carrier::LoggedException,
-    legacy::Uses, webhooks::Logged,
+    legacy::Uses, webhooks::LoggedDelivery,
 };
 
 /// A parcel with all that its owner may know.
@@ -58,7 +58,7 @@ impl Service {
         tenant: Tenant,
         skipped: usize,
         most: usize,
-    ) -> Result<Vec<Logged>, Refusal> {
+    ) -> Result<Vec<LoggedDelivery>, Refusal> {
         Ok(self.store.older_deliveries(tenant, skipped, most).await?)
     }
 

@@ -167,7 +167,7 @@ impl Service {
         Ok(())
     }
 
-    /// Says that an endpoint was turned off, which nobody may be looking at. Its address is left out:
+    /// Logs that an endpoint was turned off, since no user may be watching. Its address is left out:
     /// it may hold a secret.
     async fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
         self.metrics.switched_off(tenant, by);
@@ -187,7 +187,7 @@ impl Service {
         (account.unwrap_or_default(), tenant.environment.code())
     }
 
-    /// Ends what a server that is no more left half done: its leases, for nobody else holds any when
+    /// Ends what an earlier server left half done: its leases, for no other server holds any when
     /// this one starts, and the holding of what endpoints that are off had still to be sent.
     pub async fn end_leases(&self) -> Result<(), Refusal> {
         self.store.end_leases(self.now()).await?;

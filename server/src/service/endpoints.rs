@@ -1,4 +1,4 @@
-//! Setting endpoints up, turning them on and off and testing them, for whoever may: the admin
+//! Setting endpoints up, turning them on and off and testing them, for the admin
 //! commands, the admin API, the dashboard and the mock server.
 
 use parcelo::webhook::Secret;
@@ -23,7 +23,7 @@ pub struct EndpointRequest {
     pub tenant: Tenant,
     /// Its address.
     pub url: String,
-    /// What it is told.
+    /// The kinds of event it gets.
     pub kinds: Kinds,
     /// Which addresses it may have.
     pub reach: AllowedHosts,
@@ -38,7 +38,7 @@ pub enum EndpointError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is none.
+    /// The tenant has no endpoint.
     #[error("there is no webhook; `parcelo-server webhooks set` sets one up")]
     None,
     /// It has no event with the id.

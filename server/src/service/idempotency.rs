@@ -1,4 +1,4 @@
-//! Keyed writes: the answer given before under a key, and deciding anew when somebody else was
+//! Keyed writes: the answer given before under a key, and deciding again when another write was
 //! faster (docs/api.md, Idempotency).
 
 use parcelo::{
@@ -14,13 +14,14 @@ use crate::{
     clock::Millis,
     domain::{
         Changes, IdempotencyRecord, Op, ParcelKey, RecordKey, Version, idempotency,
-        idempotency::Verdict,
+        idempotency::ReplayDecision,
     },
     store::Commit,
 };
 
-/// How often a decision is made anew when others write the same parcels.
-pub(super) const TRIES: u32 = 8;
+/// How often a decision is made when other writes change the same parcels; after that the answer is 503, and
+/// the caller tries again later.
+pub(super) const MAX_TRIES: u32 = 8;
 
 /// A request as its idempotency key sees it.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +53,7 @@ pub(super) struct Decision {
 pub(super) enum Written {
     /// It is written, or it had been before.
     Answered(Answer),
-    /// Somebody else wrote one of its parcels: load and decide again.
+    /// Another write changed one of its parcels: load and decide again.
     Stale,
 }
 
@@ -69,11 +70,11 @@ impl Service {
         let KeyReading::Key(key) = rules::read_key(body, header_key) else {
             return Ok(Replay::New(None, said));
         };
-        let key = RecordKey::of(caller.key.row, operation, &key);
+        let key = RecordKey::new(caller.key.row, operation, &key);
         match idempotency::judge(self.store.record(&key).await?, &said, self.expiry()) {
-            Verdict::Fresh => Ok(Replay::New(Some(key), said)),
-            Verdict::Replay(record) => Ok(Replay::Answered(Answer::Replayed(record.body))),
-            Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
+            ReplayDecision::Fresh => Ok(Replay::New(Some(key), said)),
+            ReplayDecision::Replay(record) => Ok(Replay::Answered(Answer::Replayed(record.body))),
+            ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
         }
     }
 
@@ -113,8 +114,8 @@ pub(super) fn on_conflict(
     now: Millis,
 ) -> Result<Answer, Refusal> {
     match idempotency::judge(Some(record), said, now) {
-        Verdict::Replay(record) => Ok(Answer::Replayed(record.body)),
-        Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
-        Verdict::Fresh => Err(Refusal::in_progress()),
+        ReplayDecision::Replay(record) => Ok(Answer::Replayed(record.body)),
+        ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
+        ReplayDecision::Fresh => Err(Refusal::in_progress()),
     }
 }

@@ -2,9 +2,9 @@
 //! no key costs none either, however often it is tried.
 //!
 //! What is written through this server counts at once. What another process writes (`parcelo-server
-//! keys`) is asked for every [`MOST_AGE`], with one look into an index, and before a key that is not
+//! keys`) is asked for every [`MAX_AGE`], with one look into an index, and before a key that is not
 //! known is refused, a few times between two such looks. So a new key works at once, and during a flood
-//! of wrong ones within [`MOST_AGE`]; a revocation is always in force within it.
+//! of wrong ones within [`MAX_AGE`]; a revocation is always in force within it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,9 +22,9 @@ use crate::{
 };
 
 /// How long it is believed that no other process has written keys.
-pub(super) const MOST_AGE: Duration = Duration::from_millis(250);
+pub(super) const MAX_AGE: Duration = Duration::from_millis(250);
 /// How many unknown keys are asked for between two regular looks.
-const LOOKS_FOR_UNKNOWN: u32 = 8;
+const MAX_LOOKS_FOR_UNKNOWN: u32 = 8;
 
 /// A key that can be kept in memory.
 pub(super) trait CachedKey: Sized {
@@ -118,7 +118,7 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
         } else if !self.read().is_fresh(store) {
             // Of those who waited for their turn only the first one asks.
             self.ask(store, Some(stopwatch())).await?;
-            self.looks_left.store(LOOKS_FOR_UNKNOWN, Ordering::Relaxed);
+            self.looks_left.store(MAX_LOOKS_FOR_UNKNOWN, Ordering::Relaxed);
         }
         Ok(self.read().by_hash.get(hash).cloned())
     }
@@ -164,7 +164,7 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
 
 impl<K: CachedKey> Known<K> {
     fn is_fresh(&self, store: &Store) -> bool {
-        let is_young = self.asked.is_some_and(|asked| !is_older(asked, MOST_AGE));
+        let is_young = self.asked.is_some_and(|asked| !is_older(asked, MAX_AGE));
         is_young && self.writes == store.credential_writes()
     }
 

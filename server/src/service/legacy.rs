@@ -1,5 +1,5 @@
 //! Who uses the legacy API: counted here, and kept in the store once a minute, for a count that is
-//! lost in a crash hurts nobody and a write for each read would.
+//! lost in a crash does little harm, and a write for each read would cost much.
 
 use std::{
     collections::HashMap,

@@ -9,7 +9,7 @@ use ulid::Ulid;
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service, failed,
-    idempotency::{Replay, TRIES, on_conflict},
+    idempotency::{MAX_TRIES, Replay, on_conflict},
 };
 use crate::{
     domain::{
@@ -44,7 +44,7 @@ impl Service {
         let checked = rules::check_manifest(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let asked = Asked { request: checked, key, said, request_id: request.request_id };
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             if let Some(answer) = self.try_to_submit(caller, &asked).await? {
                 return Ok(answer);
             }
@@ -60,7 +60,7 @@ impl Service {
         found.ok_or_else(|| ErrorCode::ManifestNotFound.into())
     }
 
-    /// Loads, decides and commits once; none when somebody else was faster.
+    /// Loads, decides and commits once; none when another write was faster.
     async fn try_to_submit(
         &self,
         caller: &Caller,

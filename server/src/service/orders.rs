@@ -21,7 +21,7 @@ use crate::{
 
 /// How often a generated tracking number may turn out to be taken before the service gives up;
 /// with 65 random bits once is already a sign that the randomness is broken.
-const DRAWS: u32 = 3;
+const MAX_DRAWS: u32 = 3;
 
 impl Service {
     /// Creates the order that a request's body describes.
@@ -39,8 +39,8 @@ impl Service {
             Replay::New(key, said) => (key, said),
         };
         self.check_country(caller, body)?;
-        for _ in 0..DRAWS {
-            // Read anew for each draw: a second one is so rare that a copy for it would cost more.
+        for _ in 0..MAX_DRAWS {
+            // Read again for each draw: a second one is so rare that a copy for it would cost more.
             let accepted = self.check_order(caller, body, header_key)?;
             // The rules let no order pass without a sound key.
             let replay = (key.ok_or(ErrorCode::InternalError)?, said);

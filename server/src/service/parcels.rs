@@ -115,7 +115,7 @@ impl Service {
         self.draw(parcel, &order, format).await
     }
 
-    /// The label behind a capability link: whoever has the signature may read it.
+    /// The label behind a capability link: the signature is the permission to read it.
     pub async fn linked_label(
         &self,
         environment: parcelo::Environment,
@@ -193,7 +193,7 @@ impl Service {
 }
 
 /// A number in a path: one of another length is no tracking number at all, and any other that is
-/// malformed is one that nobody has.
+/// malformed is one that no parcel has.
 fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
         return Err(FieldFault::new(

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Passwords that are checked at once: each takes a CPU and 19 MiB.
-const AT_ONCE: usize = 2;
+const MAX_PASSWORD_CHECKS: usize = 2;
 
 /// An attempt to sign in to the dashboard.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,7 @@ pub(super) struct LoginGate {
 
 impl Default for LoginGate {
     fn default() -> Self {
-        Self { throttle: Mutex::default(), places: Semaphore::new(AT_ONCE) }
+        Self { throttle: Mutex::default(), places: Semaphore::new(MAX_PASSWORD_CHECKS) }
     }
 }
 
@@ -150,17 +150,17 @@ impl Service {
         Ok(self.store.purge_sessions(self.now()).await?)
     }
 
-    /// A token nobody can guess: 256 bits.
+    /// A token that cannot be guessed: 256 bits.
     pub fn fresh_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.ids.array::<32>())
     }
 
-    /// What the forms hold that are shown to whoever has this cookie.
+    /// The token of the forms that are shown to the holder of this cookie.
     pub fn form_token(&self, cookie: &str) -> String {
         self.secrets().form_token(cookie)
     }
 
-    /// Whether a form was shown to whoever has this cookie.
+    /// Whether a form was shown to the holder of this cookie.
     pub fn is_form_token(&self, cookie: &str, given: &str) -> bool {
         Secrets::is_same(&self.form_token(cookie), given)
     }

@@ -1,5 +1,5 @@
 //! The sandbox's due steps. They are applied by the first of: a read of the parcel, the ticker, a clock that is
-//! moved. Each carries its scheduled time, so the history is the same whoever applies it, and whenever.
+//! moved. Each carries its scheduled time, so the history is the same whichever applies it, and whenever.
 
 use std::{collections::HashSet, sync::PoisonError};
 
@@ -14,15 +14,15 @@ use crate::{
 
 /// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
 /// one such batch at most.
-const BATCH: usize = 256;
-/// How often a decision is made anew when others write the same parcel.
-const TRIES: u32 = 8;
+const MAX_PARCELS_PER_COMMIT: usize = 256;
+/// How often a decision is made when other writes change the same parcel.
+const MAX_TRIES: u32 = 8;
 
 /// A parcel whose step could not be taken, as it was then.
 pub(super) type Stuck = (ParcelKey, Version);
 
 /// What became of steps that were due.
-pub(super) struct Taken {
+pub(super) struct StepsTaken {
     pub(super) fired: Vec<Fired>,
     /// The parcels whose steps were not taken: another was faster, or they cannot be.
     pub(super) left: Vec<Stuck>,
@@ -40,7 +40,7 @@ pub struct Fired {
 }
 
 impl Service {
-    /// Takes every step that is due, earliest first, and tells what happened.
+    /// Takes every step that is due, earliest first, and returns what happened.
     pub async fn take_due_steps(&self) -> Result<Vec<Fired>, Refusal> {
         let now = self.now();
         self.take_all(now, None).await
@@ -62,7 +62,7 @@ impl Service {
         let (mut fired, mut stuck) = (Vec::new(), HashSet::new());
         loop {
             let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
-            let most = BATCH + stuck.len();
+            let most = MAX_PARCELS_PER_COMMIT + stuck.len();
             let found = match tenant {
                 Some(tenant) => self.store.due_of(tenant, now, most).await?,
                 None => self.store.due(now, most).await?,
@@ -103,7 +103,7 @@ impl Service {
         let mut tries = 0;
         while due_step(&parcel, now).is_some() {
             tries += 1;
-            if tries > TRIES * 2 {
+            if tries > MAX_TRIES * 2 {
                 return Err(Refusal::unavailable());
             }
             self.take_step(&parcel, now).await?;
@@ -120,13 +120,13 @@ impl Service {
         &self,
         parcels: &[ParcelRow],
         now: Millis,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<StepsTaken, Refusal> {
         // One parcel that was written meanwhile, or cannot be written, fails the commit of all. Which one it was the
         // store does not say, so each is tried alone then: slower, and rare.
         if let Some(fired) = self.take_together(parcels, now).await {
-            return Ok(Taken { fired, left: Vec::new() });
+            return Ok(StepsTaken { fired, left: Vec::new() });
         }
-        let mut taken = Taken { fired: Vec::new(), left: Vec::new() };
+        let mut taken = StepsTaken { fired: Vec::new(), left: Vec::new() };
         for parcel in parcels {
             match self.take_step(parcel, now).await? {
                 Some(fired) => taken.fired.push(fired),
@@ -149,7 +149,7 @@ impl Service {
         (self.store.commit(changes).await == Commit::Committed).then_some(all)
     }
 
-    /// Takes the parcel's next step if it is due and can be taken. That somebody else was faster is
+    /// Takes the parcel's next step if it is due and can be taken. That another write was faster is
     /// fine, and so is that this one write failed: only a database that takes none ends it all.
     async fn take_step(&self, parcel: &ParcelRow, now: Millis) -> Result<Option<Fired>, Refusal> {
         let Some(step) = due_step(parcel, now) else { return Ok(None) };

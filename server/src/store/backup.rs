@@ -54,7 +54,7 @@ fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
 
 fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
     let copy = Connection::open(draft.path())?;
-    copy.busy_timeout(connection::BUSY)?;
+    copy.busy_timeout(connection::BUSY_TIMEOUT)?;
     // A draft that is not finished is thrown away, so nothing need be undone in it.
     copy.execute_batch("PRAGMA journal_mode = OFF")?;
     Ok(copy)

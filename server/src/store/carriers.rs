@@ -112,7 +112,7 @@ fn read_exception(row: &Row<'_>) -> rusqlite::Result<LoggedException> {
         scan,
     };
     let exception = CarrierException {
-        tenant: Tenant::of_number(row.get(2)?),
+        tenant: Tenant::from_number(row.get(2)?),
         parcel: ParcelKey(row.get(5)?),
         from: read_state(row, 6)?,
         report,

@@ -18,8 +18,11 @@ use super::{
     migrations::{migrate, schema},
 };
 
-pub(super) const BUSY: Duration = Duration::from_secs(5);
-const STATEMENTS: usize = 128;
+/// How long a statement waits for a lock of another process: a command beside the server, or the server
+/// beside a command.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Prepared statements that a connection keeps: the default of 16 is fewer than the store has.
+const MAX_CACHED_STATEMENTS: usize = 128;
 
 /// All pages at once, for [`Backup::step`].
 const ALL_PAGES: i32 = -1;
@@ -36,6 +39,8 @@ pub(super) fn writer(
     let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
     settle(&db).map_err(failed)?;
     identity::check(&db, file, if_empty)?;
+    // FULL: an answer promises that the write is on the disk. Pages touched are what an order costs, so the
+    // cache is large (64 MB) and checkpoints are rare. What is erased is overwritten (see `vacuum`).
     db.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000; \
          PRAGMA secure_delete = ON;",
@@ -100,12 +105,12 @@ pub(super) fn log_of(file: &Path) -> PathBuf {
     hold::beside(file, "-wal")
 }
 
-/// Moves all of the log into the file and truncates it; false, at once, when somebody still reads
+/// Moves all of the log into the file and truncates it; false, at once, when a reader still reads
 /// from the log.
 pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
     db.busy_timeout(Duration::ZERO)?;
     let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     is_busy.map(|is_busy| !is_busy)
 }
 
@@ -136,7 +141,7 @@ fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     Ok(fresh)
 }
 
-/// Copies all, or fails: `SQLite` calls it no error when one of the two is held by somebody else.
+/// Copies all, or fails: `SQLite` calls it no error when another connection holds one of the two.
 pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
     match Backup::new(from, to)?.step(ALL_PAGES)? {
         StepResult::Done => Ok(()),
@@ -145,8 +150,8 @@ pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Re
 }
 
 fn settle(db: &Connection) -> rusqlite::Result<()> {
-    db.busy_timeout(BUSY)?;
-    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.set_prepared_statement_cache_capacity(MAX_CACHED_STATEMENTS);
     // Savepoints keep the old pages aside: in memory, not in a file of their own.
     db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;")
 }

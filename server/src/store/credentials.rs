@@ -91,7 +91,7 @@ impl StoredScope for ApiKeyScope {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let [tenant, account, countries, ip_list, rate_limit] = [0, 1, 2, 3, 4].map(|n| OWN + n);
         Ok(Self {
-            tenant: Tenant::of_number(row.get(tenant)?),
+            tenant: Tenant::from_number(row.get(tenant)?),
             account: row.get(account)?,
             countries: read_countries(row.get_ref(countries)?.as_str()?, countries)?,
             ip_list: read_list::<IpNet>(row.get_ref(ip_list)?.as_str()?, ip_list)?,

@@ -14,7 +14,8 @@ use crate::{
     domain::{
         Tenant,
         webhooks::{
-            AttemptResult, DeliveryStatus, DisabledBy, Lease, Logged, LoggedAttempt, RetryDecision,
+            AttemptResult, DeliveryStatus, DisabledBy, Lease, LoggedAttempt, LoggedDelivery,
+            RetryDecision,
         },
     },
 };
@@ -44,7 +45,7 @@ pub enum Settled {
 }
 
 impl Store {
-    /// What the endpoints were not told yet, tenant by tenant.
+    /// The events that have not reached their endpoints yet, tenant by tenant.
     pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
         let read = |db: &Connection| {
             let mut find = db.prepare_cached(
@@ -95,7 +96,11 @@ impl Store {
     }
 
     /// The tenant's latest events and their attempts, newest first.
-    pub async fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<Logged>, StoreError> {
+    pub async fn deliveries(
+        &self,
+        tenant: Tenant,
+        most: usize,
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
         self.older_deliveries(tenant, 0, most).await
     }
 
@@ -105,7 +110,7 @@ impl Store {
         tenant: Tenant,
         skipped: usize,
         most: usize,
-    ) -> Result<Vec<Logged>, StoreError> {
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
         let read = move |db: &Connection| {
             let mut find = db.prepare(
                 "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
@@ -135,7 +140,7 @@ impl Store {
 
 fn backlog(row: &Row<'_>) -> rusqlite::Result<Backlog> {
     Ok(Backlog {
-        tenant: Tenant::of_number(row.get(0)?),
+        tenant: Tenant::from_number(row.get(0)?),
         held: row.get(1)?,
         events: row.get(2)?,
         since: Millis(row.get(3)?),
@@ -225,7 +230,7 @@ fn purge(db: &Connection, before: Millis, most: i64) -> rusqlite::Result<usize> 
 }
 
 /// A row of the log, unless it cannot be read: it hides no others.
-fn readable(read: rusqlite::Result<Logged>) -> Option<rusqlite::Result<Logged>> {
+fn readable(read: rusqlite::Result<LoggedDelivery>) -> Option<rusqlite::Result<LoggedDelivery>> {
     match read {
         Err(error) if is_damaged(&error) => {
             tracing::error!("an event of a webhook's log cannot be read, and is left out");
@@ -235,7 +240,7 @@ fn readable(read: rusqlite::Result<Logged>) -> Option<rusqlite::Result<Logged>> 
     }
 }
 
-fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Logged> {
+fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<LoggedDelivery> {
     let delivery_status = usize::from(row.get::<_, u8>(4)?);
     let mut find = db.prepare_cached(
         "SELECT number, at, millis, status, error, answer FROM webhook_attempts \
@@ -252,7 +257,7 @@ fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Logged> {
         })
     };
     let attempts = find.query_map([row.get::<_, i64>(0)?], attempt)?;
-    Ok(Logged {
+    Ok(LoggedDelivery {
         event: Ulid::from_bytes(row.get(1)?),
         kind: read_kind(row, 2)?,
         tracking_number: row.get(3)?,

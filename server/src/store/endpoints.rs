@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How many events one commit holds or replays: others wait for it.
-const PAGE: usize = 250;
+const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 /// Which events are sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Store {
     /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
     /// is sent to it meanwhile. It stops when the endpoint is turned on again.
     pub(super) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
-        while self.call(move |db| hold(db, tenant.number())).await? == PAGE {}
+        while self.call(move |db| hold(db, tenant.number())).await? == MAX_EVENTS_PER_COMMIT {}
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Store {
     pub async fn hold_all(&self) -> Result<(), StoreError> {
         let off: Vec<_> = self.read(|db| {
             let mut find = db.prepare("SELECT tenant FROM webhook_endpoints WHERE enabled = 0")?;
-            find.query_map([], |row| row.get(0).map(Tenant::of_number))?.collect()
+            find.query_map([], |row| row.get(0).map(Tenant::from_number))?.collect()
         })?;
         for tenant in off {
             self.hold(tenant).await?;
@@ -113,7 +113,7 @@ impl Store {
             db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant).map(drop)
         })
         .await?;
-        // Somebody may have turned it on between the two.
+        // It may have been turned on between the two.
         self.hold(tenant).await
     }
 
@@ -151,7 +151,7 @@ impl Store {
             self.notify_outbox();
             replayed += page.len();
             match page.last() {
-                Some(last) if page.len() == PAGE => after = *last,
+                Some(last) if page.len() == MAX_EVENTS_PER_COMMIT => after = *last,
                 Some(_) | None => return Ok(replayed),
             }
         }
@@ -299,7 +299,7 @@ fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endp
     Ok(Endpoint {
         tenant,
         url: row.get(0)?,
-        kinds: Kinds::of_number(row.get(1)?),
+        kinds: Kinds::from_number(row.get(1)?),
         secret: secret(row, 2)?,
         old: old_secrets(db, tenant)?,
         disabled: why.map(disabled_by),
@@ -308,7 +308,7 @@ fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endp
 }
 
 fn disabled_by(code: &str) -> DisabledBy {
-    DisabledBy::of_code(code).unwrap_or(DisabledBy::Operator)
+    DisabledBy::from_code(code).unwrap_or(DisabledBy::Operator)
 }
 
 fn secret(row: &Row<'_>, column: usize) -> rusqlite::Result<Secret> {

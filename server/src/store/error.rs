@@ -211,7 +211,7 @@ pub(super) fn is_damaged(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether somebody else holds the write lock.
+/// Whether another connection holds the write lock.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -169,7 +169,7 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
                 count(health, &results, jobs);
                 return results;
             }
-            // A bad page hurts those whose rows are on it, and nobody else: all is done again without
+            // A bad page hurts only those whose rows are on it: all is done again without
             // them, for after such an error SQLite takes no write before a rollback.
             Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && is_cleared(db) => {
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");

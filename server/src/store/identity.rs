@@ -14,14 +14,14 @@ use super::{
 const APPLICATION_ID: i32 = 0x5043_4C4F;
 
 /// How long the header of a database is: `SQLite` calls a file of one byte empty, and would write over it.
-const HEADER: u64 = 100;
+const HEADER_BYTES: u64 = 100;
 
 /// What becomes of a database without any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IfEmpty {
     /// It is new, and gets our tables.
     Create,
-    /// It is refused: whoever named it expected data.
+    /// It is refused: the caller expected data in it.
     Refuse,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(
 
 /// Whether the file is too short for a database, and not empty.
 fn is_scrap(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|found| (1..HEADER).contains(&found.len()))
+    fs::metadata(file).is_ok_and(|found| (1..HEADER_BYTES).contains(&found.len()))
 }
 
 fn check_version(db: &Connection, file: &Path) -> Result<(), StoreError> {

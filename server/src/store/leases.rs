@@ -1,6 +1,6 @@
 //! Events of the outbox on their way: who has something due, what is leased to be sent, and what a
 //! leased event says. An event is another's until its lease ends; the lease's number, which is never
-//! given twice, tells its row from any that took its place.
+//! given twice, distinguishes its row from any that took its place.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl Store {
                  ORDER BY next_due LIMIT ?2",
             )?;
             let most = i64::try_from(most).unwrap_or(i64::MAX);
-            let tenant = |row: &Row<'_>| row.get(0).map(Tenant::of_number);
+            let tenant = |row: &Row<'_>| row.get(0).map(Tenant::from_number);
             find.query_map([now.0, most], tenant)?.collect()
         })
     }
@@ -89,7 +89,7 @@ impl Store {
         })
     }
 
-    /// Leases up to so many due events of each tenant, in one commit: they are nobody else's until the
+    /// Leases up to so many due events of each tenant, in one commit: no other sender gets them until the
     /// lease ends. Rows that cannot be read are set aside, so that they hold up no others.
     pub async fn lease(
         &self,
@@ -138,7 +138,7 @@ fn lease(
                 let endpoint = Arc::new(endpoint);
                 lease_of(db, (&endpoint, *most, number), now, &mut leased)?;
             }
-            // Somebody turned it off or removed it meanwhile.
+            // It was turned off or removed meanwhile.
             Ok(_) => {}
             Err(error) if is_damaged(&error) => {
                 endpoints::switch_off(db, tenant.number(), DisabledBy::Unreadable)?;
@@ -206,7 +206,7 @@ fn read_lease(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Lea
 
 pub(super) fn read_kind(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
     let number = row.get(column)?;
-    Kind::of_number(number)
+    Kind::from_number(number)
         .ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(column, number.into()))
 }
 

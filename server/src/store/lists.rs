@@ -202,7 +202,7 @@ impl<'a> Filter<'a> {
             state: query
                 .status
                 .as_ref()
-                .map(|status| State::of_status(status).map_or(0, State::number)),
+                .map(|status| State::from_status(status).map_or(0, State::number)),
             country: query.country.map(|country| country.as_str()),
             order_id: query.external_order_id.as_deref(),
         }

@@ -72,7 +72,7 @@ impl Store {
     }
 }
 
-/// The tenant's manifest in a row, if it is the one that an event tells of.
+/// The tenant's manifest in a row, if it is the one that an event is about.
 pub(super) fn of_event(
     db: &Connection,
     (tenant, row): (Tenant, i64),

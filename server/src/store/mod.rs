@@ -87,7 +87,8 @@ use self::{
 };
 use crate::domain::{Changes, IdempotencyRecord};
 
-/// How long a caller waits for a write.
+/// How long a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write may
+/// still be done, and a repetition finds out.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database. Clones are the same database.
@@ -153,7 +154,7 @@ impl Store {
         let hold = hold::hold(path)?;
         let (db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
-        let health = Arc::new(Health::of(Files::of(path).map_err(failed)?));
+        let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
         let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
         let mode = Mode::File(writer, Readers::new(path.to_owned()), Scans::default(), probe);
@@ -214,7 +215,7 @@ impl Store {
     /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
     /// future.
     pub async fn commit(&self, changes: Changes) -> Commit {
-        let Ok(ready) = apply::Ready::of(changes) else {
+        let Ok(ready) = apply::Ready::new(changes) else {
             tracing::error!("an order could not be written as JSON");
             return Commit::Broken;
         };
@@ -307,7 +308,7 @@ impl Store {
             }
             Mode::Inline(db) => {
                 self.commit_inline(db, job);
-                // It is there already. Tokio makes whoever awaits ever so often wait for a turn, and
+                // It is there already. Tokio makes a task that awaits very often yield now and then, and
                 // memory answers at once, also without a runtime.
                 answer.try_recv().map_err(|_unanswered| NotDone::Stopped)
             }

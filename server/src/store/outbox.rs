@@ -2,7 +2,7 @@
 //! tenant without an endpoint costs one look-up in a table that has no row for it.
 //!
 //! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
-//! no due time. Whoever settles the earlier one (delivered, failed for good, or failed `RELEASED_AFTER`
+//! no due time. Settling the earlier one (delivered, failed for good, or failed `RELEASED_AFTER`
 //! times, so that a receiver that rejects one event does not miss the rest) calls [`release`] in the same
 //! commit, which makes the next one `READY`.
 
@@ -88,7 +88,7 @@ pub(super) fn transition_subject(
          FROM living_parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
     )?;
     let found = find.query_row([parcel.0], |row| {
-        let tenant = Tenant::of_number(row.get(0)?);
+        let tenant = Tenant::from_number(row.get(0)?);
         let subscription = Subscription { tenant, kinds: kinds(row, 1)?, enabled: row.get(2)? };
         Ok(TransitionSubject {
             subscription,
@@ -129,7 +129,7 @@ pub(super) fn subscription(
 /// dispatcher reports the row when it reads it.
 fn kinds(row: &Row<'_>, column: usize) -> rusqlite::Result<Kinds> {
     let number: i64 = row.get(column)?;
-    Ok(u8::try_from(number).map(Kinds::of_number).unwrap_or_default())
+    Ok(u8::try_from(number).map(Kinds::from_number).unwrap_or_default())
 }
 
 fn enqueue_all(

@@ -88,7 +88,7 @@ impl Store {
             )?;
             let creation = |row: &Row<'_>| {
                 Ok(CreationRecord {
-                    tenant: Tenant::of_number(row.get(0)?),
+                    tenant: Tenant::from_number(row.get(0)?),
                     id: Ulid::from_bytes(row.get(1)?),
                     number: row.get(2)?,
                     created_at: Millis(row.get(3)?),
@@ -275,7 +275,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
         key: ParcelKey(row.get(0)?),
         version: Version(row.get(1)?),
         id: Ulid::from_bytes(row.get(2)?),
-        tenant: Tenant::of_number(row.get(3)?),
+        tenant: Tenant::from_number(row.get(3)?),
         tracking_number: TrackingNumber::parse(number).map_err(|error| damaged(4, error))?,
         state: read_state(row, 5)?,
         created_at: Millis(row.get(6)?),
@@ -303,7 +303,7 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
 
 pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
     let number = row.get(column)?;
-    State::of_number(number)
+    State::from_number(number)
         .ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(column, number.into()))
 }
 

@@ -1,7 +1,7 @@
 //! Resets of sandboxes. A reset has a boundary: one row of `resets` that says up to where the
 //! tenant's rows are gone. From its commit on no read sees them (the `living_` views) and every
 //! number, key and air waybill among them is free. Their rows are then erased page by page, by a
-//! task of the server's, whoever waits for it: it outlives the request, and goes on after a restart.
+//! task of the server's, independent of the request: it outlives the request, and goes on after a restart.
 //!
 //! A reset that is asked for while one is under way joins it: the boundary moves to the new moment,
 //! and the answer counts all of it.
@@ -39,7 +39,7 @@ const MANIFESTS: &str = "DELETE FROM manifests WHERE id IN \
 const RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
      (SELECT id FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2 LIMIT ?3)";
 
-/// The resets that this process is erasing, by tenant. Whoever holds it has the turn at mass writes.
+/// The resets that this process is erasing, by tenant. The lock on it is the turn at mass writes.
 pub(super) type UnderWay = HashMap<i64, watch::Sender<Asked>>;
 
 /// What is known of a reset that is under way.
@@ -134,7 +134,7 @@ impl Store {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => {
-                    // Whoever waits is told by the end of the channel.
+                    // Those who wait see the end of the channel.
                     self.0.mass_writes.lock().await.remove(&tenant);
                     break tracing::error!(%error, "a reset stopped; it goes on within a minute");
                 }

@@ -20,8 +20,8 @@ use crate::{clock::runtime_time, domain::Tenant};
 
 /// How many of one tenant are at work.
 const MAX_PER_TENANT: usize = 1;
-/// How many of one tenant are at work or wait. A list page takes milliseconds: whoever is behind so many is
-/// better told to come again.
+/// How many of one tenant are at work or wait. A list page takes milliseconds: a caller behind so many is
+/// better served by an error and a retry.
 const MAX_QUEUED_PER_TENANT: usize = 64;
 /// How long one waits for its turn.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ pub(super) struct Scans {
 
 #[derive(Default)]
 struct Queues {
-    /// By tenant; operators, who read for nobody in particular, have one among themselves.
+    /// By tenant; operators, who read for no tenant, share one.
     of: HashMap<Option<Tenant>, Arc<Semaphore>>,
     swept_at: usize,
 }
@@ -102,9 +102,9 @@ impl Store {
             let begun = runtime_time();
             let read = spawn_blocking(move || read(&store)).await;
             drop(turn.one_of_all);
-            // Nobody hears it when the caller has gone.
+            // A caller that has gone needs no answer.
             let _unheard = answer.send(read);
-            // What one tenant reads takes half of a core at most: where there are few, whoever writes
+            // What one tenant reads takes half of a core at most: where there are few, writers
             // would miss a whole one.
             sleep(begun.elapsed().min(MAX_REST)).await;
             drop(turn.own);

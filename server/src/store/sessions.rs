@@ -26,7 +26,7 @@ impl Store {
         })
     }
 
-    /// Gives an account a password; whoever was signed in to it no longer is.
+    /// Gives an account a password; its sessions end.
     pub async fn set_password(
         &self,
         account: AccountKey,

@@ -177,8 +177,8 @@ fn sql_stands_under_the_store_only() {
 fn reads_of_the_store_see_nothing_that_a_reset_hides() {
     let mut offences = Vec::new();
     for source in rust_under(&["server/src/store"]) {
-        let erases =
-            ["erase.rs", "resets.rs", "connection.rs"].map(|file| source.path.ends_with(file));
+        let erases = ["erase.rs", "resets.rs", "reset_counts.rs", "connection.rs"]
+            .map(|file| source.path.ends_with(file));
         if source.is_test() || erases.contains(&true) {
             continue;
         }

@@ -29,7 +29,7 @@ pub(super) async fn create(
     let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
     let (issuer, now) = (api.service.issuer(), api.service.now());
     let (key, record) = issuer.issue_for_carrier(asked.environment, asked.name, now).await?;
-    Ok(answer::data_as(StatusCode::CREATED, NewCarrierKeyView::of(&key, &record), id))
+    Ok(answer::data_as(StatusCode::CREATED, NewCarrierKeyView::new(&key, &record), id))
 }
 
 pub(super) async fn list(

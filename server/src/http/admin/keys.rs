@@ -28,7 +28,7 @@ pub(super) async fn create(
     let asked =
         parcelo::admin::check_key(&body, &api.service.settings().destinations).map_err(invalid)?;
     let (key, record) = api.service.issuer().issue(wanted(asked)?, api.service.now()).await?;
-    Ok(answer::data_as(StatusCode::CREATED, NewApiKey::of(&key, &record), id))
+    Ok(answer::data_as(StatusCode::CREATED, NewApiKey::new(&key, &record), id))
 }
 
 /// All keys, or those of `?account=`.
@@ -41,7 +41,7 @@ pub(super) async fn list(
     let (mut keys, now): (Vec<KeyRecord>, _) =
         (api.service.store().credentials().await?, api.service.now());
     keys.retain(|key| is_of(key, account));
-    Ok(answer::data(keys.iter().map(|key| ApiKeyView::of(key, now)).collect::<Vec<_>>(), id))
+    Ok(answer::data(keys.iter().map(|key| ApiKeyView::new(key, now)).collect::<Vec<_>>(), id))
 }
 
 /// `?overlapSeconds=` says how long the old secret keeps working, `?account=` whose key is meant.
@@ -56,7 +56,7 @@ pub(super) async fn rotate(
     let key = known(&api, query, path).await?;
     match api.service.rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
         Rotation::Done(key, record) => {
-            Ok(answer::data(RotatedApiKey::of(&key, &record, api.service.now()), id))
+            Ok(answer::data(RotatedApiKey::new(&key, &record, api.service.now()), id))
         }
         Rotation::Revoked => Err(ErrorCode::KeyRevoked.into()),
         Rotation::Unknown => Err(ErrorCode::KeyNotFound.into()),
@@ -71,7 +71,7 @@ pub(super) async fn revoke(
 ) -> Result<Response, Refused> {
     let key = known(&api, query.as_deref(), path).await?;
     let record = api.service.revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::data(ApiKeyView::of(&record, api.service.now()), id))
+    Ok(answer::data(ApiKeyView::new(&record, api.service.now()), id))
 }
 
 /// The id of a key that is there, and that of the account that is named.

@@ -52,7 +52,7 @@ impl Which {
     }
 
     fn shown(self, endpoint: &Endpoint) -> Response {
-        answer::data(WebhookView::of(&self.account, endpoint), self.id)
+        answer::data(WebhookView::new(&self.account, endpoint), self.id)
     }
 }
 
@@ -99,7 +99,7 @@ pub(super) async fn rotate_secret(
 ) -> Result<Response, Refused> {
     let now = api.service.now();
     let secret = api.service.endpoints().rotate_secret(which.tenant(&api).await?, now).await?;
-    Ok(answer::data(NewSecret::of(&secret, now.plus(OLD_SECRET)), which.id))
+    Ok(answer::data(NewSecret::new(&secret, now.plus(OLD_SECRET)), which.id))
 }
 
 pub(super) async fn test(State(api): State<Api>, which: Which) -> Result<Response, Refused> {

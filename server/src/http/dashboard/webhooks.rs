@@ -18,7 +18,9 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, Logged},
+        webhooks::{
+            DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LoggedDelivery,
+        },
     },
     http::{Api, Refused},
     ids::named,
@@ -198,7 +200,7 @@ impl Hook {
 }
 
 impl Delivery {
-    fn of(event: &Logged, is_on: bool, language: Language) -> Self {
+    fn of(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
         let (status_word, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")

@@ -527,7 +527,7 @@ fn no_error_and_no_debug_shows_a_row() {
 pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit> {
     let jobs = all
         .into_iter()
-        .map(|changes| group::Mutation::new(Ready::of(changes).unwrap(), Arc::default()));
+        .map(|changes| group::Mutation::new(Ready::new(changes).unwrap(), Arc::default()));
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);

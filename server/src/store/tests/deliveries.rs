@@ -23,7 +23,7 @@ async fn begin_reset(store: &Store, tenant: Tenant) {
 
 /// Erases so many rows of a reset, if one is under way.
 async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
-    let budget = move || Budget::of(rows, Duration::from_secs(3600));
+    let budget = move || Budget::new(rows, Duration::from_secs(3600));
     store.call(move |db| resets::page(db, tenant.number(), &mut budget())).await.unwrap();
 }
 

@@ -130,7 +130,7 @@ async fn begin(store: &Store, tenant: Tenant) {
 async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
     let hour = Duration::from_secs(3600);
     let page =
-        move |db: &Connection| resets::page(db, sandbox(1).number(), &mut Budget::of(rows, hour));
+        move |db: &Connection| resets::page(db, sandbox(1).number(), &mut Budget::new(rows, hour));
     store.call(page).await.unwrap()
 }
 

@@ -209,7 +209,7 @@ impl Visitor {
 pub(super) async fn gone(house: &House, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let (kinds, reach) =
-        (Kinds::default(), AllowedHosts::of(tenant.environment, Allowance::default()));
+        (Kinds::default(), AllowedHosts::for_environment(tenant.environment, Allowance::default()));
     let (endpoints, now) = (house.service.endpoints(), house.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
     endpoints.test(tenant, now).await.unwrap();
