@@ -124,7 +124,7 @@ async fn answered(
     let (method, path) = (request.method().clone(), route_of(&request));
     let dress = Dress::of(api, &request);
     let listener = listener_of(api, &request);
-    let (quota, entry) = admit(api, &request, now);
+    let (quota, entry) = admit(api, &request, now).await;
     let response = match entry {
         Ok(guest) => {
             request.extensions_mut().insert(RequestId(request_id.clone()));
@@ -184,31 +184,41 @@ fn route_of(request: &Request) -> String {
     matched.map_or_else(|| "(no route)".to_owned(), |path| path.as_str().to_owned())
 }
 
-/// Who may come in, and what the rate headers say.
-fn admit(api: &Api, request: &Request, now: Millis) -> (Quota, Result<Guest, Refusal>) {
-    let client = client_of(api, request);
-    let path = request.uri().path();
-    if let Err(refusal) = host::check(request) {
-        return turn_away(api, refusal, client, now);
-    }
-    if request.extensions().get::<Operators>().is_some() {
-        return admit_operator(api, path, client, now);
-    }
-    if is_under("/carrier", path) {
-        let key = header_text(request.headers(), names::CARRIER_KEY);
-        return admit_carrier(api, key.as_deref(), client, now);
-    }
-    if !is_under("/api", path) {
-        return admit_stranger(api, path, client, now);
-    }
-    let key = header_text(request.headers(), names::API_KEY);
-    match api.service.authenticate(Visitor { environment: api.environment, key: key.as_deref() }) {
-        Ok(caller) if legacy::has(path) => {
-            let (quota, entry) = admit_caller(api, caller.clone(), client, now);
-            (quota, entry.and_then(|guest| legacy::check(api, &caller, now).map(|()| guest)))
+/// Who may come in, and what the rate headers say. What the request says is read before anything is waited
+/// for: its body cannot be shared between threads.
+fn admit<'a>(
+    api: &'a Api,
+    request: &Request,
+    now: Millis,
+) -> impl Future<Output = (Quota, Result<Guest, Refusal>)> + use<'a> {
+    let (client, uri) = (client_of(api, request), request.uri().clone());
+    let host = host::check(request);
+    let is_operators = request.extensions().get::<Operators>().is_some();
+    let keys = [names::API_KEY, names::CARRIER_KEY];
+    let [api_key, carrier_key] = keys.map(|name| header_text(request.headers(), name));
+    async move {
+        let path = uri.path();
+        if let Err(refusal) = host {
+            return turn_away(api, refusal, client, now);
         }
-        Ok(caller) => admit_caller(api, caller, client, now),
-        Err(refusal) => turn_away(api, refusal, client, now),
+        if is_operators {
+            return admit_operator(api, path, client, now);
+        }
+        if is_under("/carrier", path) {
+            return admit_carrier(api, carrier_key.as_deref(), client, now).await;
+        }
+        if !is_under("/api", path) {
+            return admit_stranger(api, path, client, now);
+        }
+        let visitor = Visitor { environment: api.environment, key: api_key.as_deref() };
+        match api.service.authenticate(visitor).await {
+            Ok(caller) if legacy::has(path) => {
+                let (quota, entry) = admit_caller(api, caller.clone(), client, now);
+                (quota, entry.and_then(|guest| legacy::check(api, &caller, now).map(|()| guest)))
+            }
+            Ok(caller) => admit_caller(api, caller, client, now),
+            Err(refusal) => turn_away(api, refusal, client, now),
+        }
     }
 }
 
@@ -227,13 +237,13 @@ fn turn_away(
     (quota, entry.and(Err(refusal)))
 }
 
-fn admit_carrier(
+async fn admit_carrier(
     api: &Api,
     key: Option<&str>,
     client: IpAddr,
     now: Millis,
 ) -> (Quota, Result<Guest, Refusal>) {
-    match api.service.authenticate_carrier(api.environment, key) {
+    match api.service.authenticate_carrier(api.environment, key).await {
         Ok(carrier) => {
             let (quota, entry) = counted(api.service.admit_carrier(&carrier, now), now);
             (quota, entry.map(|()| Guest::Carrier(carrier)))

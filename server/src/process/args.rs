@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{access, keys::MAX_OVERLAP_SECONDS, legacy::Era, webhooks::Allowance},
+    domain::{access, credentials::MAX_OVERLAP_SECONDS, legacy::Era, webhooks::Allowance},
     http::DEFAULT_SHARE,
     service::Limits,
 };
@@ -265,13 +265,10 @@ pub(super) struct ListKeys {
 #[derive(Debug, ClapArgs)]
 pub(super) struct RevokeKey {
     #[command(flatten)]
-    pub(super) database: DatabaseArg,
+    pub(super) options: ListKeys,
     /// The key's id, key_…
     #[arg(value_name = "KEYID")]
     pub(super) id: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

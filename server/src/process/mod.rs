@@ -4,6 +4,7 @@ mod accounts;
 mod args;
 mod backup;
 mod carriers;
+mod credentials;
 mod ending;
 mod keys;
 mod legacy;
@@ -134,7 +135,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
         Command::Vacuum(options) => vacuum::run(&options),
-        Command::Legacy(options) => legacy::list(&options),
+        Command::Legacy(options) => legacy::list(options).await,
     }
 }
 

@@ -30,7 +30,7 @@ use crate::{
             AccountView, ApiKeyView, CarrierKeyView, DeliveryView, ExceptionView, NewApiKey,
             NewCarrierKeyView, NewSecret, ReplayedView, RotatedApiKey, TestedView, WebhookView,
         },
-        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{
         described::{self, Answer, Described, Query, add, name, reference},

@@ -75,7 +75,7 @@ impl FromRequestParts<Api> for SignedIn {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, NotSignedIn> {
         let visit = visit(parts)?;
         let token = visit.session.clone().ok_or(NotSignedIn::ToSignIn)?;
-        let session = api.service.session(&token)?.ok_or(NotSignedIn::ToSignIn)?;
+        let session = api.service.session(&token).await?.ok_or(NotSignedIn::ToSignIn)?;
         let form = api.service.form_token(&token);
         Ok(Self { visit, session, token, form })
     }

@@ -69,14 +69,14 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
         });
     }
     let frame = member.frame(Section::Overview);
-    page(&Overview { frame, off: off(&api, &member)?, environments, days: DAYS })
+    page(&Overview { frame, off: off(&api, &member).await?, environments, days: DAYS })
 }
 
 /// The webhooks that are off, but for those that somebody turned off.
-fn off(api: &Api, member: &SignedIn) -> Result<Vec<Off>, Refused> {
+async fn off(api: &Api, member: &SignedIn) -> Result<Vec<Off>, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
-        match api.service.store().switched_off(member.tenant(environment))? {
+        match api.service.store().switched_off(member.tenant(environment)).await? {
             None | Some((DisabledBy::Operator, _)) => {}
             Some((by, held)) => all.push(Off {
                 environment,

@@ -31,7 +31,7 @@ struct SignIn {
 /// The form to sign in; whoever is signed in does not need it.
 pub(super) async fn page(State(api): State<Api>, visit: Visit) -> Result<Response, Refused> {
     if let Some(token) = &visit.session
-        && api.service.session(token)?.is_some()
+        && api.service.session(token).await?.is_some()
     {
         return Ok(Redirect::to(FOLDER).into_response());
     }

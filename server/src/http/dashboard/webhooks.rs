@@ -18,7 +18,9 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, Logged},
+        webhooks::{
+            DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LoggedDelivery,
+        },
     },
     http::{Api, Refused},
     ids::named,
@@ -101,7 +103,7 @@ pub(super) async fn show(
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let number = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
-    let hook = find(&api, member.tenant(environment))?;
+    let hook = find(&api, member.tenant(environment)).await?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
     let draft = Draft { environment, url, kinds, fault: None, page: number };
     page(&webhook(&api, &member, draft).await?)
@@ -164,7 +166,7 @@ async fn webhook(api: &Api, member: &SignedIn, draft: Draft) -> Result<Webhook, 
     let Draft { environment, url, kinds, fault, page } = draft;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
-    let hook = find(api, tenant)?;
+    let hook = find(api, tenant).await?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
     let skipped = pages::skipped(page, SHOWN);
     let mut logged = api.service.deliveries_of(tenant, skipped, SHOWN + 1).await?;
@@ -198,7 +200,7 @@ impl Hook {
 }
 
 impl Delivery {
-    fn of(event: &Logged, is_on: bool, language: Language) -> Self {
+    fn of(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
         let (status_word, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")
@@ -310,8 +312,8 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
 }
 
 /// The tenant's webhook; one that cannot be read is set up again, as if there were none.
-fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
-    match api.service.store().endpoint(tenant) {
+async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
+    match api.service.store().endpoint(tenant).await {
         Err(StoreError::Damaged { .. }) => Ok(None),
         found => Ok(found?),
     }
