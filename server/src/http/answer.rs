@@ -10,14 +10,17 @@ use parcelo::{
 };
 use serde::Serialize;
 
-use super::{gate::RequestId, json};
 use crate::{
     clock::Millis,
     domain::{Refusal, limit::Quota, to_body},
     service::Answer,
 };
 
-/// A refusal on its way out; the gate gives it the request's id and writes its body.
+/// The request's id, for answers that hold it; the middleware puts it on each request.
+#[derive(Debug, Clone)]
+pub(super) struct RequestId(pub(super) String);
+
+/// A refusal on its way out; the middleware gives it the request's id and writes its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused(pub(crate) Refusal);
 
@@ -68,7 +71,7 @@ pub(super) fn http_date(at: Millis) -> String {
     at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The same for routes without a gate, with the id where the gate puts it.
+/// The same for routes without the middleware, with the id where the middleware puts it.
 pub(crate) fn written(response: Response, request_id: &str) -> Response {
     let mut response = with_body(response, request_id);
     name(response.headers_mut(), request_id);
@@ -121,4 +124,8 @@ pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -
 /// A JSON answer to a read.
 pub(crate) fn ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -7,7 +7,11 @@ use axum::{
 };
 use parcelo::model::{Envelope, Meta};
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::service::Carrier;
 
 pub(super) async fn push(

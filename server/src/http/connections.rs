@@ -9,12 +9,14 @@ use std::{
 
 use ipnet::IpNet;
 
-use super::{linger::LineState, listen::MAX_CONNECTIONS};
+use super::linger::LineState;
 use crate::{
     domain::access::client_network,
     service::{BadHead, Metrics},
 };
 
+/// Connections that a listener serves at once; a further one waits to be accepted.
+pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most connections that one address holds at a listener unless an operator says otherwise: a
 /// quarter of them all.
 pub(crate) const DEFAULT_SHARE: u32 = MAX_CONNECTIONS / 4;

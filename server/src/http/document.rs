@@ -25,7 +25,7 @@ use utoipa::{
 
 use super::{
     described::{self, Described, add, in_header, name},
-    legacy_pages,
+    legacy,
     pages::{Page, list_meta, pages},
     webhook_pages,
 };
@@ -82,7 +82,7 @@ fn service() -> OpenApi {
 fn describe(page: &Page) -> Described {
     let operation = page.operation;
     let envelope = if operation.is_legacy() {
-        legacy_pages::REFUSED.to_owned()
+        legacy::openapi::REFUSED.to_owned()
     } else {
         name::<ErrorEnvelope>()
     };
@@ -226,7 +226,7 @@ fn schemas() -> Vec<(String, RefOr<Schema>)> {
     add::<ErrorEnvelope>(&mut schemas);
     add::<IdempotencyKey>(&mut schemas);
     schemas.push(list_meta());
-    let legacy = legacy_pages::schemas(&schemas);
+    let legacy = legacy::openapi::schemas(&schemas);
     schemas.extend(legacy);
     schemas
 }

@@ -16,7 +16,7 @@ pub(super) const READY: &str = "/readyz";
 /// GET /api/v1/health: which key this is, and what it may do.
 pub(super) async fn of_key(
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<super::gate::RequestId>,
+    Extension(id): Extension<super::answer::RequestId>,
 ) -> Response {
     answer::ok(&json!({
         "success": true,

@@ -7,7 +7,7 @@ use axum::{
 };
 use parcelo::model::{FaultCode, FieldFault};
 
-use super::Peer;
+use super::client_address::Peer;
 use crate::domain::Refusal;
 
 /// Refuses a request from a socket whose host is not clear. HTTP/1.0 needs none.

@@ -12,8 +12,9 @@ use parcelo::{
 };
 
 use super::{
-    Api, Refused, answer, body,
-    gate::RequestId,
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
     precondition::{self, Precondition},
 };
 use crate::{

@@ -23,8 +23,8 @@ use tokio::{
 use tower::ServiceExt;
 
 use super::{
-    Peer,
-    connections::{Connected, Connections, Seat},
+    client_address::Peer,
+    connections::{Connected, Connections, MAX_CONNECTIONS, Seat},
     linger::{LineState, Lingering},
     request_body::UnreadRest,
 };
@@ -34,8 +34,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops: less than the 30 s that
 /// Kubernetes grants by default.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
-/// Connections served at once; a further one waits to be accepted.
-pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that
 /// much as long as it lives.
 const MAX_BUFFER_BYTES: usize = 128 * 1024;

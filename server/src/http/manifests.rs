@@ -6,7 +6,11 @@ use axum::{
     response::Response,
 };
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::service::{Answer, Caller, Keyed};
 
 pub(super) async fn submit(

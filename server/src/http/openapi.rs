@@ -21,6 +21,9 @@ use super::{
 };
 use crate::domain::to_body;
 
+/// Where the document is, on every listener.
+pub(super) const PATH: &str = "/openapi.json";
+
 /// Which document a listener serves; on a request, where it is not the service's own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Document {

@@ -5,7 +5,7 @@ use axum::{
     extract::{Request, State},
 };
 
-use super::{Api, Refused, body, gate::RequestId};
+use super::{Api, Refused, answer::RequestId, body};
 use crate::service::{Answer, Caller, Keyed};
 
 pub(super) async fn create(

@@ -31,7 +31,7 @@ use utoipa::{
 };
 
 use super::described::{Answer, FILE, JSON, Query, REPLAYED, TAG, name, reference};
-use super::legacy_pages;
+use super::legacy;
 use crate::domain::sample;
 
 /// What an operation does, asks for and answers; method, path, key and idempotency are in its table.
@@ -53,8 +53,15 @@ impl Page {
 
 /// Every operation that is served.
 pub(super) fn pages() -> Vec<Page> {
-    let all =
-        [orders(), manifests(), tracking(), labels(), account(), carriers(), legacy_pages::pages()];
+    let all = [
+        orders(),
+        manifests(),
+        tracking(),
+        labels(),
+        account(),
+        carriers(),
+        legacy::openapi::pages(),
+    ];
     all.into_iter().flatten().collect()
 }
 

@@ -13,7 +13,11 @@ use parcelo::{
 use serde::Serialize;
 use url::form_urlencoded;
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::{domain::Refusal, service::Caller};
 
 #[derive(Serialize)]

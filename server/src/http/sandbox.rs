@@ -2,7 +2,10 @@
 
 use axum::{Extension, extract::State, response::Response};
 
-use super::{Api, Refused, answer, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+};
 use crate::service::Caller;
 
 pub(super) async fn reset(

@@ -7,7 +7,11 @@ use axum::{
     response::Response,
 };
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::service::Caller;
 
 const HISTORY: &str = "includeHistory";

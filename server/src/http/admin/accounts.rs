@@ -10,7 +10,11 @@ use axum::{
 use super::invalid;
 use crate::{
     domain::admin::AccountView,
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
 };
 
 /// An account that exists already is answered as it is.

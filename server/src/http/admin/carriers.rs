@@ -11,7 +11,11 @@ use parcelo::{Environment, ErrorCode};
 use super::{account_named, environment, invalid, tenant};
 use crate::{
     domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
 };
 
 /// The most exceptions of one answer.

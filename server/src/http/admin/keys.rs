@@ -15,7 +15,11 @@ use crate::{
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
         keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
     service::{NewKeyRequest, Rotation},
 };
 

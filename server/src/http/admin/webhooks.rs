@@ -17,7 +17,11 @@ use crate::{
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         webhooks::{Endpoint, Kinds, OLD_SECRET},
     },
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
     service::EndpointRequest,
     store::Replay,
 };

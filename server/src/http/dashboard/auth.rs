@@ -12,7 +12,7 @@ use url::{Url, form_urlencoded};
 use super::{
     flash::{Flash, FlashContent, FlashPage, ShownFlashes},
     frame::{Frame, Section},
-    visit::{FORGED, Visit},
+    visit::Visit,
 };
 use crate::{
     clock::Millis,
@@ -127,7 +127,7 @@ impl Fields {
     /// Reads a form, if it comes from a page of this very address.
     pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refused> {
         if !is_own(headers) || !is_form(headers) {
-            return Err(FORGED.into());
+            return Err(ErrorCode::FormNotAccepted.into());
         }
         Ok(Self::of(&read_body(body, MAX_FORM_BYTES).await.map_err(Refusal::from)?))
     }
@@ -141,7 +141,7 @@ impl Fields {
         if api.service.is_form_token(cookie, self.text(TOKEN)) {
             Ok(())
         } else {
-            Err(FORGED.into())
+            Err(ErrorCode::FormNotAccepted.into())
         }
     }
 

@@ -8,7 +8,7 @@ use axum::{
 use chrono::{DateTime, Utc};
 use parcelo::{Environment, ErrorCode, Language, ParcelStatus};
 
-use super::{flash::FlashText, visit::FORGED};
+use super::flash::FlashText;
 use crate::{
     clock::Millis,
     domain::Refusal,
@@ -162,7 +162,7 @@ impl Notice {
     pub(super) fn of(frame: Frame, refusal: &Refusal) -> Self {
         let language = frame.language;
         let (heading, text) = match refusal.code {
-            FORGED => (
+            ErrorCode::FormNotAccepted => (
                 language.pick("The form was not accepted", "El formulario no fue aceptado"),
                 language.pick(
                     "It was not sent from a page of this session, and nothing was changed. Go back, load the page again and repeat. If it happens each time, your browser keeps no cookies for this address: use https, or http://127.0.0.1 on the machine itself.",

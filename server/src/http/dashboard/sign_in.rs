@@ -11,7 +11,7 @@ use super::{
     FOLDER,
     auth::{Fields, SIGN_IN, SubmittedForm},
     frame::{Frame, page as written},
-    visit::{FORGED, Visit, as_guest, signed_in, signed_out},
+    visit::{Visit, as_guest, signed_in, signed_out},
 };
 use crate::{
     domain::Refusal,
@@ -50,7 +50,7 @@ pub(super) async fn enter(
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
     let fields = Fields::read(&parts.headers, body).await?;
-    let guest = visit.guest.clone().ok_or(FORGED)?;
+    let guest = visit.guest.clone().ok_or(ErrorCode::FormNotAccepted)?;
     fields.check(&api, &guest)?;
     let request = LoginRequest {
         client: visit.client,

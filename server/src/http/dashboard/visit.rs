@@ -12,13 +12,16 @@ use parcelo::{ErrorCode, Language};
 use url::form_urlencoded;
 
 use super::{
-    FlashStore, Here,
+    flash::FlashStore,
     frame::{self, Frame, Notice},
 };
-use crate::http::{Refused, answer, body, public};
-
-/// What a form is refused with that was not shown by this dashboard to this visitor.
-pub(super) const FORGED: ErrorCode = ErrorCode::FormNotAccepted;
+use crate::http::{
+    Api, Refused, answer,
+    area::{Restyle, Styling},
+    body,
+    client_address::client_address,
+    public,
+};
 
 /// Who is signed in.
 const SESSION: &str = "__Host-parcelo_session";
@@ -44,7 +47,7 @@ const SAFETY: [(&str, &str); 5] = [
 
 /// Somebody who looks at the dashboard.
 #[derive(Clone)]
-pub(in crate::http) struct Visit {
+pub(super) struct Visit {
     pub(super) language: Language,
     /// The language was chosen with this request.
     chosen: bool,
@@ -58,28 +61,36 @@ pub(in crate::http) struct Visit {
     pub(super) is_seen: bool,
 }
 
+/// Reads each request's visit, and makes its answer one of the dashboard's.
+pub(super) fn style(flashes: Arc<FlashStore>) -> Styling {
+    Arc::new(move |api: &Api, request: &mut Request| -> Restyle {
+        let client = client_address(api, request);
+        let visit = Visit::new(request, client, Arc::clone(&flashes));
+        request.extensions_mut().insert(visit.clone());
+        Box::new(move |response| visit.restyle(response))
+    })
+}
+
 impl Visit {
-    /// A visit to something under [`FOLDER`], on a listener that has a dashboard.
-    pub(in crate::http) fn of(request: &Request, client: IpAddr) -> Option<Self> {
-        let Here(flashes) = request.extensions().get::<Here>()?;
+    fn new(request: &Request, client: IpAddr, flashes: Arc<FlashStore>) -> Self {
         let headers = request.headers();
         let asked = body::query(request.uri().query(), "lang");
         let asked = asked.and_then(|tag| public::language_of(&tag));
         let kept = cookie(headers, LANGUAGE).and_then(|tag| public::language_of(&tag));
-        Some(Self {
+        Self {
             language: asked.or(kept).unwrap_or_else(|| body::language(headers)),
             chosen: asked.is_some(),
             here: without_language(request.uri()),
             session: cookie(headers, SESSION),
             guest: cookie(headers, GUEST),
             client,
-            flashes: Arc::clone(flashes),
+            flashes,
             is_seen: request.method() != Method::HEAD,
-        })
+        }
     }
 
     /// Makes an answer fit for the dashboard: refusals become pages.
-    pub(in crate::http) fn dress(&self, response: Response) -> Response {
+    fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
             Some(refused) => self.refusal(&refused, &response).unwrap_or(response),

@@ -5,21 +5,27 @@ mod dates;
 mod view;
 mod words;
 
+use std::sync::Arc;
+
 use axum::{
     Extension,
     extract::{Path, Request, State, rejection::PathRejection},
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
+use parcelo::{Environment, ErrorCode, Language, Operation, TrackingNumber};
 
-use super::{Api, Refused, answer, body};
+use super::{
+    Api, Refused, answer,
+    area::{AddressLimit, Area, Policy, ResponseStyle, Restyle},
+    body,
+};
 #[cfg(feature = "server")]
 pub(super) use dates::in_words;
 use view::{Frame, Notice, ParcelPage};
 
 /// Where the page is, with its number below.
-pub(super) const FOLDER: &str = "/track";
+const FOLDER: &str = "/track";
 
 /// What every answer says to browsers, caches and search engines.
 const PRIVACY: [(&str, &str); 3] = [
@@ -30,7 +36,7 @@ const PRIVACY: [(&str, &str); 3] = [
 
 /// Somebody who looks at the page: in which form and language, and for which number.
 #[derive(Debug, Clone)]
-pub(super) struct Visit {
+struct Visit {
     form: Form,
     language: Language,
     environment: Environment,
@@ -43,7 +49,22 @@ enum Form {
     Json,
 }
 
-pub(super) async fn track(
+/// The page's route. Refusals are pages too, also those of paths that lead nowhere.
+pub(super) fn area() -> Area {
+    let policy = Policy {
+        style: ResponseStyle::Custom(Arc::new(style)),
+        ..Policy::open(AddressLimit::PublicPages)
+    };
+    Area::new(policy).folder(FOLDER).operation(Operation::PublicTracking, track)
+}
+
+fn style(api: &Api, request: &mut Request) -> Restyle {
+    let visit = Visit::new(api.environment, request);
+    request.extensions_mut().insert(visit.clone());
+    Box::new(move |response| visit.restyle(response))
+}
+
+async fn track(
     State(api): State<Api>,
     Extension(visit): Extension<Visit>,
     path: Result<Path<String>, PathRejection>,
@@ -60,8 +81,7 @@ pub(super) async fn track(
 }
 
 impl Visit {
-    /// A visit to something under [`FOLDER`].
-    pub(super) fn of(environment: Environment, request: &Request) -> Self {
+    fn new(environment: Environment, request: &Request) -> Self {
         let (headers, query) = (request.headers(), request.uri().query());
         let asked = body::query(query, "lang").and_then(|tag| language_of(&tag));
         let is_json = body::query(query, "format").is_some_and(|form| form == "json");
@@ -76,7 +96,7 @@ impl Visit {
     }
 
     /// Makes an answer fit for the public: refusals become a page for those who want one.
-    pub(super) fn dress(&self, response: Response) -> Response {
+    fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
             Some(refused) if self.form == Form::Page => self.refusal(&refused).unwrap_or(response),
@@ -147,7 +167,7 @@ mod tests {
     fn visit(uri: &str, accept: &str, languages: &str) -> (Form, Language) {
         let request =
             http::Request::get(uri).header("accept", accept).header("accept-language", languages);
-        let visit = Visit::of(Environment::Sandbox, &request.body(Body::empty()).unwrap());
+        let visit = Visit::new(Environment::Sandbox, &request.body(Body::empty()).unwrap());
         (visit.form, visit.language)
     }
 

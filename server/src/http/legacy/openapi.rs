@@ -15,23 +15,23 @@ use utoipa::{
     openapi::{RefOr, schema::Schema},
 };
 
-use super::{
+use crate::domain::legacy;
+use crate::http::{
     described::{Query, name},
     pages::{Page, again, files, one, unchanged},
 };
-use crate::domain::legacy;
 
 const ORDER: &str = "LegacyOrder";
 const CREATED: &str = "LegacyCreated";
 const CANCELLED: &str = "LegacyCancelled";
 const TRACKED: &str = "LegacyTracked";
-pub(super) const REFUSED: &str = "LegacyError";
+pub(in crate::http) const REFUSED: &str = "LegacyError";
 
 /// Why there is no label file.
 const NO_FILE: &[ErrorCode] =
     &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed, LegacySunset];
 
-pub(super) fn pages() -> Vec<Page> {
+pub(in crate::http) fn pages() -> Vec<Page> {
     vec![
         Page {
             operation: Operation::LegacyCreateOrder,
@@ -102,7 +102,7 @@ fn example() -> Value {
 }
 
 /// The shapes of what the legacy API takes and gives; a field of an order is limited as in `all`.
-pub(super) fn schemas(all: &[(String, RefOr<Schema>)]) -> Vec<(String, RefOr<Schema>)> {
+pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Vec<(String, RefOr<Schema>)> {
     let text = || json!({ "type": "string" });
     let event = answer(&["status", "date", "location"], &json!({}));
     let record = json!({
