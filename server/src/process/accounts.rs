@@ -4,9 +4,9 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
     Failure,
-    args::{DatabaseArg, ListKeys, name},
-    keys::{open, open_existing},
+    database::{DatabaseArg, open, open_existing},
     password, print, secrets,
+    shared_args::{ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},

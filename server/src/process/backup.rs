@@ -7,8 +7,7 @@ use serde_json::json;
 
 use super::{
     Failure,
-    args::{Database, DatabaseArg, database},
-    keys::open_existing,
+    database::{Database, DatabaseArg, open_existing, parse_database},
     print,
 };
 
@@ -32,7 +31,7 @@ fn target(text: &str) -> Result<PathBuf, String> {
     if !text.starts_with("sqlite:") {
         return Ok(text.into());
     }
-    match database(text)? {
+    match parse_database(text)? {
         Database::File(file) => Ok(file),
         Database::Memory => Err("a copy is written to a file".to_owned()),
     }

@@ -5,9 +5,9 @@ use parcelo::Environment;
 
 use super::{
     Failure,
-    args::{DatabaseArg, EnvironmentArg, ListKeys, name},
-    keys::{open, open_existing},
+    database::{DatabaseArg, open, open_existing},
     print, secrets,
+    shared_args::{EnvironmentArg, ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},

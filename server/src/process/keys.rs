@@ -4,8 +4,10 @@ use parcelo::admin::MOST_ADDRESSES;
 
 use super::{
     Failure,
-    args::{CountryOrAll, CreateKey, Database, DatabaseArg, Keys, ListKeys, RevokeKey, RotateKey},
+    args::{CountryOrAll, CreateKey, Keys, RevokeKey, RotateKey},
+    database::{open, open_existing},
     print, secrets,
+    shared_args::ListKeys,
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -15,7 +17,6 @@ use crate::{
     },
     ids::Ids,
     service::{KeyIssuer, NewKeyRequest, Rotation},
-    store::Store,
 };
 
 pub(super) async fn run(command: Keys) -> Result<(), Failure> {
@@ -92,21 +93,6 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
         print::revoked(&record.id, &record.name)?;
     }
     Ok(())
-}
-
-pub(super) fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
-    match &database.database {
-        Database::Memory => Err(Failure::MemoryOnly),
-        Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
-    }
-}
-
-/// A database that is there: looking into one must not make it.
-pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
-    match &database.database {
-        Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
-        Database::File(_) | Database::Memory => open(database, &Ids::random()),
-    }
 }
 
 /// Each country once, or all of them: `*` beside others is a mistake, and which one nobody can say.

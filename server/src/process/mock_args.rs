@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::Args as ClapArgs;
 use url::Url;
 
-use super::args::address;
+use super::shared_args::address;
 use crate::mock::{Clock, read_time};
 
 #[derive(Debug, ClapArgs)]

@@ -7,9 +7,9 @@ use clap::Args as ClapArgs;
 
 use super::{
     Failure,
-    args::{DatabaseArg, name},
-    keys::open,
+    database::{DatabaseArg, open},
     print,
+    shared_args::name,
 };
 use crate::{
     clock::{Clock, SystemClock},

@@ -18,9 +18,12 @@ use url::Url;
 
 use super::{
     Failure,
-    args::{Database, EnvironmentArg, Serve},
+    database::Database,
     ending::{Cause, Ending, Signals},
-    password, print, secrets, upkeep,
+    password, print, secrets,
+    serve_args::Serve,
+    shared_args::EnvironmentArg,
+    upkeep,
 };
 use crate::{
     clock::{Clock, GuardedClock, SystemClock},

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     Failure,
-    args::{Database, DatabaseArg},
+    database::{Database, DatabaseArg},
     print,
 };
 use crate::{ids::Ids, store::Store};

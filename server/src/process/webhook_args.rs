@@ -5,8 +5,8 @@ use clap::{Args as ClapArgs, Subcommand};
 use ulid::Ulid;
 
 use super::{
-    args::{DatabaseArg, EnvironmentArg, name},
-    list_args::Trimmed,
+    database::DatabaseArg,
+    shared_args::{EnvironmentArg, Trimmed, name},
 };
 use crate::domain::webhooks::{Kind, Kinds};
 
