@@ -43,3 +43,19 @@ pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
         Err(Refused(Refusal::unavailable()))
     }
 }
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{Operation, model::Health};
+
+    use crate::http::openapi::{call::Call, described::Answer};
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        let about = "Which key this is, and what it may do.";
+        vec![
+            Call::new(Operation::Health, "Check the API key")
+                .answers(Answer::bare::<Health>("200", about)),
+        ]
+    }
+}

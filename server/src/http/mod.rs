@@ -13,13 +13,7 @@ mod client_address;
 mod connections;
 #[cfg(feature = "server")]
 mod dashboard;
-#[cfg(test)]
-#[cfg(feature = "server")]
-pub(crate) mod described;
 mod docs;
-#[cfg(test)]
-#[cfg(feature = "server")]
-mod document;
 mod health;
 mod host;
 mod labels;
@@ -32,9 +26,6 @@ mod metrics;
 mod middleware;
 mod openapi;
 mod orders;
-#[cfg(test)]
-#[cfg(feature = "server")]
-mod pages;
 mod parcels;
 mod precondition;
 mod public;
@@ -44,9 +35,6 @@ mod sandbox;
 #[cfg(feature = "server")]
 mod swagger;
 mod tracking;
-#[cfg(test)]
-#[cfg(feature = "server")]
-mod webhook_pages;
 
 use std::sync::Arc;
 
@@ -60,6 +48,8 @@ pub(crate) use host::of as host_of;
 pub(crate) use listen::Line;
 pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
+#[cfg(test)]
+pub(crate) use openapi::described;
 pub(crate) use request_body::{read_body, settle};
 #[cfg(feature = "server")]
 pub use routes::admin_router;

@@ -15,3 +15,19 @@ pub(super) async fn reset(
 ) -> Result<Response, Refused> {
     Ok(answer::data(api.service.reset_sandbox(&caller).await?, id))
 }
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{ErrorCode, Operation, model::SandboxReset};
+
+    use crate::http::openapi::{call::Call, described::Answer};
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        vec![
+            Call::new(Operation::ResetSandbox, "Delete all data of the caller's sandbox")
+                .answers(Answer::data::<SandboxReset>("200", "How much was deleted."))
+                .refuses(&[ErrorCode::SandboxOnly]),
+        ]
+    }
+}

@@ -37,3 +37,30 @@ pub(super) async fn list(
     let accounts = api.service.store().accounts()?;
     Ok(answer::data(accounts.iter().map(AccountView::from).collect::<Vec<_>>(), id))
 }
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::admin::AccountRequest;
+    use serde_json::json;
+    use utoipa::openapi::HttpMethod;
+
+    use super::super::document::AdminCall;
+    use crate::{
+        domain::admin::AccountView,
+        http::openapi::{call::Call, described::Answer},
+    };
+
+    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
+        let create = AdminCall(HttpMethod::Post, "/accounts", "CreateAccount");
+        let list = AdminCall(HttpMethod::Get, "/accounts", "ListAccounts");
+        vec![
+            Call::new(create, "Create an account")
+                .takes::<AccountRequest>(json!({ "name": "Acme" }))
+                .answers(Answer::data::<AccountView>("201", "The account was created."))
+                .answers(Answer::data::<AccountView>("200", "The account existed already.")),
+            Call::new(list, "List accounts")
+                .answers(Answer::list::<AccountView>("200", "The accounts, oldest first.")),
+        ]
+    }
+}

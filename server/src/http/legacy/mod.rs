@@ -7,10 +7,9 @@
 //! template and `process/legacy.rs` (which show that), `--legacy-deprecated` and `--legacy-sunset` of
 //! `serve`, and its rows in the table of operations.
 
-mod handlers;
 #[cfg(test)]
-#[cfg(feature = "server")]
-pub(super) mod openapi;
+pub(super) mod description;
+mod handlers;
 
 use std::sync::Arc;
 

@@ -158,6 +158,38 @@ fn names_html(headers: &HeaderMap) -> bool {
     })
 }
 
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{ErrorCode, Operation, model::TrackingRecord};
+    use utoipa::PartialSchema;
+
+    use crate::http::openapi::{
+        call::Call,
+        described::{Answer, Query},
+    };
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        let record = Answer::bare::<TrackingRecord>("200", "What everybody may know.");
+        let call = Call::new(Operation::PublicTracking, "Track one parcel without a key")
+            .query(&[
+                Query {
+                    name: "format",
+                    about: "`json` for the record; browsers get a page otherwise.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+                Query {
+                    name: "lang",
+                    about: "`en` or `es`; `Accept-Language` counts when absent.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+            ])
+            .answers(record.or_page())
+            .refuses(&[ErrorCode::ParcelNotFound]);
+        vec![call]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use axum::{body::Body, http};

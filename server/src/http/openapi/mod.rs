@@ -1,6 +1,16 @@
 //! GET /openapi.json: the documents as they are checked in. A test writes them from the code
 //! (`PARCELO_BLESS=1`) and fails when they differ, so no build but the tests' needs what writes them.
 
+#[cfg(test)]
+pub(super) mod call;
+#[cfg(test)]
+pub(crate) mod described;
+#[cfg(test)]
+#[cfg(feature = "server")]
+mod document;
+#[cfg(test)]
+mod webhooks;
+
 use std::sync::OnceLock;
 
 use axum::{
@@ -41,10 +51,10 @@ impl Document {
     /// `server/openapi` lead to, since a package holds nothing from beyond its own folder.
     pub(super) const fn checked_in(self) -> &'static str {
         match self {
-            Self::Service => include_str!("../../openapi/openapi.json"),
-            Self::WithControls => include_str!("../../openapi/openapi-mock.json"),
+            Self::Service => include_str!("../../../openapi/openapi.json"),
+            Self::WithControls => include_str!("../../../openapi/openapi-mock.json"),
             #[cfg(feature = "server")]
-            Self::Admin => include_str!("../../openapi/openapi-admin.json"),
+            Self::Admin => include_str!("../../../openapi/openapi-admin.json"),
         }
     }
 
