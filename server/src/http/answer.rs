@@ -43,27 +43,27 @@ pub(super) fn status_of(code: ErrorCode) -> StatusCode {
 }
 
 /// Writes the body of a refusal, which needs the request's id; other responses pass.
-pub(super) fn with_body(response: Response, request_id: &str) -> Response {
+pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
     let Some(Refused(refusal)) = response.extensions().get::<Refused>().cloned() else {
         return response;
     };
     let body = to_body(&refusal.to_envelope(request_id));
-    with_said(&response, &refusal, body)
+    refusal_response(&response, &refusal, body)
 }
 
 /// A refusal with the body that tells of it.
-pub(super) fn with_said(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
-    let mut written = json(status_of(refusal.code), body);
+pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
+    let mut rendered = json(status_of(refusal.code), body);
     // What the router has said already, such as the methods that are allowed, stays.
     for (name, value) in response.headers() {
         if name != header::CONTENT_LENGTH {
-            written.headers_mut().entry(name).or_insert_with(|| value.clone());
+            rendered.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
     }
     if let Some(seconds) = refusal.retry_after {
-        written.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        rendered.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    written
+    rendered
 }
 
 /// A moment as HTTP headers write it.
@@ -72,22 +72,22 @@ pub(super) fn http_date(at: Millis) -> String {
 }
 
 /// The same for routes without the middleware, with the id where the middleware puts it.
-pub(crate) fn written(response: Response, request_id: &str) -> Response {
-    let mut response = with_body(response, request_id);
-    name(response.headers_mut(), request_id);
+pub(crate) fn with_request_id(response: Response, request_id: &str) -> Response {
+    let mut response = render_refusal(response, request_id);
+    set_request_id(response.headers_mut(), request_id);
     response
 }
 
 /// The request's id, and that a body is of the type that it is said to be, whatever it looks like.
-fn name(headers: &mut HeaderMap, request_id: &str) {
+fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }
 
 /// The headers that every response carries.
-pub(super) fn sign(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
-    name(headers, request_id);
+pub(super) fn set_common_headers(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
+    set_request_id(headers, request_id);
     headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());
     headers.insert(HeaderName::from_static(names::RATE_REMAINING), quota.remaining.into());
     headers.insert(HeaderName::from_static(names::RATE_RESET), quota.reset.into());

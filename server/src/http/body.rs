@@ -13,7 +13,7 @@ use parcelo::{
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::request_body::{MAX_BODY_BYTES, Unread, read_body};
+use super::request_body::{BodyError, MAX_BODY_BYTES, read_body};
 use crate::domain::Refusal;
 
 /// The JSON object in a request's body.
@@ -36,11 +36,11 @@ pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> 
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-impl From<Unread> for Refusal {
-    fn from(unread: Unread) -> Self {
+impl From<BodyError> for Refusal {
+    fn from(unread: BodyError) -> Self {
         match unread {
-            Unread::TooLarge => ErrorCode::PayloadTooLarge.into(),
-            Unread::Broken => Self::invalid(&[broken_off()]),
+            BodyError::TooLarge => ErrorCode::PayloadTooLarge.into(),
+            BodyError::Incomplete => Self::invalid(&[broken_off()]),
         }
     }
 }

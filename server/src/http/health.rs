@@ -14,7 +14,7 @@ pub(super) const LIVE: &str = "/healthz";
 pub(super) const READY: &str = "/readyz";
 
 /// GET /api/v1/health: which key this is, and what it may do.
-pub(super) async fn of_key(
+pub(super) async fn check_key(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<super::answer::RequestId>,
 ) -> Response {

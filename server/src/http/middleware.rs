@@ -52,11 +52,11 @@ pub(super) struct Gate {
 /// Lets a request in, or answers it here.
 pub(super) async fn gate(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let expects_continue = request_body::expects_continue(&request);
-    let (body, request) = SharedBody::of(request);
+    let (body, request) = SharedBody::split_from(request);
     let response = gate.answer(request, (body.as_ref(), next)).await;
     match body {
         // Last: reading what is left of the body may take seconds, which are not the handler's.
-        Some(body) => body.settle(expects_continue, response).await,
+        Some(body) => body.drain_or_close(expects_continue, response).await,
         None => response,
     }
 }
@@ -89,8 +89,8 @@ impl Gate {
             Some(restyle) => restyle(response),
             None => response,
         };
-        let mut response = answer::with_body(response, &request_id);
-        answer::sign(response.headers_mut(), &request_id, quota);
+        let mut response = answer::render_refusal(response, &request_id);
+        answer::set_common_headers(response.headers_mut(), &request_id, quota);
         let date =
             HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
         response.headers_mut().insert(header::DATE, date);

@@ -41,16 +41,16 @@ use std::sync::Arc;
 use parcelo::Environment;
 
 use crate::service::Service;
-pub(crate) use answer::{Refused, ok as answer_ok, written};
+pub(crate) use answer::{Refused, ok as answer_ok, with_request_id};
 pub(crate) use body::{any_json_object, idempotency_key, parameter};
-pub(crate) use connections::{Connections, DEFAULT_SHARE};
-pub(crate) use host::of as host_of;
-pub(crate) use listen::Line;
+pub(crate) use connections::{ConnectionLimits, DEFAULT_CONNECTIONS_PER_ADDRESS};
+pub(crate) use host::from_headers as host_from_headers;
+pub(crate) use listen::ServerStream;
 pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 #[cfg(test)]
 pub(crate) use openapi::described;
-pub(crate) use request_body::{read_body, settle};
+pub(crate) use request_body::{drain_bodies, read_body};
 #[cfg(feature = "server")]
 pub use routes::admin_router;
 pub(crate) use routes::{router, router_through};

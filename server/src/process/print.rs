@@ -32,22 +32,22 @@ use crate::{
 type Written = io::Result<()>;
 
 /// Writes what may stay unread.
-fn words(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
-    match once_only(write) {
+fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+    match print_secret(write) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
 }
 
 /// Writes what is shown this once only.
-fn once_only(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
     let mut out = io::stdout().lock();
     write(&mut out)?;
     out.flush()
 }
 
 /// A line beside the results.
-fn aside(line: fmt::Arguments<'_>) {
+fn note(line: fmt::Arguments<'_>) {
     // Where standard error is closed too, there is nobody left to tell.
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -63,11 +63,11 @@ pub(super) fn log() {
 }
 
 pub(super) fn failure(failure: &Failure) {
-    aside(format_args!("parcelo-server: {failure}"));
+    note(format_args!("parcelo-server: {failure}"));
 }
 
 pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
-    words(|out| {
+    print_results(|out| {
         for (what, url) in addresses {
             writeln!(out, "{what:<12}{url}")?;
         }
@@ -77,7 +77,7 @@ pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
 
 /// The first key of a new database, and a call that works with it as it stands.
 pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "\nThis is a new database. Its first sandbox key, shown this once only:\n")?;
         writeln!(out, "  {}\n", key.secret())?;
         if let Some(url) = sandbox {
@@ -92,7 +92,7 @@ pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
 
 /// The first password of the dashboard, and where it is.
 pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
         writeln!(
             out,
@@ -112,7 +112,7 @@ pub(super) fn ask_password() -> io::Result<Option<String>> {
 }
 
 pub(super) fn password_set(account: &str) -> Written {
-    words(|out| {
+    print_results(|out| {
         writeln!(
             out,
             "{account} signs in to the dashboard with the new password; its sessions have ended."
@@ -123,17 +123,17 @@ pub(super) fn password_set(account: &str) -> Written {
 
 /// JSON that shows a secret this once only.
 pub(super) fn secret_json(value: &impl Serialize) -> Written {
-    once_only(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
+    print_secret(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
 pub(super) fn json(value: &impl Serialize) -> Written {
-    words(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
+    print_results(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
 pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
-        aside(format_args!(
+        note(format_args!(
             "{} \"{}\": keep the key above, it is shown this once only.",
             record.id, record.name
         ));
@@ -143,13 +143,13 @@ pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) -> Written {
 
 /// A key's new secret, and how long the old one keeps working.
 pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
         let old = match record.old_secret_until(now) {
             Some(until) => format!("works until {}", time::to_text(until.to_utc())),
             None => "no longer works".to_owned(),
         };
-        aside(format_args!(
+        note(format_args!(
             "{} \"{}\": keep the new secret above, it is shown this once only. The old secret {old}.",
             record.id, record.name
         ));
@@ -158,9 +158,9 @@ pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Writ
 }
 
 pub(super) fn keys(records: &[KeyRecord], now: Millis) -> Written {
-    words(|out| {
+    print_results(|out| {
         if records.is_empty() {
-            aside(format_args!("There are no keys; `parcelo-server keys create` makes one."));
+            note(format_args!("There are no keys; `parcelo-server keys create` makes one."));
         }
         for record in records {
             let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
@@ -183,13 +183,13 @@ pub(super) fn keys(records: &[KeyRecord], now: Millis) -> Written {
 }
 
 pub(super) fn revoked(id: &str, name: &str) -> Written {
-    words(|out| writeln!(out, "{id} \"{name}\" is revoked."))
+    print_results(|out| writeln!(out, "{id} \"{name}\" is revoked."))
 }
 
 pub(super) fn new_carrier_key(key: &CarrierKey, record: &CarrierKeyRecord) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
-        aside(format_args!(
+        note(format_args!(
             "{} \"{}\": keep the key above, it is shown this once only.",
             record.id, record.name
         ));
@@ -198,9 +198,9 @@ pub(super) fn new_carrier_key(key: &CarrierKey, record: &CarrierKeyRecord) -> Wr
 }
 
 pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if records.is_empty() {
-            aside(format_args!(
+            note(format_args!(
                 "There are no carrier keys; `parcelo-server carriers create` makes one."
             ));
         }
@@ -220,7 +220,7 @@ pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) -> Written {
 
 /// The first admin token of a new database, and a call that works with it as it stands.
 pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "\nIts first admin token, shown this once only:\n")?;
         writeln!(out, "  {}\n", token.secret())?;
         if let Some(url) = admin {
@@ -236,9 +236,9 @@ pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
 }
 
 pub(super) fn new_token(token: &AdminToken, record: &TokenRecord) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{}", token.secret())?;
-        aside(format_args!(
+        note(format_args!(
             "{} \"{}\": keep the token above, it is shown this once only.",
             record.id, record.name
         ));
@@ -247,9 +247,9 @@ pub(super) fn new_token(token: &AdminToken, record: &TokenRecord) -> Written {
 }
 
 pub(super) fn tokens(records: &[TokenRecord]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if records.is_empty() {
-            aside(format_args!(
+            note(format_args!(
                 "There are no admin tokens; `parcelo-server tokens create` makes one."
             ));
         }
@@ -262,9 +262,9 @@ pub(super) fn tokens(records: &[TokenRecord]) -> Written {
 }
 
 pub(super) fn accounts(records: &[AccountRecord]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if records.is_empty() {
-            aside(format_args!(
+            note(format_args!(
                 "There are no accounts; `parcelo-server accounts create NAME` makes one."
             ));
         }
@@ -276,7 +276,7 @@ pub(super) fn accounts(records: &[AccountRecord]) -> Written {
 }
 
 pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
-    words(|out| {
+    print_results(|out| {
         writeln!(
             out,
             "{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe."
@@ -285,14 +285,14 @@ pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
 }
 
 pub(super) fn vacuuming(file: &str) -> Written {
-    words(|out| {
+    print_results(|out| {
         writeln!(out, "Writing {file} anew; this takes about a second for every 100 MB ...")
     })
 }
 
 pub(super) fn vacuumed(file: &str, done: Vacuumed) -> Written {
     let Vacuumed { before, after } = done;
-    words(|out| {
+    print_results(|out| {
         writeln!(
             out,
             "{file}: {before} bytes before, {after} now. What was deleted is gone from it."
@@ -301,9 +301,9 @@ pub(super) fn vacuumed(file: &str, done: Vacuumed) -> Written {
 }
 
 pub(super) fn webhook_secret(secret: &Secret) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{}", secret.expose())?;
-        aside(format_args!(
+        note(format_args!(
             "Verify webhooks with the secret above, and keep it where only the receiver reads it."
         ));
         Ok(())
@@ -312,7 +312,7 @@ pub(super) fn webhook_secret(secret: &Secret) -> Written {
 
 /// The members of an object, one a line.
 pub(super) fn members(value: &impl Serialize) -> Written {
-    words(|out| {
+    print_results(|out| {
         let value = serde_json::to_value(value).unwrap_or_default();
         for (name, value) in value.as_object().into_iter().flatten() {
             match value.as_str() {
@@ -325,9 +325,9 @@ pub(super) fn members(value: &impl Serialize) -> Written {
 }
 
 pub(super) fn deliveries(logged: &[Logged]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if logged.is_empty() {
-            aside(format_args!("There are no events yet."));
+            note(format_args!("There are no events yet."));
         }
         for event in logged {
             let (id, kind) = (named("evt", event.event), event.kind.to_wire());
@@ -350,9 +350,9 @@ pub(super) fn deliveries(logged: &[Logged]) -> Written {
 }
 
 pub(super) fn legacy_uses(uses: &[Uses]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if uses.is_empty() {
-            aside(format_args!("No key has used the legacy API."));
+            note(format_args!("No key has used the legacy API."));
         }
         for Uses { key_id, name, day, requests } in uses {
             writeln!(out, "{day}  {requests:>8}  {key_id}  {name}")?;
@@ -363,7 +363,7 @@ pub(super) fn legacy_uses(uses: &[Uses]) -> Written {
 
 /// Where the mock server is, in the form that a shell takes; a suite's own output comes after it.
 pub(super) fn mock(url: &str, key: &ApiKey) -> Written {
-    words(|out| {
+    print_results(|out| {
         writeln!(out, "PARCELO_BASE_URL={url}")?;
         writeln!(out, "PARCELO_API_KEY={}", key.secret())?;
         Ok(())

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{legacy::Era, webhooks::Allowance},
-    http::DEFAULT_SHARE,
+    http::DEFAULT_CONNECTIONS_PER_ADDRESS,
     service::Limits,
 };
 
@@ -88,7 +88,7 @@ pub(super) struct Serve {
     pub(super) sandbox_webhooks_allow_loopback: bool,
     /// The most connections of one address, or of one /64 network of IPv6, at each listener; loopback
     /// and trusted proxies may have any number.
-    #[arg(long, env = "PARCELO_CONNECTIONS_PER_ADDRESS", default_value_t = DEFAULT_SHARE, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, env = "PARCELO_CONNECTIONS_PER_ADDRESS", default_value_t = DEFAULT_CONNECTIONS_PER_ADDRESS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) connections_per_address: u32,
     /// Proxies whose X-Forwarded-For header is believed.
     #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]

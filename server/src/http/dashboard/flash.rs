@@ -109,7 +109,7 @@ impl FlashText {
 /// A secret that is shown once.
 pub(super) struct OneTimeSecret {
     /// Whose it is: a key's name, or nothing.
-    pub(super) of: String,
+    pub(super) name: String,
     pub(super) secret: String,
 }
 
@@ -120,8 +120,8 @@ pub(super) enum FlashContent {
 }
 
 impl From<FlashText> for FlashContent {
-    fn from(said: FlashText) -> Self {
-        Self::FlashText(said)
+    fn from(text: FlashText) -> Self {
+        Self::FlashText(text)
     }
 }
 
@@ -148,14 +148,14 @@ impl Flash {
 /// All that a page shows: what was done last, and the secrets, oldest first.
 #[derive(Default)]
 pub(super) struct ShownFlashes {
-    pub(super) said: Option<FlashText>,
+    pub(super) text: Option<FlashText>,
     pub(super) secrets: Vec<OneTimeSecret>,
 }
 
 impl ShownFlashes {
     fn add(&mut self, what: FlashContent) {
         match what {
-            FlashContent::FlashText(said) => self.said = Some(said),
+            FlashContent::FlashText(text) => self.text = Some(text),
             FlashContent::OneTimeSecret(one_time) => self.secrets.push(one_time),
         }
     }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn one_time(secret: &str) -> OneTimeSecret {
-        OneTimeSecret { of: "Shop".to_owned(), secret: secret.to_owned() }
+        OneTimeSecret { name: "Shop".to_owned(), secret: secret.to_owned() }
     }
 
     fn secrets(flashes: &FlashStore, session: &str, page: FlashPage, now: i64) -> Vec<String> {
@@ -243,9 +243,9 @@ mod tests {
             assert!(secrets(&flashes, session, page, 0).is_empty(), "{session} {page:?}");
         }
         let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
-        assert_eq!((shown.said, shown.secrets.len()), (Some(FlashText::KeyRevoked), 2));
+        assert_eq!((shown.text, shown.secrets.len()), (Some(FlashText::KeyRevoked), 2));
         let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
-        assert!(shown.said.is_none() && shown.secrets.is_empty());
+        assert!(shown.text.is_none() && shown.secrets.is_empty());
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(super) struct Frame {
     pub(super) other_name: &'static str,
     pub(super) other_link: String,
     pub(super) member: Option<Signed>,
-    pub(super) said: Option<String>,
+    pub(super) flash: Option<String>,
 }
 
 /// What is there for those who are signed in.
@@ -84,7 +84,7 @@ impl Frame {
         };
         let join = if here.ends_with('?') { "" } else { "&" };
         let other_link = format!("{here}{join}lang={}", other.code());
-        Self { language, other, other_name, other_link, member: None, said: None }
+        Self { language, other, other_name, other_link, member: None, flash: None }
     }
 
     pub(super) fn of_member(self, account: &str, form: &str, section: Section) -> Self {
@@ -97,8 +97,8 @@ impl Frame {
     }
 
     /// The same with what was just done.
-    pub(super) fn saying(self, said: Option<FlashText>) -> Self {
-        Self { said: said.map(|said| said.text(self.language)), ..self }
+    pub(super) fn with_flash(self, flash: Option<FlashText>) -> Self {
+        Self { flash: flash.map(|flash| flash.text(self.language)), ..self }
     }
 
     /// The one of the two texts that is in the page's language.
@@ -126,11 +126,11 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    pub(super) fn of(at: Millis) -> Self {
-        Self::at(at.to_utc())
+    pub(super) fn from_millis(at: Millis) -> Self {
+        Self::new(at.to_utc())
     }
 
-    pub(super) fn at(at: DateTime<Utc>) -> Self {
+    pub(super) fn new(at: DateTime<Utc>) -> Self {
         let words = at.format("%Y-%m-%d %H:%M").to_string();
         Self { machine: parcelo::model::time::to_text(at), words }
     }
@@ -159,7 +159,7 @@ pub(super) struct Notice {
 }
 
 impl Notice {
-    pub(super) fn of(frame: Frame, refusal: &Refusal) -> Self {
+    pub(super) fn for_refusal(frame: Frame, refusal: &Refusal) -> Self {
         let language = frame.language;
         let (heading, text) = match refusal.code {
             ErrorCode::FormNotAccepted => (
@@ -206,7 +206,7 @@ pub(super) fn page(page: &impl Template) -> Result<Response, Refused> {
 }
 
 /// A page with a form that cannot be accepted as it was filled in.
-pub(super) fn again(form: &impl Template) -> Result<Response, Refused> {
+pub(super) fn invalid_form(form: &impl Template) -> Result<Response, Refused> {
     let mut response = page(form)?;
     *response.status_mut() = answer::status_of(ErrorCode::ValidationFailed);
     Ok(response)

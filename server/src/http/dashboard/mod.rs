@@ -3,6 +3,7 @@
 
 mod auth;
 mod chart;
+mod context;
 mod exceptions;
 mod flash;
 mod frame;
@@ -10,11 +11,10 @@ mod key_form;
 mod keys;
 mod legacy;
 mod overview;
-mod pages;
+mod pagination;
 mod parcels;
 mod search;
 mod sign_in;
-mod visit;
 mod webhooks;
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) fn area() -> Area {
     let flashes = Arc::new(FlashStore::default());
     let policy = Policy {
         principal: Principal::Anyone(AddressLimit::Operators),
-        style: ResponseStyle::Custom(visit::style(flashes)),
+        style: ResponseStyle::Custom(context::style(flashes)),
         metrics_name: "Dashboard",
     };
     Area::new(policy)

@@ -11,8 +11,8 @@ use ulid::Ulid;
 use super::{
     auth::{Fields, SignedIn, SubmittedForm},
     flash::{FlashContent, FlashPage, FlashText, OneTimeSecret},
-    frame::{Frame, Moment, Section, again, page},
-    pages::{self, Pages},
+    frame::{Frame, Moment, Section, invalid_form, page},
+    pagination::{self, Pagination},
 };
 use crate::{
     clock::Millis,
@@ -29,7 +29,7 @@ use crate::{
 /// The environment that is shown first.
 pub(super) const FIRST: &str = "/dashboard/webhooks/production";
 /// Events on a page of the log.
-const SHOWN: usize = 50;
+const EVENTS_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/webhook.html")]
@@ -42,7 +42,7 @@ struct Webhook {
     fault: Option<&'static str>,
     fresh: Option<OneTimeSecret>,
     log: Vec<Delivery>,
-    pages: Pages,
+    pages: Pagination,
     missed: bool,
 }
 
@@ -83,7 +83,7 @@ struct Attempt {
 }
 
 /// The page as it stands.
-struct Draft {
+struct PageState {
     environment: Environment,
     url: String,
     kinds: Kinds,
@@ -100,11 +100,11 @@ pub(super) async fn show(
     member: SignedIn,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
-    let number = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
+    let number = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
     let hook = find(&api, member.tenant(environment))?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
-    let draft = Draft { environment, url, kinds, fault: None, page: number };
-    page(&webhook(&api, &member, draft).await?)
+    let state = PageState { environment, url, kinds, fault: None, page: number };
+    page(&webhook(&api, &member, state).await?)
 }
 
 /// Sets a webhook up, or changes it.
@@ -124,8 +124,8 @@ pub(super) async fn set(
         Ok((_, false)) => member.leave(place, FlashText::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
-            let draft = Draft { environment, url: request.url, kinds, fault, page: 1 };
-            return again(&webhook(&api, &member, draft).await?);
+            let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
+            return invalid_form(&webhook(&api, &member, state).await?);
         }
         Err(error) => return Err(refused(error)),
     }
@@ -160,45 +160,47 @@ pub(super) async fn act(
     Ok(back(environment))
 }
 
-async fn webhook(api: &Api, member: &SignedIn, draft: Draft) -> Result<Webhook, Refused> {
-    let Draft { environment, url, kinds, fault, page } = draft;
+async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webhook, Refused> {
+    let PageState { environment, url, kinds, fault, page } = state;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
     let hook = find(api, tenant)?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
-    let skipped = pages::skipped(page, SHOWN);
-    let mut logged = api.service.deliveries_of(tenant, skipped, SHOWN + 1).await?;
-    let has_older = logged.len() > SHOWN;
-    logged.truncate(SHOWN);
+    let skipped = pagination::offset(page, EVENTS_PER_PAGE);
+    let mut logged = api.service.deliveries_of(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
+    let has_older = logged.len() > EVENTS_PER_PAGE;
+    logged.truncate(EVENTS_PER_PAGE);
     let mut flashes = member.take(FlashPage::Webhook(environment), now);
     Ok(Webhook {
         // Of two the newer one signs.
         fresh: flashes.secrets.pop(),
-        frame: member.frame(Section::Webhooks).saying(flashes.said),
+        frame: member.frame(Section::Webhooks).with_flash(flashes.text),
         environment,
-        hook: hook.map(|hook| Hook::of(&hook, now, language)),
+        hook: hook.map(|hook| Hook::new(&hook, now, language)),
         url,
         kinds: choices(kinds, language),
         fault,
-        pages: Pages::beside(page, has_older, |page| pages::address(&address(environment), page)),
+        pages: Pagination::new(page, has_older, |page| {
+            pagination::address(&address(environment), page)
+        }),
         missed: is_on && api.service.has_missed(tenant).await?,
-        log: logged.iter().map(|event| Delivery::of(event, is_on, language)).collect(),
+        log: logged.iter().map(|event| Delivery::new(event, is_on, language)).collect(),
     })
 }
 
 impl Hook {
-    fn of(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
+    fn new(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
         let old = endpoint.old.first().map(|(_, until)| *until).filter(|until| now < *until);
         Self {
             disabled: endpoint.disabled.map(|by| why(by, endpoint.tenant.environment, language)),
-            created: Moment::of(endpoint.created_at),
-            old_until: old.map(Moment::of),
+            created: Moment::from_millis(endpoint.created_at),
+            old_until: old.map(Moment::from_millis),
         }
     }
 }
 
 impl Delivery {
-    fn of(event: &Logged, is_on: bool, language: Language) -> Self {
+    fn new(event: &Logged, is_on: bool, language: Language) -> Self {
         let (status_word, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")
@@ -211,7 +213,7 @@ impl Delivery {
             matches!(event.delivery_status, DeliveryStatus::Waiting | DeliveryStatus::Ready);
         let attempts = event.attempts.iter().map(|attempt| Attempt {
             number: attempt.number,
-            at: Moment::of(attempt.at),
+            at: Moment::from_millis(attempt.at),
             status: attempt.status,
             error: attempt.error.as_deref().map(|error| undelivered(error, language)),
             millis: attempt.millis,
@@ -223,8 +225,8 @@ impl Delivery {
             number: event.tracking_number.clone(),
             status: status_word,
             tone,
-            created: Moment::of(event.created_at),
-            due: event.due.filter(|_| is_pending).map(Moment::of),
+            created: Moment::from_millis(event.created_at),
+            due: event.due.filter(|_| is_pending).map(Moment::from_millis),
             again: is_on && !is_pending,
             attempts: attempts.collect(),
         }
@@ -262,7 +264,7 @@ fn replay(event: &str) -> Option<Replay> {
 }
 
 fn one_time(secret: &Secret) -> OneTimeSecret {
-    OneTimeSecret { of: String::new(), secret: secret.expose().clone() }
+    OneTimeSecret { name: String::new(), secret: secret.expose().clone() }
 }
 
 /// Why there was no answer; the log has it in English.

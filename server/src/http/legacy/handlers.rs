@@ -95,7 +95,7 @@ pub(super) async fn label(
 pub(in crate::http) async fn migration() -> Result<Response, Refused> {
     let page = Migration { fields: legacy::FIELDS };
     let page = page.render().map_err(|_| ErrorCode::InternalError)?;
-    Ok(docs::page_of(page))
+    Ok(docs::html_page(page))
 }
 
 #[derive(Template)]

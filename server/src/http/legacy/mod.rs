@@ -70,7 +70,7 @@ fn flat(response: Response) -> Response {
     let refused = response.extensions().get::<Refused>().cloned();
     match refused {
         Some(Refused(refusal)) => {
-            answer::with_said(&response, &refusal, to_body(&legacy::refusal(&refusal)))
+            answer::refusal_response(&response, &refusal, to_body(&legacy::refusal(&refusal)))
         }
         None => response,
     }

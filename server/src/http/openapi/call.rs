@@ -88,7 +88,7 @@ impl Answer {
 
     /// A type in the envelope.
     pub(in crate::http) fn data<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
-        Self::enveloped::<T>((status, about), name::<T>(), (reference::<T>(), reference::<Meta>()))
+        Self::enveloped::<T>((status, about), &name::<T>(), (reference::<T>(), reference::<Meta>()))
     }
 
     /// All things of a type, in the envelope.
@@ -109,13 +109,13 @@ impl Answer {
 
     fn list_with<T: ToSchema>(what: (&'static str, &'static str), meta: RefOr<Schema>) -> Self {
         let items = ArrayBuilder::new().items(reference::<T>());
-        Self::enveloped::<T>(what, format!("{}List", name::<T>()), (items.into(), meta))
+        Self::enveloped::<T>(what, &format!("{}List", name::<T>()), (items.into(), meta))
     }
 
     /// The envelope is a component of its own, so that programs made of the document have it as a type.
     fn enveloped<T: ToSchema>(
         (status, about): (&'static str, &'static str),
-        name: String,
+        name: &str,
         (data, meta): (RefOr<Schema>, RefOr<Schema>),
     ) -> Self {
         let success = ObjectBuilder::new().schema_type(SchemaType::from(Type::Boolean));

@@ -28,7 +28,7 @@ use view::{Frame, Notice, ParcelPage};
 const FOLDER: &str = "/track";
 
 /// What every answer says to browsers, caches and search engines.
-const PRIVACY: [(&str, &str); 3] = [
+const PRIVACY_HEADERS: [(&str, &str); 3] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
     ("referrer-policy", "no-referrer"),
@@ -36,7 +36,7 @@ const PRIVACY: [(&str, &str); 3] = [
 
 /// Somebody who looks at the page: in which form and language, and for which number.
 #[derive(Debug, Clone)]
-struct Visit {
+struct PageContext {
     form: Form,
     language: Language,
     environment: Environment,
@@ -59,28 +59,28 @@ pub(super) fn area() -> Area {
 }
 
 fn style(api: &Api, request: &mut Request) -> Restyle {
-    let visit = Visit::new(api.environment, request);
-    request.extensions_mut().insert(visit.clone());
-    Box::new(move |response| visit.restyle(response))
+    let context = PageContext::new(api.environment, request);
+    request.extensions_mut().insert(context.clone());
+    Box::new(move |response| context.restyle(response))
 }
 
 async fn track(
     State(api): State<Api>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<PageContext>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
-    let record = api.service.track_publicly(visit.environment, &number, visit.language).await?;
-    match visit.form {
+    let record = api.service.track_publicly(context.environment, &number, context.language).await?;
+    match context.form {
         Form::Json => Ok(answer::ok(&record)),
         Form::Page => {
-            let page = view::render(&ParcelPage::new(visit.frame(), &record));
-            Ok(visit.page(page.ok_or(ErrorCode::InternalError)?))
+            let page = view::render(&ParcelPage::new(context.frame(), &record));
+            Ok(context.page(page.ok_or(ErrorCode::InternalError)?))
         }
     }
 }
 
-impl Visit {
+impl PageContext {
     fn new(environment: Environment, request: &Request) -> Self {
         let (headers, query) = (request.headers(), request.uri().query());
         let asked = body::query(query, "lang").and_then(|tag| language_of(&tag));
@@ -102,7 +102,7 @@ impl Visit {
             Some(refused) if self.form == Form::Page => self.refusal(&refused).unwrap_or(response),
             _ => response,
         };
-        for (name, value) in PRIVACY {
+        for (name, value) in PRIVACY_HEADERS {
             let name = HeaderName::from_static(name);
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
@@ -196,11 +196,11 @@ mod tests {
 
     use super::*;
 
-    fn visit(uri: &str, accept: &str, languages: &str) -> (Form, Language) {
+    fn context(uri: &str, accept: &str, languages: &str) -> (Form, Language) {
         let request =
             http::Request::get(uri).header("accept", accept).header("accept-language", languages);
-        let visit = Visit::new(Environment::Sandbox, &request.body(Body::empty()).unwrap());
-        (visit.form, visit.language)
+        let context = PageContext::new(Environment::Sandbox, &request.body(Body::empty()).unwrap());
+        (context.form, context.language)
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
             ("/track/X?format=html", browser, Form::Page),
         ];
         for (uri, accept, form) in table {
-            assert_eq!(visit(uri, accept, "").0, form, "{uri} {accept}");
+            assert_eq!(context(uri, accept, "").0, form, "{uri} {accept}");
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
             ("/track/X?lang=", "fr", Language::En),
         ];
         for (uri, languages, language) in table {
-            assert_eq!(visit(uri, "*/*", languages).1, language, "{uri} {languages}");
+            assert_eq!(context(uri, "*/*", languages).1, language, "{uri} {languages}");
         }
     }
 }

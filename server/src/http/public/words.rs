@@ -17,10 +17,10 @@ pub(super) struct Words {
     pub(super) privacy: &'static str,
     pub(super) language: &'static str,
     pub(super) not_found: &'static str,
-    pub(super) nobody_has: &'static str,
+    pub(super) unknown_number: &'static str,
     pub(super) no_number: &'static str,
     pub(super) advice: [&'static str; 3],
-    pub(super) not_now: &'static str,
+    pub(super) unavailable: &'static str,
     pub(super) try_again: &'static str,
 }
 
@@ -38,14 +38,14 @@ static EN: Words = Words {
     privacy: "Anybody who has the number can see this page, so it shows neither names nor addresses.",
     language: "Language",
     not_found: "We cannot find this parcel",
-    nobody_has: "No parcel has the number",
+    unknown_number: "No parcel has the number",
     no_number: "The address does not end in a tracking number.",
     advice: [
         "Compare the number with the one under the barcode of the label: it has 10 to 30 letters, digits and hyphens.",
         "Check that no letter is missing at the end of the link.",
         "If it is all right, ask the shop or the person who sent the parcel.",
     ],
-    not_now: "We cannot show the parcel right now",
+    unavailable: "We cannot show the parcel right now",
     try_again: "Nothing has happened to the parcel. Load the page again in a moment.",
 };
 
@@ -63,14 +63,14 @@ static ES: Words = Words {
     privacy: "Quien tiene el número puede ver esta página; por eso no muestra nombres ni direcciones.",
     language: "Idioma",
     not_found: "No encontramos este paquete",
-    nobody_has: "Ningún paquete tiene el número",
+    unknown_number: "Ningún paquete tiene el número",
     no_number: "La dirección no termina en un número de rastreo.",
     advice: [
         "Compare el número con el que está debajo del código de barras de la etiqueta: tiene de 10 a 30 letras, dígitos y guiones.",
         "Revise que no falte ninguna letra al final del enlace.",
         "Si todo está bien, pregunte a la tienda o a la persona que envió el paquete.",
     ],
-    not_now: "No podemos mostrar el paquete en este momento",
+    unavailable: "No podemos mostrar el paquete en este momento",
     try_again: "Al paquete no le ha pasado nada. Vuelva a cargar la página en un momento.",
 };
 

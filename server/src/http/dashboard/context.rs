@@ -24,16 +24,16 @@ use crate::http::{
 };
 
 /// Who is signed in.
-const SESSION: &str = "__Host-parcelo_session";
+const SESSION_COOKIE: &str = "__Host-parcelo_session";
 /// To whom the form to sign in was shown; a session never has its value.
-const GUEST: &str = "__Host-parcelo_guest";
+const GUEST_COOKIE: &str = "__Host-parcelo_guest";
 /// The language that was chosen.
-const LANGUAGE: &str = "__Host-parcelo_language";
+const LANGUAGE_COOKIE: &str = "__Host-parcelo_language";
 /// A language is remembered for a year.
-const YEAR: i64 = 31_536_000;
+const YEAR_SECONDS: i64 = 31_536_000;
 
 /// What every answer says to browsers and caches.
-const SAFETY: [(&str, &str); 5] = [
+const SECURITY_HEADERS: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
     ("referrer-policy", "no-referrer"),
@@ -47,7 +47,7 @@ const SAFETY: [(&str, &str); 5] = [
 
 /// Somebody who looks at the dashboard.
 #[derive(Clone)]
-pub(super) struct Visit {
+pub(super) struct PageContext {
     pub(super) language: Language,
     /// The language was chosen with this request.
     chosen: bool,
@@ -65,24 +65,24 @@ pub(super) struct Visit {
 pub(super) fn style(flashes: Arc<FlashStore>) -> Styling {
     Arc::new(move |api: &Api, request: &mut Request| -> Restyle {
         let client = client_address(api, request);
-        let visit = Visit::new(request, client, Arc::clone(&flashes));
-        request.extensions_mut().insert(visit.clone());
-        Box::new(move |response| visit.restyle(response))
+        let context = PageContext::new(request, client, Arc::clone(&flashes));
+        request.extensions_mut().insert(context.clone());
+        Box::new(move |response| context.restyle(response))
     })
 }
 
-impl Visit {
+impl PageContext {
     fn new(request: &Request, client: IpAddr, flashes: Arc<FlashStore>) -> Self {
         let headers = request.headers();
         let asked = body::query(request.uri().query(), "lang");
         let asked = asked.and_then(|tag| public::language_of(&tag));
-        let kept = cookie(headers, LANGUAGE).and_then(|tag| public::language_of(&tag));
+        let kept = cookie(headers, LANGUAGE_COOKIE).and_then(|tag| public::language_of(&tag));
         Self {
             language: asked.or(kept).unwrap_or_else(|| body::language(headers)),
             chosen: asked.is_some(),
             here: without_language(request.uri()),
-            session: cookie(headers, SESSION),
-            guest: cookie(headers, GUEST),
+            session: cookie(headers, SESSION_COOKIE),
+            guest: cookie(headers, GUEST_COOKIE),
             client,
             flashes,
             is_seen: request.method() != Method::HEAD,
@@ -100,7 +100,7 @@ impl Visit {
             }
             None => response,
         };
-        for (name, value) in SAFETY {
+        for (name, value) in SECURITY_HEADERS {
             let name = HeaderName::from_static(name);
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
@@ -108,13 +108,13 @@ impl Visit {
         headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(self.language.code()));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
         if self.chosen {
-            set_cookie(headers, LANGUAGE, self.language.code(), YEAR);
+            set_cookie(headers, LANGUAGE_COOKIE, self.language.code(), YEAR_SECONDS);
         }
         response
     }
 
     fn refusal(&self, Refused(refusal): &Refused, bare: &Response) -> Option<Response> {
-        let notice = Notice::of(self.frame(), refusal);
+        let notice = Notice::for_refusal(self.frame(), refusal);
         let mut response = frame::page(&notice).ok()?;
         *response.status_mut() = answer::status_of(refusal.code);
         // What the router has said already, such as the methods that are allowed, stays.
@@ -141,21 +141,21 @@ fn is_page(response: &Response) -> bool {
 /// Signs the visitor in, with a session that begins here.
 pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
-    set_cookie(response.headers_mut(), SESSION, token, seconds);
-    set_cookie(response.headers_mut(), GUEST, "", 0);
+    set_cookie(response.headers_mut(), SESSION_COOKIE, token, seconds);
+    set_cookie(response.headers_mut(), GUEST_COOKIE, "", 0);
     response
 }
 
 /// Takes the session's cookie back.
 pub(super) fn signed_out(mut response: Response) -> Response {
-    set_cookie(response.headers_mut(), SESSION, "", 0);
+    set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     response
 }
 
 /// Tells the visitor apart from others until the form to sign in comes back.
 pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
-    set_cookie(response.headers_mut(), GUEST, guest, seconds);
+    set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);
     response
 }
 
@@ -194,8 +194,8 @@ mod tests {
         headers
             .append(header::COOKIE, HeaderValue::from_static("a=1; __Host-parcelo_session=tok-en"));
         headers.append(header::COOKIE, HeaderValue::from_static("__Host-parcelo_guest="));
-        assert_eq!(cookie(&headers, SESSION).as_deref(), Some("tok-en"));
-        assert_eq!(cookie(&headers, GUEST), None);
+        assert_eq!(cookie(&headers, SESSION_COOKIE).as_deref(), Some("tok-en"));
+        assert_eq!(cookie(&headers, GUEST_COOKIE), None);
         assert_eq!(cookie(&headers, "session"), None);
     }
 
