@@ -1,4 +1,4 @@
-//! Reading a request: its JSON body, its query, its path, in the order in which faults are told
+//! Reading a request: its JSON body, its query, its path, in the order in which faults are reported
 //! (docs/api.md, Order of checks).
 
 use axum::{
@@ -26,8 +26,7 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-/// The same, whatever the request calls it, and an empty one if there is no body: for whoever calls
-/// by hand.
+/// The same, whatever the content type, and an empty object if there is no body: for calls made by hand.
 pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
     let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     if bytes.is_empty() {
@@ -45,7 +44,7 @@ impl From<BodyError> for Refusal {
     }
 }
 
-/// Nobody reads this answer unless a proxy stands between.
+/// Only a proxy in between can still read this answer.
 fn broken_off() -> FieldFault {
     FieldFault::new(
         "body",
@@ -103,7 +102,7 @@ pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
     pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
 }
 
-/// The path's parameter; one that is no text is one that nobody has.
+/// The path's parameter; one that is not text becomes an empty one, which nothing has.
 pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! How many connections one address may hold, so that nobody takes them all, and what is counted of
+//! How many connections one address may hold, so that none takes them all, and what is counted of
 //! connections that never became a request.
 
 use std::{
@@ -18,30 +18,31 @@ use crate::{
 /// Connections that a listener serves at once; a further one waits to be accepted.
 pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most connections that one address holds at a listener unless an operator says otherwise: a
-/// quarter of them all.
+/// quarter of them all, so that no single address can keep all others out.
 pub(crate) const DEFAULT_CONNECTIONS_PER_ADDRESS: u32 = MAX_CONNECTIONS / 4;
 
-/// Whom a listener serves, and where it counts.
+/// How many connections a listener allows an address, and where it counts.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
     /// Which listener it is: `production`, `sandbox` or `operators`.
     pub listener: &'static str,
     /// The most connections of one address, or of one /64 network of IPv6.
     pub per_address: u32,
-    /// Networks that may hold any number: proxies, behind which everybody is.
+    /// Networks without a limit: this machine, and proxies, behind which all clients are.
     pub exempt: Vec<IpNet>,
     /// Where it counts.
     pub metrics: Metrics,
 }
 
-/// Who is connected to a listener.
+/// The open connections of a listener, by address.
 #[derive(Debug)]
 pub(super) struct OpenConnections {
     limits: Option<ConnectionLimits>,
+    /// Behind a lock that blocks: it is held for one look into the map, never across an await.
     open: Mutex<HashMap<IpAddr, u32>>,
 }
 
-/// A connection's place among those of its address, until it is dropped.
+/// A connection counted for its address, until it is dropped.
 #[derive(Debug)]
 pub(super) struct AddressSlot(Option<(Arc<OpenConnections>, IpAddr)>);
 
@@ -50,9 +51,10 @@ impl OpenConnections {
         Arc::new(Self { limits, open: Mutex::default() })
     }
 
-    /// A place for one more connection, unless its address has its share.
+    /// A slot for one more connection, unless its address has its share.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<AddressSlot> {
         let Some(limits) = &self.limits else { return Some(AddressSlot(None)) };
+        // On a dual-stack socket an IPv4 address comes mapped into IPv6, which no listed network contains.
         let peer = peer.to_canonical();
         if limits.exempt.iter().any(|network| network.contains(&peer)) {
             return Some(AddressSlot(None));

@@ -34,7 +34,7 @@ pub(super) async fn live() -> Response {
     answer::ok(&json!({ "status": "ok" }))
 }
 
-/// The process can serve: it has not been told to stop, and its store can be written and read.
+/// The process can serve: it is not stopping, and its store can be written and read.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     let store = api.service.store();
     if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {

@@ -12,7 +12,7 @@ use crate::domain::Refusal;
 
 /// Refuses a request from a socket whose host is not clear. HTTP/1.0 needs none.
 pub(super) fn check(request: &Request) -> Result<(), Refusal> {
-    // Without a socket there is nobody to be confused.
+    // Without a socket there is no second reader to disagree with.
     if request.extensions().get::<Peer>().is_none() {
         return Ok(());
     }

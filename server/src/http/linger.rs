@@ -17,12 +17,14 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// How long the client may go on sending.
+/// How long the client may go on sending: with the limit below it bounds what a client that never stops
+/// can cost.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How much it may send meanwhile.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
-/// What is known of a connection, to its line, to the service on it, and to who counts its end.
+/// What is known of a connection: shared by its stream, the service on it and the counting of its end. All
+/// of them run in the connection's one task, so the order of the atomics does not matter.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionState {
     unread: AtomicBool,
@@ -41,7 +43,7 @@ impl ConnectionState {
     }
 
     /// Whether a byte of the next head has come. One that came ahead of the last answer is not
-    /// seen, since nobody but hyper knows where a head ends.
+    /// seen, since only hyper knows where a head ends.
     pub(super) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
@@ -71,7 +73,7 @@ impl<S> LingeringStream<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> LingeringStream<S> {
-    /// Reads some bytes for nobody; none at the end, and after an error.
+    /// Reads some bytes and drops them; none at the end, and after an error.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         let mut space = [0; 4096];
         let mut buffer = ReadBuf::new(&mut space);
@@ -81,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LingeringStream<S> {
 
     /// What to do once our side is closed: wait for the rest of a request, if there is one.
     fn closing(&mut self, context: &mut Context<'_>) -> Stage {
-        // After a head that could not be read nobody knows what is still to come; a byte tells.
+        // After a head that could not be parsed it is unknown what is still to come; a byte shows it.
         let is_unread = self.state.unread.load(Ordering::Relaxed)
             || matches!(self.poll_discard(context), Poll::Ready(1..));
         if is_unread { Stage::Closing(Box::pin(sleep(LINGER_TIMEOUT))) } else { Stage::Closed }

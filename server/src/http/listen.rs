@@ -29,7 +29,8 @@ use super::{
     request_body::BodyNotDrained,
 };
 
-/// How long a client may take to send the head of a request.
+/// How long a client may take to send the head of a request: without a limit, clients that send a byte now
+/// and then could hold every connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops: less than the 30 s that
 /// Kubernetes grants by default.
@@ -48,7 +49,7 @@ enum Phase {
     Stopping(Duration),
 }
 
-/// Tells listeners to stop.
+/// Stops listeners, once and for all of its clones.
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Sender<Phase>);
 
@@ -127,7 +128,7 @@ impl ServerStream for TcpStream {
 pub struct Listener(JoinHandle<()>);
 
 impl Listener {
-    /// Serves the routes on a socket until it is told to stop.
+    /// Serves the routes on a socket until the stop.
     pub fn start(socket: TcpListener, routes: Router, stop: Stop) -> Self {
         Self::start_on::<TcpStream>(socket, routes, stop)
     }
@@ -185,10 +186,10 @@ async fn accept_up_to<S: ServerStream>(
     let mut stopped = std::pin::pin!(stop.grace());
     let grace = loop {
         tokio::select! {
-            // The wait for a place is in here too: with all of them taken, a stop is heard all the same.
+            // The wait for a slot is in here too: a stop ends it also when all are taken.
             arrived = next(&socket, &permits, &connected) => match arrived {
                 Ok(Some(arrival)) => serve::<S>(arrival, routes.clone(), stop.clone(), &graceful),
-                // Its address has a share of the places already: the socket closes unserved.
+                // Its address has its share of the slots already: the socket closes unserved.
                 Ok(None) => {}
                 Err(error) => pause_after(&error).await,
             },
@@ -203,21 +204,21 @@ async fn accept_up_to<S: ServerStream>(
     }
 }
 
-/// A connection that has just come in, and its place among all.
+/// A connection that has just come in, with its slot.
 struct Arrival {
     stream: TcpStream,
     peer: SocketAddr,
     slot: Slot,
 }
 
-/// A connection's place among all, and among those of its address.
+/// A connection's slot among all, and among those of its address: given back when dropped.
 struct Slot {
     _permit: OwnedSemaphorePermit,
     _address: AddressSlot,
     connected: Arc<OpenConnections>,
 }
 
-/// The next connection; none when its address has its share of the places.
+/// The next connection; `None` when its address has its share of the slots.
 async fn next(
     socket: &TcpListener,
     permits: &Arc<Semaphore>,
@@ -248,9 +249,9 @@ fn serve<S: ServerStream>(
 ) {
     // Small answers leave at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
-    let (line, hook) = S::open(stream);
+    let (stream, hook) = S::open(stream);
     let state = Arc::new(ConnectionState::default());
-    let line = LingeringStream::new(line, Arc::clone(&state));
+    let stream = LingeringStream::new(stream, Arc::clone(&state));
     let ending = Arc::clone(&state);
     let service = service_fn(move |request: Request<Incoming>| {
         let (routes, hook, stop) = (routes.clone(), hook.clone(), stop.clone());
@@ -276,7 +277,7 @@ fn serve<S: ServerStream>(
         // By itself the buffer lets a longer head pass, if it comes in large packets.
         .max_header_size(MAX_HEAD_BYTES)
         .auto_date_header(false)
-        .serve_connection(TokioIo::new(line), service);
+        .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
         // A client that breaks off is no fault of ours.

@@ -32,7 +32,8 @@ use crate::{
     service::{Limited, Request as Answered, Visitor},
 };
 
-/// How long a request's body may take to arrive.
+/// How long a request's body may take to arrive: measured apart from the handler's time, since a slow
+/// client is answered with 408 and a slow handler with 503.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a handler may take once the body is there.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -207,9 +208,12 @@ fn wait_for(quota: Quota, now: Millis) -> Refusal {
 
 /// The handler's response; a panic or a handler that takes too long is answered in its place.
 async fn guarded(handler: impl Future<Output = Response>, body: Option<&SharedBody>) -> Response {
+    // Unwind-safe: what a handler shares with others is the store, which applies whole changes only, and
+    // counters behind locks that a panic cannot leave half-written.
     let mut handler = pin!(AssertUnwindSafe(handler).catch_unwind());
     if let Some(body) = body {
         tokio::select! {
+            // First the handler: one that is done is answered, though its body ended or timed out just now.
             biased;
             done = &mut handler => return unless_panicked(done),
             () = body.ended() => {}

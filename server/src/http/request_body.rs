@@ -23,10 +23,10 @@ use tokio::{sync::Notify, time::timeout};
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
 /// What is set aside for a body before any of it is there: a length is quickly claimed.
 const INITIAL_BUFFER_BYTES: usize = 16 * 1024;
-/// How much of a body that nobody wanted is read, so that its connection lives on: the largest
+/// How much of an unread body is read after the answer, so that its connection lives on: the largest
 /// body that is allowed, and what a client sends before it sees that its own is too large.
 const MAX_DRAINED_BYTES: u64 = (MAX_BODY_BYTES + 64 * 1024) as u64;
-/// How long that may take.
+/// How long that may take: with the limit above it bounds what a client that keeps sending can cost.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a body could not be read.
@@ -53,7 +53,7 @@ where
     let mut whole = Vec::with_capacity(declared.min(INITIAL_BUFFER_BYTES));
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| BodyError::Incomplete)?;
-        // What is no data is a trailer, which nobody reads.
+        // What is not data is a trailer, and none is used.
         let Ok(data) = frame.into_data() else { continue };
         if data.len() > most - whole.len() {
             return Err(BodyError::TooLarge);
@@ -68,7 +68,8 @@ where
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyNotDrained;
 
-/// A body that a handler and whoever called it share.
+/// A body that the handler reads and the middleware around it can read on. Its lock is held while one frame is
+/// polled, never across an await.
 #[derive(Clone)]
 pub(crate) struct SharedBody(Arc<Shared>);
 
@@ -85,7 +86,7 @@ struct Source {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Nobody has asked for a byte of it.
+    /// Nothing of it has been asked for.
     Untouched,
     /// Some of it has been asked for.
     Begun,
@@ -113,7 +114,7 @@ impl SharedBody {
         self.0.ended.notified().await;
     }
 
-    /// Whether somebody waits for more of it.
+    /// Whether the handler waits for more of it.
     pub(super) fn is_awaited(&self) -> bool {
         self.source().progress == Progress::Begun
     }
@@ -144,7 +145,7 @@ impl SharedBody {
             match source.progress {
                 Progress::Ended => return true,
                 Progress::GivenUp => return false,
-                // Reading would ask the client for a body that nobody wants.
+                // Reading would ask the client for a body that is not needed.
                 Progress::Untouched if expects_continue => return false,
                 Progress::Untouched | Progress::Begun => source.body.size_hint().lower(),
             }
@@ -189,6 +190,7 @@ impl HttpBody for SharedBody {
             Poll::Ready(Some(Err(_))) => source.progress = Progress::GivenUp,
             Poll::Ready(None) => {
                 source.progress = Progress::Ended;
+                // Kept for a waiter that comes later.
                 self.0.ended.notify_one();
             }
         }

@@ -17,7 +17,7 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Accounts {
-    /// Make an account; one that exists stays as it is.
+    /// Create an account; an existing one stays as it is.
     Create(CreateAccount),
     /// List the accounts.
     List(ListKeys),

@@ -37,27 +37,27 @@ impl Args {
 pub(super) enum Command {
     /// Serve the production API, the sandbox API and the operators' listener.
     Serve(Box<Serve>),
-    /// Make, list, rotate and revoke API keys; works while a server runs on the same database.
+    /// Create, list, rotate and revoke API keys; works while a server runs on the same database.
     #[command(subcommand)]
     Keys(Keys),
-    /// Make, list and revoke carrier keys; works while a server runs on the same database.
+    /// Create, list and revoke carrier keys; works while a server runs on the same database.
     #[command(subcommand)]
     Carriers(Carriers),
-    /// Set, test and watch webhooks; works while a server runs on the same database.
+    /// Set up, test and inspect webhooks; works while a server runs on the same database.
     #[command(subcommand)]
     Webhooks(Webhooks),
-    /// Serve the sandbox in memory to a test suite in any language, with a clock to move and faults
-    /// to plan under /__mock/.
+    /// Serve the sandbox in memory for test suites in any language, with clock and fault controls
+    /// under /__mock/.
     Mock(Box<Mock>),
-    /// Make, list and revoke tokens for the admin API; works while a server runs on the same database.
+    /// Create, list and revoke tokens for the admin API; works while a server runs on the same database.
     #[command(subcommand)]
     Tokens(Tokens),
-    /// Make and list accounts, and say who may sign in to the dashboard; works while a server runs on the same database.
+    /// Create and list accounts, and set their dashboard passwords; works while a server runs on the same database.
     #[command(subcommand)]
     Accounts(Accounts),
     /// Copy the database as it is at this moment; works while a server runs on it.
     Backup(Backup),
-    /// Write the database anew, without any trace of what was deleted; for files from before 0.2. Stop the
+    /// Rewrite the database file without any trace of deleted data; for files from before 0.2. Stop the
     /// server first.
     Vacuum(Vacuum),
     /// Show which keys still use the legacy API, by day.
@@ -66,11 +66,11 @@ pub(super) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Keys {
-    /// Make a key; it is shown this once only.
+    /// Create a key; it is shown only once.
     Create(CreateKey),
     /// List the keys, without their secrets.
     List(ListKeys),
-    /// Give a key a new secret, shown this once only; the old one keeps working for a while.
+    /// Give a key a new secret, shown only once; the old one keeps working for a while.
     Rotate(RotateKey),
     /// Revoke a key with all its secrets; a running server refuses it within a second.
     Revoke(RevokeKey),
@@ -89,10 +89,10 @@ pub(super) struct CreateKey {
     /// The countries it may ship to, as EC,MX; * for every supported one.
     #[arg(long, required = true, value_delimiter = ',', value_parser = Trimmed(country_or_all))]
     pub(super) countries: Vec<CountryOrAll>,
-    /// An address or network it may be used from; up to 50, any when absent.
+    /// An address or network it may be used from; up to 50; any if absent.
     #[arg(long = "ip", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
     pub(super) ip_list: Vec<IpNet>,
-    /// The account it belongs to; made when it does not exist.
+    /// The account it belongs to; created if it does not exist.
     #[arg(long, default_value = "default", value_parser = name)]
     pub(super) account: String,
     /// Print JSON.
@@ -116,7 +116,7 @@ pub(super) struct RevokeKey {
 pub(super) struct RotateKey {
     #[command(flatten)]
     pub(super) which: RevokeKey,
-    /// How long the old secret keeps working, such as 24h, 90m or 7d; at most 7 days, and 0 ends it at once.
+    /// How long the old secret keeps working, such as 24h, 90m or 7d; at most 7 days; 0 ends it at once.
     #[arg(long, default_value = "24h", value_name = "TIME", value_parser = overlap)]
     pub(super) overlap: u32,
 }
@@ -140,10 +140,10 @@ fn overlap(text: &str) -> Result<u32, String> {
     let are_digits = number.bytes().all(|digit| digit.is_ascii_digit());
     let number =
         number.parse::<u32>().ok().filter(|number| are_digits && (unit > 0 || *number == 0));
-    let number = number.ok_or("a time such as 24h, 90m or 7d, or 0")?;
+    let number = number.ok_or("expected a time such as 24h, 90m or 7d, or 0")?;
     let seconds = number.saturating_mul(unit);
     if seconds > MAX_OVERLAP_SECONDS {
-        return Err("the old secret keeps working for 7 days at most".to_owned());
+        return Err("the old secret can keep working for 7 days at most".to_owned());
     }
     Ok(seconds)
 }

@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Carriers {
-    /// Make a key; it is shown this once only.
+    /// Create a key; it is shown only once.
     Create(CreateCarrierKey),
     /// List the keys, without their secrets.
     List(ListKeys),

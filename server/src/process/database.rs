@@ -9,7 +9,7 @@ use crate::{ids::Ids, store::Store};
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct DatabaseArg {
-    /// The database: `sqlite:FILE`, or `sqlite::memory:` for one that is gone afterwards.
+    /// The database: `sqlite:FILE`, or `sqlite::memory:` for a temporary one.
     #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", value_parser = parse_database)]
     pub(super) database: Database,
 }
@@ -27,7 +27,7 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
         Some(file) if !matches!(file, "" | "//") => {
             Ok(Database::File(file.strip_prefix("//").unwrap_or(file).into()))
         }
-        Some(_) | None => Err("a database is sqlite:FILE or sqlite::memory:".to_owned()),
+        Some(_) | None => Err("expected sqlite:FILE or sqlite::memory:".to_owned()),
     }
 }
 

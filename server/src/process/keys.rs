@@ -95,7 +95,7 @@ async fn revoke(options: RevokeKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each country once, or all of them: `*` beside others is a mistake, and which one nobody can say.
+/// Each country once, or all of them: `*` beside others is a mistake, and it is unclear which was meant.
 fn countries(given: &[CountryOrAll]) -> Result<Countries, Failure> {
     let mut some = Vec::new();
     for entry in given {

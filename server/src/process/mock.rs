@@ -13,7 +13,7 @@ use tokio::{
 use super::{Failure, mock_args::Mock, print, serve::write_whole};
 use crate::mock::MockServer;
 
-/// How long a suite may take to end when it is told to.
+/// How long a suite may take to end after a signal.
 const SUITE_GRACE: Duration = Duration::from_secs(5);
 
 /// Between two looks for what a suite has left running.
@@ -85,7 +85,7 @@ async fn exec(
         received = signals.next() => received,
     };
     let id = suite.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    // One that has just ended by itself cannot be told any more.
+    // One that has just ended by itself cannot be signalled any more.
     let send = |signal| match id {
         Some(id) if is_apart => drop(kill_process_group(id, signal)),
         Some(id) => drop(kill_process(id, signal)),

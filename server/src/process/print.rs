@@ -1,7 +1,7 @@
-//! The process's words to people: the only place of the server that prints.
+//! The output of the process: the only place of the server that prints.
 //!
 //! A reader who has closed the pipe has seen enough, and nothing more is said; but a secret that is
-//! shown once and reached nobody is an error, as is a disk without room.
+//! shown only once and could not be written is an error, as is a full disk.
 
 use std::{
     fmt,
@@ -28,10 +28,10 @@ use crate::{
     store::Vacuumed,
 };
 
-/// Words that were written, or why not.
+/// Whether it was written.
 type Written = io::Result<()>;
 
-/// Writes what may stay unread.
+/// Writes results; a reader that has closed the pipe is no error.
 fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
     match print_secret(write) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -39,7 +39,7 @@ fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Wri
     }
 }
 
-/// Writes what is shown this once only.
+/// Writes what is shown only once; that it could not be written is always an error.
 fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
     let mut out = io::stdout().lock();
     write(&mut out)?;
@@ -48,7 +48,7 @@ fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Writ
 
 /// A line beside the results.
 fn note(line: fmt::Arguments<'_>) {
-    // Where standard error is closed too, there is nobody left to tell.
+    // With standard error closed too, no place is left to report it.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
@@ -78,7 +78,7 @@ pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
 /// The first key of a new database, and a call that works with it as it stands.
 pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
     print_secret(|out| {
-        writeln!(out, "\nThis is a new database. Its first sandbox key, shown this once only:\n")?;
+        writeln!(out, "\nThis is a new database. Its first sandbox key, shown only once:\n")?;
         writeln!(out, "  {}\n", key.secret())?;
         if let Some(url) = sandbox {
             writeln!(out, "Create a first order with it:\n")?;
@@ -96,32 +96,29 @@ pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>)
         let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
         writeln!(
             out,
-            "\nThe dashboard{place}: account {account}, with this password, shown this once only:\n"
+            "\nThe dashboard{place}: account {account}, with this password, shown only once:\n"
         )?;
         writeln!(out, "  {password}\n")?;
-        writeln!(out, "`parcelo-server accounts password {account}` sets another one.")?;
+        writeln!(out, "To set another one, run `parcelo-server accounts password {account}`.")?;
         Ok(())
     })
 }
 
-/// Asks twice, so that nobody is locked out by a slip; none when the two are different.
+/// Asks twice, so that a typing error locks no one out; `None` when the two differ.
 pub(super) fn ask_password() -> io::Result<Option<String>> {
     let password = rpassword::prompt_password("New password: ")?;
-    let again = rpassword::prompt_password("The same again: ")?;
+    let again = rpassword::prompt_password("Repeat the new password: ")?;
     Ok((password == again).then_some(password))
 }
 
 pub(super) fn password_set(account: &str) -> Written {
     print_results(|out| {
-        writeln!(
-            out,
-            "{account} signs in to the dashboard with the new password; its sessions have ended."
-        )?;
+        writeln!(out, "The dashboard password of {account} is set; its sessions have ended.")?;
         Ok(())
     })
 }
 
-/// JSON that shows a secret this once only.
+/// JSON with a secret that is shown only once.
 pub(super) fn secret_json(value: &impl Serialize) -> Written {
     print_secret(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
@@ -134,7 +131,7 @@ pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) -> Written {
     print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
         note(format_args!(
-            "{} \"{}\": keep the key above, it is shown this once only.",
+            "{} \"{}\": store the key above; it is shown only once.",
             record.id, record.name
         ));
         Ok(())
@@ -150,7 +147,7 @@ pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Writ
             None => "no longer works".to_owned(),
         };
         note(format_args!(
-            "{} \"{}\": keep the new secret above, it is shown this once only. The old secret {old}.",
+            "{} \"{}\": store the new secret above; it is shown only once. The old secret {old}.",
             record.id, record.name
         ));
         Ok(())
@@ -160,7 +157,7 @@ pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Writ
 pub(super) fn keys(records: &[KeyRecord], now: Millis) -> Written {
     print_results(|out| {
         if records.is_empty() {
-            note(format_args!("There are no keys; `parcelo-server keys create` makes one."));
+            note(format_args!("No keys yet; create one with `parcelo-server keys create`."));
         }
         for record in records {
             let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
@@ -190,7 +187,7 @@ pub(super) fn new_carrier_key(key: &CarrierKey, record: &CarrierKeyRecord) -> Wr
     print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
         note(format_args!(
-            "{} \"{}\": keep the key above, it is shown this once only.",
+            "{} \"{}\": store the key above; it is shown only once.",
             record.id, record.name
         ));
         Ok(())
@@ -201,7 +198,7 @@ pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) -> Written {
     print_results(|out| {
         if records.is_empty() {
             note(format_args!(
-                "There are no carrier keys; `parcelo-server carriers create` makes one."
+                "No carrier keys yet; create one with `parcelo-server carriers create`."
             ));
         }
         for record in records {
@@ -221,7 +218,7 @@ pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) -> Written {
 /// The first admin token of a new database, and a call that works with it as it stands.
 pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
     print_secret(|out| {
-        writeln!(out, "\nIts first admin token, shown this once only:\n")?;
+        writeln!(out, "\nIts first admin token, shown only once:\n")?;
         writeln!(out, "  {}\n", token.secret())?;
         if let Some(url) = admin {
             writeln!(out, "List the keys with it:\n")?;
@@ -239,7 +236,7 @@ pub(super) fn new_token(token: &AdminToken, record: &TokenRecord) -> Written {
     print_secret(|out| {
         writeln!(out, "{}", token.secret())?;
         note(format_args!(
-            "{} \"{}\": keep the token above, it is shown this once only.",
+            "{} \"{}\": store the token above; it is shown only once.",
             record.id, record.name
         ));
         Ok(())
@@ -250,7 +247,7 @@ pub(super) fn tokens(records: &[TokenRecord]) -> Written {
     print_results(|out| {
         if records.is_empty() {
             note(format_args!(
-                "There are no admin tokens; `parcelo-server tokens create` makes one."
+                "No admin tokens yet; create one with `parcelo-server tokens create`."
             ));
         }
         for record in records {
@@ -265,7 +262,7 @@ pub(super) fn accounts(records: &[AccountRecord]) -> Written {
     print_results(|out| {
         if records.is_empty() {
             note(format_args!(
-                "There are no accounts; `parcelo-server accounts create NAME` makes one."
+                "No accounts yet; create one with `parcelo-server accounts create NAME`."
             ));
         }
         for record in records {
@@ -279,24 +276,21 @@ pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
     print_results(|out| {
         writeln!(
             out,
-            "{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe."
+            "{file}: {bytes} bytes. It contains the secrets of keys and webhooks: protect it like the database."
         )
     })
 }
 
 pub(super) fn vacuuming(file: &str) -> Written {
     print_results(|out| {
-        writeln!(out, "Writing {file} anew; this takes about a second for every 100 MB ...")
+        writeln!(out, "Rewriting {file}; this takes about a second for every 100 MB ...")
     })
 }
 
 pub(super) fn vacuumed(file: &str, done: Vacuumed) -> Written {
     let Vacuumed { before, after } = done;
     print_results(|out| {
-        writeln!(
-            out,
-            "{file}: {before} bytes before, {after} now. What was deleted is gone from it."
-        )
+        writeln!(out, "{file}: {before} bytes before, {after} now. No deleted data is left in it.")
     })
 }
 
@@ -304,7 +298,7 @@ pub(super) fn webhook_secret(secret: &Secret) -> Written {
     print_secret(|out| {
         writeln!(out, "{}", secret.expose())?;
         note(format_args!(
-            "Verify webhooks with the secret above, and keep it where only the receiver reads it."
+            "Verify webhooks with the secret above; store it where only the receiver can read it."
         ));
         Ok(())
     })
@@ -327,7 +321,7 @@ pub(super) fn members(value: &impl Serialize) -> Written {
 pub(super) fn deliveries(logged: &[Logged]) -> Written {
     print_results(|out| {
         if logged.is_empty() {
-            note(format_args!("There are no events yet."));
+            note(format_args!("No events yet."));
         }
         for event in logged {
             let (id, kind) = (named("evt", event.event), event.kind.to_wire());

@@ -219,7 +219,7 @@ fn exempt(service: &Service) -> Vec<IpNet> {
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
 }
 
-/// A new database gets an account, a sandbox key and a password, each shown this once.
+/// A new database gets an account, a sandbox key, an admin token and a password, each shown only once.
 async fn set_up_new_database(
     service: &Service,
     ids: &Ids,
@@ -248,7 +248,7 @@ async fn set_up_new_database(
     Ok(())
 }
 
-/// Written whole or not at all, so that nobody reads half of it.
+/// Written whole or not at all, so that no reader sees half of it.
 fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let mut content: serde_json::Map<_, _> =

@@ -42,7 +42,7 @@ pub(super) struct Serve {
         value_name = "ADDRESS"
     )]
     pub(super) sandbox_listen: SocketAddr,
-    /// Where operators have the dashboard, the admin API, /metrics and the probes.
+    /// Where the dashboard, the admin API, /metrics and the probes listen.
     #[arg(
         long,
         env = "PARCELO_ADMIN_LISTEN",
@@ -50,11 +50,11 @@ pub(super) struct Serve {
         value_name = "ADDRESS"
     )]
     pub(super) admin_listen: SocketAddr,
-    /// A file that is written once the server listens: its addresses and process id, as JSON.
+    /// A file to write once the server listens: addresses and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
-    /// After SIGTERM: for how many seconds, 0-25, connections are still accepted while /readyz says 503.
-    /// Requests in flight have what is left of 25 seconds.
+    /// Seconds (0-25) to keep accepting connections after SIGTERM while /readyz answers 503.
+    /// Requests in flight have the rest of 25 seconds.
     #[arg(
         long,
         env = "PARCELO_DRAIN",
@@ -69,7 +69,7 @@ pub(super) struct Serve {
     /// The sandbox API's public address.
     #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = address)]
     pub(super) sandbox_base_url: Option<Url>,
-    /// The public address of production's label files; the API's address with /files when absent.
+    /// The public address of production's label files; the API's address with /files if absent.
     #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL", value_parser = labels_address)]
     pub(super) labels_host: Option<Url>,
     /// The public address of the sandbox's label files.
@@ -77,26 +77,26 @@ pub(super) struct Serve {
     pub(super) sandbox_labels_host: Option<Url>,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
-    /// Countries that parcels may go to; all of them when absent.
+    /// Countries that parcels may be sent to; all supported ones if absent.
     #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = Trimmed(country))]
     pub(super) countries: Vec<CountryCode>,
-    /// Let webhooks go to private addresses, and by http in production too.
+    /// Allow webhooks to private addresses, and over http in production too.
     #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
     pub(super) webhooks_allow_private: bool,
-    /// Let the sandbox's webhooks go to this machine.
+    /// Allow the sandbox's webhooks to this machine.
     #[arg(long, env = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK")]
     pub(super) sandbox_webhooks_allow_loopback: bool,
-    /// The most connections of one address, or of one /64 network of IPv6, at each listener; loopback
-    /// and trusted proxies may have any number.
+    /// Maximum connections of one address, or of one /64 network of IPv6, at each listener; loopback
+    /// and trusted proxies are not limited.
     #[arg(long, env = "PARCELO_CONNECTIONS_PER_ADDRESS", default_value_t = DEFAULT_CONNECTIONS_PER_ADDRESS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) connections_per_address: u32,
-    /// Proxies whose X-Forwarded-For header is believed.
+    /// Proxies whose X-Forwarded-For header is trusted.
     #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
     pub(super) trusted_proxies: Vec<IpNet>,
-    /// Since when the legacy API is deprecated: a date, which begins in UTC.
+    /// Date from which the legacy API is deprecated, in UTC.
     #[arg(long, env = "PARCELO_LEGACY_DEPRECATED", value_name = "DATE", value_parser = day)]
     pub(super) legacy_deprecated: Option<Millis>,
-    /// From when on the legacy API is gone (410): a date, which begins in UTC; never when absent.
+    /// Date from which the legacy API answers 410, in UTC; never if absent.
     #[arg(long, env = "PARCELO_LEGACY_SUNSET", value_name = "DATE", value_parser = day)]
     pub(super) legacy_sunset: Option<Millis>,
 }
@@ -131,16 +131,16 @@ impl Serve {
 #[derive(Debug, Clone, Copy, ClapArgs)]
 #[expect(clippy::struct_field_names, reason = "each is the name of its flag")]
 pub(super) struct LimitArgs {
-    /// Requests a second of one production key.
+    /// Requests per second for one production key.
     #[arg(long, env = "PARCELO_PRODUCTION_RATE_LIMIT", default_value_t = Limits::default().production, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     production_rate_limit: u32,
-    /// Requests a second of one sandbox key.
+    /// Requests per second for one sandbox key.
     #[arg(long, env = "PARCELO_SANDBOX_RATE_LIMIT", default_value_t = Limits::default().sandbox, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sandbox_rate_limit: u32,
-    /// Requests a second of one address on public pages.
+    /// Requests per second for one address on public pages.
     #[arg(long, env = "PARCELO_PUBLIC_RATE_LIMIT", default_value_t = Limits::default().public, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     public_rate_limit: u32,
-    /// Requests a second of one address without a valid key.
+    /// Requests per second for one address without a valid key.
     #[arg(long, env = "PARCELO_UNAUTHENTICATED_RATE_LIMIT", default_value_t = Limits::default().unauthenticated, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     unauthenticated_rate_limit: u32,
 }
@@ -161,13 +161,16 @@ impl From<LimitArgs> for Limits {
 fn labels_address(text: &str) -> Result<Url, String> {
     let url = address(text)?;
     match url.path_segments().and_then(|mut segments| segments.next()) {
-        Some("api") => Err("an address outside /api, where an API key is needed".to_owned()),
+        Some("api") => {
+            Err("expected an address outside /api, where an API key is needed".to_owned())
+        }
         Some(_) | None => Ok(url),
     }
 }
 
 fn day(text: &str) -> Result<Millis, String> {
-    let date = text.parse::<chrono::NaiveDate>().map_err(|_| "a date such as 2027-06-30")?;
+    let date =
+        text.parse::<chrono::NaiveDate>().map_err(|_| "expected a date such as 2027-06-30")?;
     Ok(date.and_time(chrono::NaiveTime::MIN).and_utc().into())
 }
 

@@ -74,13 +74,14 @@ pub(super) fn address(text: &str) -> Result<Url, String> {
 }
 
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
-    access::network(text).ok_or_else(|| "an address or a network such as 10.0.0.0/8".to_owned())
+    access::network(text)
+        .ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {
     parcelo::admin::check_name(text).map_err(|fault| match fault.code {
         FaultCode::InvalidFormat => fault.message,
-        _ => "a name has 1-100 characters".to_owned(),
+        _ => "expected 1-100 characters".to_owned(),
     })
 }
 

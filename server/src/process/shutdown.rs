@@ -19,7 +19,7 @@ const LOST_DATABASE_DRAIN: Duration = Duration::from_secs(1);
 pub(super) enum StopCause {
     /// A supervisor or a deployment asks.
     Terminate,
-    /// Somebody at a terminal asks, and waits.
+    /// A person at a terminal asks, and waits.
     Interrupt,
     /// The database is lost.
     Lost,

@@ -17,7 +17,7 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tokens {
-    /// Make a token for the admin API; it is shown this once only.
+    /// Create a token for the admin API; it is shown only once.
     Create(CreateToken),
     /// List the tokens, without their secrets.
     List(ListKeys),

@@ -14,7 +14,7 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// How often due steps are looked for.
+/// How often due steps are looked for: a step that no reader asks for is late by this at most.
 const STEP_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the disk and the clock are looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
@@ -55,9 +55,9 @@ pub(super) async fn run_periodic_jobs(service: &Service) -> Infallible {
 
 /// Looks at the disk and the clock until the database is lost.
 pub(super) async fn watch(service: &Service) -> Lost {
-    let mut interval_ = interval(WATCH_INTERVAL);
+    let mut ticks = interval(WATCH_INTERVAL);
     loop {
-        interval_.tick().await;
+        ticks.tick().await;
         // A failure is logged where it happened; the clock is looked at again in a moment.
         let _ = service.watch_clock().await;
         check_disk(service.store().clone()).await;

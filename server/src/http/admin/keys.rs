@@ -101,7 +101,7 @@ fn is_of(key: &KeyRecord, account: Option<AccountKey>) -> bool {
 }
 
 fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {
-    // The rules let no text pass that is no network.
+    // The rules let only networks pass.
     let networks = asked.ip_whitelist.iter().map(|text| access::network(text));
     let ip_list = networks.collect::<Option<_>>().ok_or(ErrorCode::InternalError)?;
     Ok(NewKeyRequest {

@@ -28,7 +28,7 @@ use crate::{
 
 /// The most events of one answer.
 const MAX_DELIVERIES: u16 = 1_000;
-/// How many there are when nobody says.
+/// How many there are when the query does not say.
 const USUAL: u16 = 100;
 
 /// Which webhook is meant, and who asks.
@@ -80,7 +80,7 @@ pub(super) async fn set(
     let request = EndpointRequest {
         tenant,
         url: asked.url,
-        // The rules let no kind pass that is none.
+        // The rules let only known kinds pass.
         kinds: kinds.unwrap_or_default(),
         reach: service.settings().reach(which.environment),
     };

@@ -48,7 +48,7 @@ pub(super) struct Fields(Vec<(String, String)>);
 
 /// Why a request is not served.
 pub(super) enum Rejection {
-    /// Nobody is signed in.
+    /// The user has to sign in first.
     SignInRequired,
     /// The request is refused.
     Refused(Refused),
@@ -113,7 +113,7 @@ impl SignedIn {
         self.context.flashes.leave(Flash { session, page, at, what });
     }
 
-    /// What the page at hand says. Where only its head is asked for, nobody sees it.
+    /// What the page at hand says. A HEAD request shows no page, so it uses up no flash.
     pub(super) fn take(&self, page: FlashPage, now: Millis) -> ShownFlashes {
         if self.context.is_seen {
             self.context.flashes.take(&self.token, page, now)
@@ -136,7 +136,7 @@ impl Fields {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// Refuses a form that was not shown to whoever has this cookie.
+    /// Refuses a form that was not shown to the holder of this cookie.
     pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), Refused> {
         if api.service.is_form_token(cookie, self.text(TOKEN)) {
             Ok(())

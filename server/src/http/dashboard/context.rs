@@ -45,7 +45,7 @@ const SECURITY_HEADERS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Somebody who looks at the dashboard.
+/// What every page needs of its request.
 #[derive(Clone)]
 pub(super) struct PageContext {
     pub(super) language: Language,
@@ -57,7 +57,7 @@ pub(super) struct PageContext {
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
     pub(super) flashes: Arc<FlashStore>,
-    /// Somebody sees the page, and not only its head.
+    /// The page is shown, and not only its head asked for.
     pub(super) is_seen: bool,
 }
 
@@ -127,7 +127,7 @@ impl PageContext {
         Some(response)
     }
 
-    /// What is around a page for somebody who is not signed in.
+    /// What is around a page for a user who is not signed in.
     pub(super) fn frame(&self) -> Frame {
         Frame::new(self.language, &self.here)
     }
@@ -152,14 +152,14 @@ pub(super) fn signed_out(mut response: Response) -> Response {
     response
 }
 
-/// Tells the visitor apart from others until the form to sign in comes back.
+/// Identifies the browser until the sign-in form comes back.
 pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);
     response
 }
 
-/// A cookie that no script, no other site and no plain connection sees, and that nobody else sets:
+/// A cookie that no script, no other site and no plain connection sees, and that only this site sets:
 /// `__Host-` keeps a neighbour's domain, or a plain page, from planting one of this name. It needs
 /// `Path=/`. Browsers take a connection to the machine itself for a safe one.
 fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {

@@ -51,23 +51,23 @@ impl FlashText {
                 "La clave está revocada. Desde ahora se rechazan las llamadas con ella.",
             ),
             Self::KeyRotated => language.pick(
-                "The key has a new secret. Put it into your shop before the old one ends.",
-                "La clave tiene un secreto nuevo. Póngalo en su tienda antes de que termine el anterior.",
+                "The key has a new secret. Put it into your shop before the old one expires.",
+                "La clave tiene un secreto nuevo. Póngalo en su tienda antes de que venza el anterior.",
             ),
             Self::KeyRotatedAtOnce => language.pick(
                 "The key has a new secret, and the old one no longer works. Put the new one into your shop now.",
                 "La clave tiene un secreto nuevo y el anterior ya no sirve. Ponga el nuevo en su tienda ahora.",
             ),
             Self::KeyWasRevoked => language.pick(
-                "Nothing was done: the key is revoked. Make a new one.",
-                "No se hizo nada: la clave está revocada. Cree otra.",
+                "Nothing was changed: the key is revoked. Create a new one.",
+                "No se cambió nada: la clave está revocada. Cree otra.",
             ),
             Self::WebhookSet => language.pick(
                 "The webhook is saved and turned on.",
                 "El webhook está guardado y activado.",
             ),
             Self::TestSent => language.pick(
-                "A test event is on its way. Load the page again to see what came of it.",
+                "A test event is on its way. Reload the page to see the result.",
                 "Un evento de prueba va en camino. Vuelva a cargar la página para ver el resultado.",
             ),
             Self::Enabled => {
@@ -78,16 +78,16 @@ impl FlashText {
                 "El webhook está desactivado. Sus eventos se guardan durante 30 días.",
             ),
             Self::Removed => language.pick(
-                "The webhook is removed. What had not arrived is held for 30 days.",
-                "El webhook está eliminado. Lo que no había llegado se guarda durante 30 días.",
+                "The webhook is removed. Undelivered events are held for 30 days.",
+                "El webhook está eliminado. Los eventos no entregados se guardan durante 30 días.",
             ),
             Self::IsOff => language.pick(
                 "Nothing was sent: the webhook is turned off. Turn it on first.",
                 "No se envió nada: el webhook está desactivado. Actívelo primero.",
             ),
             Self::IsGone => language.pick(
-                "Nothing was done: there is no webhook any more. Set one up first.",
-                "No se hizo nada: ya no hay un webhook. Configure uno primero.",
+                "Nothing was changed: the webhook no longer exists. Set one up first.",
+                "No se cambió nada: el webhook ya no existe. Configure uno primero.",
             ),
             Self::Replayed(0) => {
                 language.pick("There was nothing to send again.", "No había nada que reenviar.")

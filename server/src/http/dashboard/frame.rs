@@ -47,7 +47,7 @@ impl Section {
             Self::Parcels => language.pick("Parcels", "Paquetes"),
             Self::Keys => language.pick("Keys", "Claves"),
             Self::Webhooks => "Webhooks",
-            Self::Exceptions => language.pick("Carrier exceptions", "Avisos rechazados"),
+            Self::Exceptions => language.pick("Carrier exceptions", "Eventos rechazados"),
             Self::Legacy => language.pick("Legacy API", "API anterior"),
         }
     }
@@ -165,23 +165,23 @@ impl Notice {
             ErrorCode::FormNotAccepted => (
                 language.pick("The form was not accepted", "El formulario no fue aceptado"),
                 language.pick(
-                    "It was not sent from a page of this session, and nothing was changed. Go back, load the page again and repeat. If it happens each time, your browser keeps no cookies for this address: use https, or http://127.0.0.1 on the machine itself.",
-                    "No se envió desde una página de esta sesión y nada cambió. Regrese, vuelva a cargar la página y repita. Si sucede siempre, su navegador no guarda cookies de esta dirección: use https, o http://127.0.0.1 en el propio equipo.",
+                    "It was not sent from a page of this session, so nothing was changed. Go back, reload the page and try again. If this keeps happening, your browser does not keep cookies for this address: use https, or http://127.0.0.1 on the server itself.",
+                    "No se envió desde una página de esta sesión, así que nada cambió. Regrese, vuelva a cargar la página e intente de nuevo. Si sigue sucediendo, su navegador no guarda cookies de esta dirección: use https, o http://127.0.0.1 en el propio servidor.",
                 ).to_owned(),
             ),
             ErrorCode::NotFound | ErrorCode::ParcelNotFound => (
-                language.pick("There is no such page", "Esta página no existe"),
+                language.pick("Page not found", "Página no encontrada"),
                 language.pick(
-                    "What you look for is not there, or belongs to another account. Go to the overview and look for it from there.",
-                    "Lo que busca no existe o pertenece a otra cuenta. Vaya al resumen y búsquelo desde allí.",
+                    "It does not exist, or it belongs to another account. Look for it from the overview.",
+                    "No existe o pertenece a otra cuenta. Búsquelo desde el resumen.",
                 ).to_owned(),
             ),
             ErrorCode::RateLimitExceeded => (
-                language.pick("Too many tries", "Demasiados intentos"),
+                language.pick("Too many attempts", "Demasiados intentos"),
                 waits(language, refusal.retry_after.unwrap_or(1)),
             ),
             _ => (
-                language.pick("That did not work", "Eso no funcionó"),
+                language.pick("Something went wrong", "Algo salió mal"),
                 refusal.text(language),
             ),
         };
@@ -191,7 +191,7 @@ impl Notice {
 
 fn waits(language: Language, seconds: u32) -> String {
     match language {
-        Language::En => format!("Wait {seconds} s, then load the page again."),
+        Language::En => format!("Wait {seconds} s, then reload the page."),
         Language::Es => format!("Espere {seconds} s y vuelva a cargar la página."),
     }
 }

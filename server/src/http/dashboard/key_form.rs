@@ -68,8 +68,8 @@ impl KeyForm {
         let addresses = self.addresses();
         if addresses.is_none() {
             faults.push(language.pick(
-                "Write at most 50 addresses or networks, as 203.0.113.7 or 203.0.113.0/24, each on its own line.",
-                "Escriba como máximo 50 direcciones o redes, como 203.0.113.7 o 203.0.113.0/24, cada una en su línea.",
+                "Enter at most 50 addresses or networks, such as 203.0.113.7 or 203.0.113.0/24, one per line.",
+                "Escriba como máximo 50 direcciones o redes, como 203.0.113.7 o 203.0.113.0/24, una por línea.",
             ));
         }
         match (environment, countries, addresses) {
@@ -84,7 +84,7 @@ impl KeyForm {
         Environment::ALL.into_iter().find(|one| one.code() == self.environment)
     }
 
-    /// Codes beside "every country" are refused: a key must not do more than whoever made it meant.
+    /// Codes beside "every country" are refused: a key must not allow more than was meant.
     fn countries(
         &self,
         supported: &Destinations,
@@ -95,15 +95,15 @@ impl KeyForm {
         match self.countries.as_str() {
             "all" if is_blank => Ok(Countries::All),
             "some" if !has_star => self.listed_countries(supported).ok_or(language.pick(
-                "Name the countries by their codes, as EC, MX: each one that parcels can be sent to.",
-                "Indique los países por sus códigos, como EC, MX: cada uno al que se puedan enviar paquetes.",
+                "Enter country codes such as EC, MX, only of countries that parcels can be sent to.",
+                "Escriba códigos de país como EC, MX, solo de países a los que se puedan enviar paquetes.",
             )),
             "all" | "some" => Err(language.pick(
-                "Choose “Every supported country” and leave the codes empty, or “Only these” and name the countries by their codes, without *.",
-                "Elija “Todos los países admitidos” y deje vacíos los códigos, o “Solo estos” e indique los países por sus códigos, sin *.",
+                "Choose “Every supported country” and leave the codes empty, or “Only these” and enter the country codes, without *.",
+                "Elija “Todos los países admitidos” y deje vacíos los códigos, o “Solo estos” y escriba los códigos de país, sin *.",
             )),
             _ => Err(language.pick(
-                "Choose the countries: every supported one, or only those that you name.",
+                "Choose the countries: every supported one, or only those you list.",
                 "Elija los países: todos los admitidos o solo los que indique.",
             )),
         }
@@ -130,8 +130,8 @@ impl KeyForm {
 fn name_fault(code: &FaultCode, language: Language) -> &'static str {
     match code {
         FaultCode::InvalidFormat => language.pick(
-            "The name holds a character that cannot be seen: type it again without it.",
-            "El nombre tiene un carácter que no se ve: escríbalo de nuevo sin él.",
+            "The name contains an invisible character: type it again without it.",
+            "El nombre contiene un carácter invisible: escríbalo de nuevo sin él.",
         ),
         _ => language.pick(
             "Give the key a name of 1 to 100 characters.",

@@ -1,4 +1,4 @@
-//! The dashboard, `/dashboard` on the operators' listener: pages for whoever owns an account. Pages
+//! The dashboard, `/dashboard` on the operators' listener: pages for an account's owner. Pages
 //! are written here and need no script; what they do is done by the service.
 
 mod auth;

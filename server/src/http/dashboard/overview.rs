@@ -30,7 +30,7 @@ struct Overview {
     days: i64,
 }
 
-/// A webhook that the server turned off, which nobody may have noticed.
+/// A webhook that the server turned off, perhaps unnoticed.
 struct DisabledWebhook {
     environment: Environment,
     why: &'static str,
@@ -72,7 +72,7 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
     page(&Overview { frame, disabled: disabled(&api, &member)?, environments, days: DAYS })
 }
 
-/// The webhooks that are off, but for those that somebody turned off.
+/// The webhooks that the server turned off; those turned off by hand are known.
 fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {

@@ -24,12 +24,12 @@ pub(super) struct Search {
 pub(super) type Fault = (&'static str, &'static str);
 
 const NO_NUMBER: Fault = (
-    "That is no tracking number: it has 10 to 30 letters, digits and hyphens.",
-    "Eso no es un número de rastreo: tiene de 10 a 30 letras, dígitos y guiones.",
+    "Not a valid tracking number: it has 10 to 30 letters, digits and hyphens.",
+    "No es un número de rastreo válido: tiene de 10 a 30 letras, dígitos y guiones.",
 );
-const NO_DATE: Fault = ("Write a date as 2026-01-31.", "Escriba la fecha como 2026-01-31.");
+const NO_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba la fecha como 2026-01-31.");
 const BACKWARDS: Fault =
-    ("The last day is before the first one.", "El último día es anterior al primero.");
+    ("The end date is before the start date.", "La fecha final es anterior a la inicial.");
 
 impl Search {
     /// Reads a search; a field that is empty is none.

@@ -28,7 +28,7 @@ struct SignIn {
     wrong: bool,
 }
 
-/// The form to sign in; whoever is signed in does not need it.
+/// The sign-in form; a signed-in user is sent to the overview.
 pub(super) async fn page(
     State(api): State<Api>,
     context: PageContext,
@@ -45,7 +45,7 @@ pub(super) async fn page(
     Ok(as_guest(written(&page)?, &guest))
 }
 
-/// Signs in, with a session that nobody knew before.
+/// Signs in with a new session, so that one planted by someone else is worth nothing.
 pub(super) async fn enter(
     State(api): State<Api>,
     context: PageContext,

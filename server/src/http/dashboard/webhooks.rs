@@ -132,7 +132,7 @@ pub(super) async fn set(
     Ok(back(environment))
 }
 
-/// Does what a button says.
+/// Carries out what a button asks for.
 pub(super) async fn act(
     State(api): State<Api>,
     Path((environment, action)): Path<(String, String)>,
@@ -235,9 +235,9 @@ impl Delivery {
 
 fn choices(kinds: Kinds, language: Language) -> Vec<Choice> {
     let table = [
-        (Kind::ParcelCreated, "an order was created", "se creó un pedido"),
-        (Kind::ParcelVoided, "an order was voided", "se anuló un pedido"),
-        (Kind::ManifestSubmitted, "a manifest was submitted", "se envió un manifiesto"),
+        (Kind::ParcelCreated, "an order is created", "se cree un pedido"),
+        (Kind::ParcelVoided, "an order is voided", "se anule un pedido"),
+        (Kind::ManifestSubmitted, "a manifest is submitted", "se envíe un manifiesto"),
     ];
     let choice = |(kind, en, es): (Kind, _, _)| Choice {
         code: kind.to_wire().code().to_owned(),
@@ -289,7 +289,7 @@ fn undelivered(error: &str, language: Language) -> String {
 /// Why nothing is sent, and what to do about it.
 pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
     match by {
-        DisabledBy::Operator => language.pick("Somebody turned it off.", "Alguien lo desactivó."),
+        DisabledBy::Operator => language.pick("It was turned off by hand.", "Se desactivó manualmente."),
         DisabledBy::Gone => language.pick(
             "The receiver answered that it is gone (410). Check the address, then turn it on.",
             "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
@@ -300,11 +300,11 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
         ),
         DisabledBy::Failures => match environment {
             Environment::Production => language.pick(
-                "An event could not be delivered for three days. Mend the receiver, then turn it on.",
+                "An event could not be delivered for three days. Fix the receiver, then turn it on.",
                 "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
             ),
             Environment::Sandbox => language.pick(
-                "An event could not be delivered for about a minute. Mend the receiver, then turn it on.",
+                "An event could not be delivered for about a minute. Fix the receiver, then turn it on.",
                 "Un evento no se pudo entregar durante un minuto. Repare el receptor y actívelo.",
             ),
         },

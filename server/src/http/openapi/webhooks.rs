@@ -78,7 +78,7 @@ fn summary(kind: &EventKind) -> &'static str {
         EventKind::ParcelCreated => "An order was created; sent when asked for",
         EventKind::ParcelVoided => "An order was voided; sent when asked for",
         EventKind::ManifestSubmitted => "A manifest was submitted; sent when asked for",
-        _ => "A test, sent when somebody asks for one",
+        _ => "A test, sent on request",
     }
 }
 

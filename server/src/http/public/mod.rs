@@ -34,7 +34,7 @@ const PRIVACY_HEADERS: [(&str, &str); 3] = [
     ("referrer-policy", "no-referrer"),
 ];
 
-/// Somebody who looks at the page: in which form and language, and for which number.
+/// What a request to the page asks for: its form and language, and which number.
 #[derive(Debug, Clone)]
 struct PageContext {
     form: Form,

@@ -67,7 +67,7 @@ pub(super) struct Notice {
     advice: &'static [&'static str],
 }
 
-/// How a status feels to somebody who waits; it decides colour and picture.
+/// How a status looks to someone who waits for the parcel: its colour and picture.
 #[derive(Clone, Copy)]
 enum Appearance {
     Start,
