@@ -23,7 +23,7 @@ pub(crate) fn router(api: Api) -> Router {
 pub(crate) fn router_through(api: Api, between: impl Fn(Router<Api>) -> Router<Api>) -> Router {
     let areas = [v1(), legacy::area(), carrier_api(), public::area(), probes(), open_pages(&api)];
     let areas = areas.map(|area| area.with(&between));
-    assemble(api.environment.code(), areas, &api)
+    assemble(api.environment.code(), areas, api)
 }
 
 /// The operators' listener: the dashboard, the admin API, probes and metrics.
@@ -36,7 +36,7 @@ pub fn admin_router(api: Api) -> Router {
         .route(openapi::PATH, openapi::admin_route())
         .with(|routes| routes.fallback(not_found));
     let areas = [dashboard::area(), admin::area(&api), probes(), metrics, rest];
-    assemble("operators", areas, &api)
+    assemble("operators", areas, api)
 }
 
 /// The API, version 1.
@@ -84,7 +84,7 @@ fn open_pages(api: &Api) -> Area {
 }
 
 /// One router of all areas, each behind the middleware with its policy.
-fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: &Api) -> Router {
+fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: Api) -> Router {
     let behind_middleware = |Area { policy, routes }: Area| {
         let gate = Gate { api: api.clone(), listener, policy };
         routes
@@ -92,7 +92,7 @@ fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: 
             .layer(middleware::from_fn_with_state(gate, self::gate))
     };
     let all = areas.into_iter().map(behind_middleware);
-    all.fold(Router::new(), Router::merge).with_state(api.clone())
+    all.fold(Router::new(), Router::merge).with_state(api)
 }
 
 /// Where label files are served: what their address has beyond the API's, whose own path a proxy
@@ -112,7 +112,7 @@ fn labels_path(api: &Api) -> String {
 pub(super) fn open_routes(routes: Router<Api>, api: Api) -> Router {
     let area = Area::new(Policy::open(AddressLimit::Unauthenticated));
     let area = area.merge(routes).with(|routes| routes.fallback(not_found));
-    assemble("sandbox", [area], &api)
+    assemble("sandbox", [area], api)
 }
 
 #[cfg(test)]
