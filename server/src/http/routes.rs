@@ -115,8 +115,8 @@ pub(super) fn open_routes(routes: Router<Api>, api: Api) -> Router {
     assemble("sandbox", [area], api)
 }
 
-#[cfg(test)]
 #[cfg(feature = "server")]
+#[cfg(test)]
 mod tests {
     use axum::{
         body::Body,

@@ -45,7 +45,7 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 
-    use super::super::document::AdminCall;
+    use crate::http::admin::document::AdminCall;
     use crate::{
         domain::admin::AccountView,
         http::openapi::{call::Call, described::Answer},

@@ -76,7 +76,7 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 
-    use super::super::document::{ACCOUNT, AdminCall};
+    use crate::http::admin::document::{ACCOUNT, AdminCall};
     use crate::{
         domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
         http::openapi::{

@@ -127,7 +127,7 @@ pub(super) mod description {
         schema::{ObjectBuilder, Schema, SchemaType, Type},
     };
 
-    use super::super::document::{ACCOUNT, AdminCall};
+    use crate::http::admin::document::{ACCOUNT, AdminCall};
     use crate::{
         domain::{
             admin::{ApiKeyView, NewApiKey, RotatedApiKey},

@@ -169,7 +169,7 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::{PartialSchema, openapi::HttpMethod};
 
-    use super::super::document::{ACCOUNT, AdminCall};
+    use crate::http::admin::document::{ACCOUNT, AdminCall};
     use crate::{
         domain::admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         http::openapi::{
