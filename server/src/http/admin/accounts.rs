@@ -45,10 +45,12 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 
-    use crate::http::admin::document::AdminCall;
     use crate::{
         domain::admin::AccountView,
-        http::openapi::{call::Call, described::Answer},
+        http::{
+            admin::document::AdminCall,
+            openapi::{call::Call, described::Answer},
+        },
     };
 
     pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {

@@ -76,12 +76,14 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 
-    use crate::http::admin::document::{ACCOUNT, AdminCall};
     use crate::{
         domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
-        http::openapi::{
-            call::Call,
-            described::{Answer, Query, reference},
+        http::{
+            admin::document::{ACCOUNT, AdminCall},
+            openapi::{
+                call::Call,
+                described::{Answer, Query, reference},
+            },
         },
     };
 

@@ -127,15 +127,17 @@ pub(super) mod description {
         schema::{ObjectBuilder, Schema, SchemaType, Type},
     };
 
-    use crate::http::admin::document::{ACCOUNT, AdminCall};
     use crate::{
         domain::{
             admin::{ApiKeyView, NewApiKey, RotatedApiKey},
             keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         },
-        http::openapi::{
-            call::Call,
-            described::{Answer, Query},
+        http::{
+            admin::document::{ACCOUNT, AdminCall},
+            openapi::{
+                call::Call,
+                described::{Answer, Query},
+            },
         },
     };
 

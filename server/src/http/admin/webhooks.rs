@@ -169,12 +169,14 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::{PartialSchema, openapi::HttpMethod};
 
-    use crate::http::admin::document::{ACCOUNT, AdminCall};
     use crate::{
         domain::admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        http::openapi::{
-            call::Call,
-            described::{Answer, Query},
+        http::{
+            admin::document::{ACCOUNT, AdminCall},
+            openapi::{
+                call::Call,
+                described::{Answer, Query},
+            },
         },
     };
 
