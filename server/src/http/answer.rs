@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct RequestId(pub(super) String);
 
-/// A refusal on its way out; the middleware gives it the request's id and writes its body.
+/// A refusal as a response; the middleware gives it the request's id and writes its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused(pub(crate) Refusal);
 
@@ -51,10 +51,10 @@ pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
     refusal_response(&response, &refusal, body)
 }
 
-/// A refusal with the body that tells of it.
+/// A refusal with this body.
 pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
     let mut rendered = json(status_of(refusal.code), body);
-    // What the router has said already, such as the methods that are allowed, stays.
+    // Headers that the router has set, such as the allowed methods, stay.
     for (name, value) in response.headers() {
         if name != header::CONTENT_LENGTH {
             rendered.headers_mut().entry(name).or_insert_with(|| value.clone());
@@ -78,14 +78,14 @@ pub(crate) fn with_request_id(response: Response, request_id: &str) -> Response 
     response
 }
 
-/// The request's id, and that a body is of the type that it is said to be, whatever it looks like.
+/// The request's id, and that browsers must not guess a type from the body.
 fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }
 
-/// The headers that every response carries.
+/// The headers of every response.
 pub(super) fn set_common_headers(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
     set_request_id(headers, request_id);
     headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());

@@ -71,7 +71,7 @@ impl OpenConnections {
     }
 
     /// Counts what hyper answers by itself: a head that cannot be read never becomes a request. An
-    /// idle connection that ends is no head at all.
+    /// idle connection that ends has not begun one.
     pub(super) fn count_bad_head(&self, fault: &hyper::Error, state: &ConnectionState) {
         let Some(limits) = &self.limits else { return };
         let bad = if fault.is_parse_too_large() {

@@ -39,13 +39,13 @@ pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
 /// much as long as it lives.
 const MAX_HEAD_BYTES: usize = 128 * 1024;
 
-/// How far listeners are from their end.
+/// What listeners do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Serving,
     /// They accept as before, and each answer is the last of its connection.
     Draining,
-    /// They accept no more, and what is in flight has so long to finish.
+    /// They accept no more, and requests in flight have this long to finish.
     Stopping(Duration),
 }
 
@@ -70,7 +70,7 @@ impl Stop {
         self.within(SHUTDOWN_GRACE);
     }
 
-    /// Stops them; what is in flight has so long to finish.
+    /// Stops them; requests in flight have this long to finish.
     pub fn within(&self, grace: Duration) {
         self.0.send_replace(Phase::Stopping(grace));
     }
@@ -101,13 +101,13 @@ impl Stop {
 pub(crate) trait ServerStream:
     AsyncRead + AsyncWrite + Unpin + Send + Sized + 'static
 {
-    /// What each answer passes on its way out.
+    /// What decides about each response just before it is sent.
     type ResponseHook: Clone + Send + Sync + 'static;
 
     /// Takes a connection.
     fn open(stream: TcpStream) -> (Self, Self::ResponseHook);
 
-    /// Lets an answer out; an error ends the connection without it.
+    /// Lets a response be sent; an error ends the connection without it.
     fn release(hook: &Self::ResponseHook, answer: Response) -> io::Result<Response>;
 }
 
@@ -280,7 +280,7 @@ fn serve<S: ServerStream>(
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
-        // A client that breaks off is no fault of ours.
+        // A client that breaks off is not an error of the server: it is counted, not logged.
         if let Err(fault) = connection.await {
             slot.connected.count_bad_head(&fault, &ending);
         }

@@ -226,7 +226,7 @@ async fn guarded(handler: impl Future<Output = Response>, body: Option<&SharedBo
     }
 }
 
-/// Whose fault it is that there is no answer: the client's, when its body is waited for.
+/// The answer when the body did not end in time: 408 when the handler waits for it, else 503 for the handler.
 fn late(body: &SharedBody) -> Response {
     let is_the_clients = body.is_awaited();
     body.give_up();

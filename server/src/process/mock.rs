@@ -65,7 +65,7 @@ impl Signals {
 }
 
 /// Runs the suite; its exit code is this process's. A signal goes on to the suite, which is killed
-/// when it does not end then: a suite that was cut off is no success.
+/// if it does not end then: a suite that was cut off did not succeed.
 async fn exec(
     command: &str,
     (url, key): (&str, &ApiKey),

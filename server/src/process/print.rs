@@ -1,6 +1,6 @@
 //! The output of the process: the only place of the server that prints.
 //!
-//! A reader who has closed the pipe has seen enough, and nothing more is said; but a secret that is
+//! A reader that has closed the pipe has seen enough, and the rest is dropped; but a secret that is
 //! shown only once and could not be written is an error, as is a full disk.
 
 use std::{

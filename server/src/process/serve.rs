@@ -36,7 +36,8 @@ use crate::{
 
 /// The account of a new database.
 const FIRST_ACCOUNT: &str = "default";
-/// The sockets, bound before anything is said about addresses.
+
+/// The sockets, bound before any address is printed.
 struct Sockets {
     production: Option<TcpListener>,
     sandbox: Option<TcpListener>,
@@ -72,7 +73,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     // Before the ready file, by which others know that there is a process to send a signal to.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
-    // A signal does not wait for the work at hand, such as the steps of a long pause.
+    // A signal does not wait for running jobs, such as the due steps after a long pause.
     let (cause, outcome) = tokio::select! {
         lost = upkeep::watch(&service) => (StopCause::Lost, Err(Failure::DatabaseLost(lost))),
         never = upkeep::run_periodic_jobs(&service) => match never {},

@@ -1,4 +1,4 @@
-//! How `serve` ends: it is not ready at once, goes on accepting for a while, and then lets what is in
+//! How `serve` stops: it is not ready at once, keeps accepting for a while, and then lets requests in
 //! flight finish.
 
 use std::{io, time::Duration};
@@ -10,11 +10,11 @@ use crate::{
     http::{SHUTDOWN_GRACE, Stop},
 };
 
-/// How long a server whose database is lost says that it is not ready: others should hear of it, and a
-/// new start should not wait.
+/// How long a server with a lost database answers that it is not ready: long enough for a load balancer
+/// to see it, short so that the restart does not wait.
 const LOST_DATABASE_DRAIN: Duration = Duration::from_secs(1);
 
-/// Why it ends, as far as the drain depends on it.
+/// Why it stops: the drain depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopCause {
     /// A supervisor or a deployment asks.
@@ -25,14 +25,14 @@ pub(super) enum StopCause {
     Lost,
 }
 
-/// The signals that end it.
+/// The signals that stop it.
 pub(super) struct Signals {
     terminate: unix::Signal,
     interrupt: unix::Signal,
 }
 
 impl Signals {
-    /// Hears them from now on.
+    /// Catches them from now on.
     pub(super) fn listen() -> io::Result<Self> {
         let (terminate, interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -48,7 +48,7 @@ impl Signals {
 }
 
 impl StopCause {
-    /// For how long connections are still accepted, where `--drain` says so much.
+    /// For how long connections are still accepted, given `--drain`.
     pub(super) fn drain(self, asked: Duration) -> Duration {
         match self {
             Self::Terminate => asked,
@@ -58,7 +58,7 @@ impl StopCause {
     }
 }
 
-/// The time that all of an ending may take.
+/// The time that a whole shutdown may take.
 pub(super) struct Shutdown {
     since: TokioClock,
 }
@@ -68,7 +68,8 @@ impl Shutdown {
         Self { since: TokioClock::starting_at(Millis(0)) }
     }
 
-    /// Lets clients go elsewhere for so long, or until `enough`; then tells the listeners to stop.
+    /// Keeps serving for this pause, or until `cut_short`, while clients move elsewhere; then stops the
+    /// listeners.
     pub(super) async fn drain(
         &self,
         stop: &Stop,
@@ -77,13 +78,13 @@ impl Shutdown {
     ) {
         if !pause.is_zero() {
             stop.drain();
-            // A second signal is as good as the end of the pause.
+            // A second signal ends the pause.
             let _ = tokio::time::timeout(pause, cut_short).await;
         }
         stop.within(self.left());
     }
 
-    /// What is left of it.
+    /// The time that is left.
     pub(super) fn left(&self) -> Duration {
         let passed = Duration::from_millis(self.since.now().0.unsigned_abs());
         SHUTDOWN_GRACE.saturating_sub(passed)

@@ -107,13 +107,13 @@ impl SignedIn {
         self.context.frame().of_member(&self.session.name, &self.form, section)
     }
 
-    /// A page says this when it is seen next.
+    /// Leaves a message for the next time that a page is shown.
     pub(super) fn leave(&self, page: FlashPage, what: impl Into<FlashContent>, at: Millis) {
         let (session, what) = (self.token.clone(), what.into());
         self.context.flashes.leave(Flash { session, page, at, what });
     }
 
-    /// What the page at hand says. A HEAD request shows no page, so it uses up no flash.
+    /// Takes what this page has to show. A HEAD request shows no page, so it uses up no flash.
     pub(super) fn take(&self, page: FlashPage, now: Millis) -> ShownFlashes {
         if self.context.is_seen {
             self.context.flashes.take(&self.token, page, now)

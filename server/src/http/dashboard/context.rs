@@ -94,7 +94,7 @@ impl PageContext {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
             Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
-            // The router's own word for a path that is no text.
+            // The router's own answer to a path that is not text.
             None if response.status().is_client_error() && !is_page(&response) => {
                 self.refusal(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
             }
@@ -117,7 +117,7 @@ impl PageContext {
         let notice = Notice::for_refusal(self.frame(), refusal);
         let mut response = frame::page(&notice).ok()?;
         *response.status_mut() = answer::status_of(refusal.code);
-        // What the router has said already, such as the methods that are allowed, stays.
+        // Headers that the router has set, such as the allowed methods, stay.
         if let Some(methods) = bare.headers().get(header::ALLOW) {
             response.headers_mut().insert(header::ALLOW, methods.clone());
         }

@@ -186,7 +186,7 @@ impl FlashStore {
         flashes.push_back(flash);
     }
 
-    /// What the page at hand says; it is not said again.
+    /// Takes the messages of a page; each is shown once.
     pub(super) fn take(&self, session: &str, page: FlashPage, now: Millis) -> ShownFlashes {
         let mut shown = ShownFlashes::default();
         let mut flashes = self.flashes();

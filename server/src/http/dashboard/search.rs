@@ -32,7 +32,7 @@ const BACKWARDS: Fault =
     ("The end date is before the start date.", "La fecha final es anterior a la inicial.");
 
 impl Search {
-    /// Reads a search; a field that is empty is none.
+    /// Reads a search; an empty field does not restrict it.
     pub(super) fn from_fields(fields: &Fields) -> Result<Self, Fault> {
         let (from, to) = (date(fields.text("from"))?, date(fields.text("to"))?);
         if matches!((from, to), (Some(from), Some(to)) if to < from) {

@@ -311,7 +311,7 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
     }
 }
 
-/// The tenant's webhook; one that cannot be read is set up again, as if there were none.
+/// The tenant's webhook; an unreadable one counts as absent, so that the page shows the form that replaces it.
 fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
     match api.service.store().endpoint(tenant) {
         Err(StoreError::Damaged { .. }) => Ok(None),
@@ -323,7 +323,7 @@ pub(super) fn address(environment: Environment) -> String {
     format!("/dashboard/webhooks/{}", environment.code())
 }
 
-/// What is said of a button that was pressed on a page that has grown old.
+/// The message for a button pressed on an outdated page.
 fn outdated(error: EndpointError) -> Result<FlashContent, EndpointError> {
     match error {
         // The page then shows the form that sets it up again.

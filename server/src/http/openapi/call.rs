@@ -112,7 +112,7 @@ impl Answer {
         Self::enveloped::<T>(what, &format!("{}List", name::<T>()), (items.into(), meta))
     }
 
-    /// The envelope is a component of its own, so that programs made of the document have it as a type.
+    /// The envelope is a component of its own, so that generated clients have it as a type.
     fn enveloped<T: ToSchema>(
         (status, about): (&'static str, &'static str),
         name: &str,
@@ -140,7 +140,7 @@ impl Answer {
             .schema_type(SchemaType::from(Type::String))
             .format(Some(bytes))
             .build();
-        // Some generators of clients know bytes under this type only, and take the first that they know.
+        // Some client generators know bytes under this type only, and take the first type that they know.
         let any = [("application/octet-stream", file.clone().into())];
         let formats = LabelFormat::ALL.map(|format| (format.content_type(), file.clone().into()));
         let contents = any.into_iter().chain(formats).collect();

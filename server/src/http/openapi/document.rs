@@ -126,7 +126,7 @@ fn describe(call: Call<Operation>) -> Described {
     }
 }
 
-/// What an operation is about: the first word of its path that is no version.
+/// The group of an operation: the first segment of its path after the version.
 fn group_of(operation: Operation) -> &'static str {
     if operation.is_legacy() {
         return "legacy";

@@ -112,7 +112,7 @@ pub(super) fn admin_route() -> MethodRouter<Api> {
     get(|headers: HeaderMap| async move { served.answer(&headers, || Document::Admin.under("/")) })
 }
 
-/// The path that a proxy has put before the API's: `/` when there is none.
+/// The path that a proxy adds before the API's, or `/`.
 fn path_of(base_url: &str) -> String {
     let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned());
     path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned())
