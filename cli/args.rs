@@ -1,7 +1,6 @@
-//! The command line as it is typed. What people read about it stands in `texts`; what it means is
-//! decided in `resolve`.
+//! The command line as it is typed. Its help is in `texts`; `resolve` turns it into a job.
 
-mod import;
+mod preferences;
 mod tools;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -12,14 +11,10 @@ use clap::{
 };
 use parcelo::{LabelFormat, Language};
 
-use crate::{
-    help, refusal,
-    results::Done,
-    voice::{Format, Voice},
-};
+use crate::{help, output::format::Format};
 
-pub(crate) use import::Import;
-pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Shell, Watch, Webhook};
+pub(crate) use preferences::Preferences;
+pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Shell, Webhook};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -103,7 +98,34 @@ pub(crate) struct Create {
     #[arg(long, value_name = "FILE")]
     pub(crate) label: Option<PathBuf>,
     #[arg(long, short, requires = "label", value_name = "FORMAT")]
-    pub(crate) format: Option<FileFormat>,
+    pub(crate) format: Option<LabelFileFormat>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct Import {
+    #[arg(value_name = "FILE|-")]
+    pub(crate) rows: PathBuf,
+    #[arg(long, value_name = "DIR")]
+    pub(crate) labels: PathBuf,
+    #[arg(
+        id = "label_format",
+        long = "format",
+        short = 'f',
+        value_name = "FORMAT",
+        default_value = "pdf"
+    )]
+    pub(crate) format: LabelFileFormat,
+    #[arg(long)]
+    pub(crate) resume: bool,
+    #[arg(long, requires = "resume")]
+    pub(crate) key_rotated: bool,
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u8).range(1..=64))]
+    pub(crate) concurrency: u8,
+    #[arg(long)]
+    pub(crate) all_or_nothing: bool,
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -114,7 +136,7 @@ pub(crate) struct Void {
     pub(crate) write: Write,
 }
 
-/// What writes that a person decides on take.
+/// The options of `order void` and `label reprint`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Write {
     #[arg(long, value_name = "TEXT")]
@@ -167,8 +189,10 @@ pub(crate) struct Track {
     pub(crate) numbers: Vec<String>,
     #[arg(long)]
     pub(crate) history: bool,
-    #[command(flatten)]
-    pub(crate) watch: Watch,
+    #[arg(long)]
+    pub(crate) watch: bool,
+    #[arg(long, value_name = "SECONDS", requires = "watch", value_parser = value_parser!(u32).range(1..=3600))]
+    pub(crate) every: Option<u32>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -196,7 +220,7 @@ pub(crate) struct GetLabel {
         value_name = "FORMAT",
         default_value = "pdf"
     )]
-    pub(crate) format: FileFormat,
+    pub(crate) format: LabelFileFormat,
     #[arg(long, short, value_name = "DIR|-", default_value = ".")]
     pub(crate) dir: PathBuf,
 }
@@ -206,7 +230,7 @@ pub(crate) struct ShowLabel {
     #[arg(value_name = "NUMBER")]
     pub(crate) number: String,
     #[arg(long)]
-    pub(crate) draw: bool,
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -223,8 +247,8 @@ pub(crate) struct Reset {
     pub(crate) yes: bool,
 }
 
-/// What every command takes. `output`, `lang` and `profile` are read by `voice` and `settings`,
-/// before everything else; here they are only checked.
+/// The options of every command. `output`, `lang` and `profile` take effect by way of
+/// `Preferences`, before parsing; here they are only checked.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
     #[arg(long, short, global = true, value_name = "FORMAT")]
@@ -250,7 +274,7 @@ pub(crate) struct Global {
 /// A label file's format, in lower case or upper.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
-pub(crate) enum FileFormat {
+pub(crate) enum LabelFileFormat {
     #[value(alias = "PDF")]
     Pdf,
     #[value(alias = "ZPL")]
@@ -274,21 +298,19 @@ impl From<Lang> for Language {
     }
 }
 
-impl From<FileFormat> for LabelFormat {
-    fn from(format: FileFormat) -> Self {
+impl From<LabelFileFormat> for LabelFormat {
+    fn from(format: LabelFileFormat) -> Self {
         match format {
-            FileFormat::Pdf => Self::Pdf,
-            FileFormat::Zpl => Self::Zpl,
-            FileFormat::Png => Self::Png,
+            LabelFileFormat::Pdf => Self::Pdf,
+            LabelFileFormat::Zpl => Self::Zpl,
+            LabelFileFormat::Png => Self::Png,
         }
     }
 }
 
-/// Reads the command line. What is no command comes back as what there is to say: the help that
-/// was asked for, or what is wrong.
-pub(crate) fn parse(arguments: &[OsString], voice: Voice) -> Result<Args, Done> {
-    help::speaking(Args::command(), voice.language)
+/// Parses the command line. The error may also be the help that was asked for.
+pub(crate) fn parse(arguments: &[OsString], language: Language) -> Result<Args, clap::Error> {
+    help::localize(Args::command(), language)
         .try_get_matches_from(arguments)
         .and_then(|matches| Args::from_arg_matches(&matches))
-        .map_err(|stop| refusal::of(&stop))
 }

@@ -1,5 +1,5 @@
-//! `--dry-run`: what would be sent is written down instead. Every request is answered as if the
-//! service did not have what it asks for, so that nothing waits and nothing is tried again.
+//! `--dry-run`: a transport that records requests instead of sending them. It answers each with
+//! "not found", so that nothing waits and nothing is retried.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,17 +7,19 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::{HeaderMap, Request, Response, StatusCode};
 use parcelo::{
-    Environment, ErrorCode,
+    ErrorCode,
     transport::{BodyStream, Transport, TransportError},
 };
 
-/// The requests of a run that sends none. Clones write to the same list.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct DryRun(Arc<Mutex<Vec<Unsent>>>);
+use crate::sanitize::mask_key;
 
-/// A request that was not sent, its key masked.
+/// The recorded requests. Clones share one list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DryRun(Arc<Mutex<Vec<UnsentRequest>>>);
+
+/// A request that was not sent, with the API key masked.
 #[derive(Debug, Clone)]
-pub(crate) struct Unsent {
+pub(crate) struct UnsentRequest {
     pub(crate) method: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -25,8 +27,8 @@ pub(crate) struct Unsent {
 }
 
 impl DryRun {
-    /// What would have been sent.
-    pub(crate) fn requests(&self) -> Vec<Unsent> {
+    /// Takes the recorded requests.
+    pub(crate) fn requests(&self) -> Vec<UnsentRequest> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -37,14 +39,18 @@ impl Transport for DryRun {
         request: Request<Bytes>,
     ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
         let body = request.body();
-        let unsent = Unsent {
+        let unsent = UnsentRequest {
             method: request.method().to_string(),
             url: request.uri().to_string(),
             headers: shown(request.headers()),
             body: (!body.is_empty()).then(|| String::from_utf8_lossy(body).into_owned()),
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(unsent);
-        let mut answer = Response::new(stream::empty().boxed());
+        // With the service's own body: without it, the 404 would be that of another server.
+        let code = ErrorCode::ParcelNotFound.code();
+        let error = serde_json::json!({"success": false, "error": {"code": code, "message": ""}});
+        let body = Bytes::from(error.to_string());
+        let mut answer = Response::new(stream::iter([Ok(body)]).boxed());
         let status = StatusCode::from_u16(ErrorCode::ParcelNotFound.status());
         *answer.status_mut() = status.unwrap_or_default();
         async { Ok(answer) }.boxed()
@@ -54,21 +60,14 @@ impl Transport for DryRun {
 fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let shown = |value| match text(value) {
-        secret if value.is_sensitive() => masked(&secret),
+        secret if value.is_sensitive() => mask_key(&secret),
         plain => plain,
     };
     headers.iter().map(|(name, value)| (name.to_string(), shown(value))).collect()
 }
 
-/// A key as far as everybody may see it: which environment it is of.
-pub(crate) fn masked(key: &str) -> String {
-    let prefix = Environment::ALL.into_iter().map(Environment::key_prefix);
-    let known = prefix.into_iter().find(|prefix| key.starts_with(prefix)).unwrap_or_default();
-    format!("{known}***")
-}
-
-impl Unsent {
-    /// The request as a command line of curl.
+impl UnsentRequest {
+    /// The request as a curl command.
     pub(crate) fn curl(&self) -> String {
         let mut line = format!("curl -X {} {}", self.method, quoted(&self.url));
         for (name, value) in &self.headers {
@@ -83,7 +82,7 @@ impl Unsent {
     }
 }
 
-/// A text as one word of a shell.
+/// A text quoted for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -98,7 +97,7 @@ mod tests {
         let mut key = http::HeaderValue::from_static("pk_test_secret");
         key.set_sensitive(true);
         headers.insert("x-api-key", key);
-        let unsent = Unsent {
+        let unsent = UnsentRequest {
             method: "POST".to_owned(),
             url: "http://h/a?b=c&d".to_owned(),
             headers: shown(&headers),
@@ -107,14 +106,5 @@ mod tests {
         let expected = "curl -X POST 'http://h/a?b=c&d' \\\n  -H 'x-api-key: pk_test_***' \\\n  \
             --data-raw '{\"name\":\"O'\\''Neil\"}'";
         assert_eq!(unsent.curl(), expected);
-    }
-
-    #[test]
-    fn a_mask_shows_the_environment_and_no_more() {
-        for (key, shown) in
-            [("pk_live_abc", "pk_live_***"), ("pk_test_", "pk_test_***"), ("x", "***")]
-        {
-            assert_eq!(masked(key), shown);
-        }
     }
 }

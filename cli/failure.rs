@@ -1,4 +1,4 @@
-//! Why a run did not do all that it was asked to: what happened, what to do, and the exit code.
+//! Why a run failed, wholly or partly: the message, what to do, and the exit code.
 
 use std::{fmt::Display, io, process::ExitCode};
 
@@ -8,8 +8,8 @@ use parcelo::{
 };
 
 use crate::{
-    resume::Resume,
-    texts::{self, Said},
+    resume::ResumeHint,
+    texts::{self, Message},
 };
 
 /// The exit codes, which scripts rely on; `texts::EXIT_CODES` explains them.
@@ -36,40 +36,40 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure; one pointer, so that results stay small.
+/// A failure; boxed, because it is the error of most functions and would make their results large.
 #[derive(Debug)]
-pub(crate) struct Failure(Box<Facts>);
+pub(crate) struct Failure(Box<FailureDetails>);
 
 /// What is known about a failure.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct FailureDetails {
     pub(crate) exit: Exit,
     pub(crate) code: String,
-    pub(crate) message: Said,
-    pub(crate) hint: Option<Said>,
+    pub(crate) message: Message,
+    pub(crate) hint: Option<Message>,
     pub(crate) fields: Vec<FieldFault>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) status: Option<u16>,
     pub(crate) request_id: Option<RequestId>,
-    /// Whole seconds.
+    /// In seconds.
     pub(crate) retry_after: Option<u64>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) may_have_executed: bool,
-    /// The parcels that failed, by the numbers that were asked for.
+    /// The parcels that failed, by tracking number.
     pub(crate) items: Vec<(String, Failure)>,
 }
 
 impl std::ops::Deref for Failure {
-    type Target = Facts;
+    type Target = FailureDetails;
 
-    fn deref(&self) -> &Facts {
+    fn deref(&self) -> &FailureDetails {
         &self.0
     }
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<Said>) -> Self {
-        Self(Box::new(Facts {
+    pub(crate) fn new(exit: Exit, code: &str, message: impl Into<Message>) -> Self {
+        Self(Box::new(FailureDetails {
             exit,
             code: code.to_owned(),
             message: message.into(),
@@ -85,102 +85,103 @@ impl Failure {
         }))
     }
 
-    pub(crate) fn with(mut self, fill: impl FnOnce(&mut Facts)) -> Self {
+    pub(crate) fn with(mut self, fill: impl FnOnce(&mut FailureDetails)) -> Self {
         fill(&mut self.0);
         self
     }
 
-    pub(crate) fn hint(self, hint: impl Into<Said>) -> Self {
-        self.with(|facts| facts.hint = Some(hint.into()))
+    pub(crate) fn hint(self, hint: impl Into<Message>) -> Self {
+        self.with(|details| details.hint = Some(hint.into()))
     }
 
-    /// The command line, or a file that it names, is wrong.
-    pub(crate) fn usage(message: impl Into<Said>, hint: impl Into<Said>) -> Self {
+    /// Invalid command line, or invalid file that it names.
+    pub(crate) fn usage(message: impl Into<Message>, hint: impl Into<Message>) -> Self {
         Self::new(Exit::Usage, "USAGE", message).hint(hint)
     }
 
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, why: &io::Error) -> Self {
         let why = match why.kind() {
-            io::ErrorKind::NotFound => texts::NOT_THERE.into(),
-            io::ErrorKind::PermissionDenied => texts::FORBIDDEN.into(),
+            io::ErrorKind::NotFound => texts::FILE_NOT_FOUND.into(),
+            io::ErrorKind::PermissionDenied => texts::PERMISSION_DENIED.into(),
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
-            _ => Said { en: why.to_string(), es: why.to_string() },
+            _ => Message { en: why.to_string(), es: why.to_string() },
         };
-        let said = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
-        let message = Said { en: said(&why.en).en, es: said(&why.es).es };
-        Self::new(Exit::Usage, "FILE", message).hint(texts::NAME_FILE)
+        let with = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
+        let message = Message { en: with(&why.en).en, es: with(&why.es).es };
+        Self::new(Exit::Usage, "FILE", message).hint(texts::SPECIFY_FILE)
     }
 
-    /// What the service says of one thing, as it came: this version cannot read it.
+    /// A part of the service's response that this version cannot read, shown as it came.
     pub(crate) fn unreadable_row(exit: Exit, row: &Unreadable) -> Self {
         let json = row.json().to_string();
         Self::new(exit, "UNREADABLE_ANSWER", texts::UNREADABLE_ROW.with(&[("json", &json)]))
     }
 
-    /// A place where no label can be written.
+    /// A file that cannot be written.
     pub(crate) fn unwritable(file: &str, why: &impl Display) -> Self {
         let values = [("file", file), ("why", &why.to_string())];
-        Self::new(Exit::Usage, "FILE", texts::NO_LABEL_PLACE.with(&values)).hint(texts::GIVE_PLACE)
+        Self::new(Exit::Usage, "FILE", texts::UNWRITABLE.with(&values))
+            .hint(texts::SPECIFY_WRITABLE)
     }
 
-    /// The API key is missing or is none.
-    pub(crate) fn key(code: ErrorCode, message: impl Into<Said>) -> Self {
+    /// The API key is missing or malformed.
+    pub(crate) fn key(code: ErrorCode, message: impl Into<Message>) -> Self {
         Self::new(Exit::Auth, code.code(), message).hint(texts::GIVE_KEY)
     }
 
-    /// What was given breaks rules, and nothing was sent.
-    pub(crate) fn invalid(message: impl Into<Said>, fields: Vec<FieldFault>) -> Self {
+    /// Input that breaks rules; nothing was sent.
+    pub(crate) fn invalid(message: impl Into<Message>, fields: Vec<FieldFault>) -> Self {
         Self::new(Exit::Validation, ErrorCode::ValidationFailed.code(), message)
             .hint(texts::FIX_FIELDS)
-            .with(|facts| facts.fields = fields)
+            .with(|details| details.fields = fields)
     }
 
-    /// The same with what else was odd: a misspelt field is the reason why another is missing.
+    /// The same with warnings: that of a misspelt field explains why another field is missing.
     pub(crate) fn warned(self, warnings: Vec<Warning>) -> Self {
-        self.with(|facts| facts.warnings = warnings)
+        self.with(|details| details.warnings = warnings)
     }
 
-    /// Ctrl-C while the service was being asked.
-    pub(crate) fn interrupted(resume: Resume<'_>) -> Self {
-        Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|facts| {
-            facts.hint = resume.hint();
-            facts.idempotency_key = resume.key().cloned();
-            facts.may_have_executed = resume.writes();
+    /// Ctrl-C during a call.
+    pub(crate) fn interrupted(resume: ResumeHint<'_>) -> Self {
+        Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|details| {
+            details.hint = resume.hint();
+            details.idempotency_key = resume.key().cloned();
+            details.may_have_executed = resume.writes();
         })
     }
 
-    /// The user was asked, and did not say yes.
+    /// The user did not confirm.
     pub(crate) fn declined() -> Self {
         Self::new(Exit::Interrupted, "DECLINED", texts::DECLINED)
     }
 
     /// The order exists, its label could not be saved.
     pub(crate) fn label_unsaved(number: &TrackingNumber, why: &Self) -> Self {
-        let Said { en, es } = &why.message;
-        let message = Said {
+        let Message { en, es } = &why.message;
+        let message = Message {
             en: texts::LABEL_UNSAVED.with(&[("why", en)]).en,
             es: texts::LABEL_UNSAVED.with(&[("why", es)]).es,
         };
         let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
-        // A void label is not to be had later either.
+        // A void label cannot be saved later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();
         let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
-        Self::new(Exit::Partly, &why.code, message).hint(hint).with(|facts| {
-            facts.status = why.status;
-            facts.request_id.clone_from(&why.request_id);
-            facts.retry_after = why.retry_after;
+        Self::new(Exit::Partly, &why.code, message).hint(hint).with(|details| {
+            details.status = why.status;
+            details.request_id.clone_from(&why.request_id);
+            details.retry_after = why.retry_after;
         })
     }
 
-    /// Of `all` parcels, `done` were done, and these failed; after the last nothing was tried.
+    /// Of `all` parcels `done` succeeded and `items` failed; the rest was not tried.
     ///
-    /// The exit code is theirs if they failed alike and nothing was done.
-    pub(crate) fn of_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
+    /// The exit code is that of the items if none succeeded and all failed alike.
+    pub(crate) fn for_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
         let (done_text, all_text) = (done.to_string(), all.to_string());
         let message = match done {
-            0 => texts::NONE_DONE.with(&[("all", &all_text)]),
-            _ => texts::PARTLY.with(&[("done", &done_text), ("all", &all_text)]),
+            0 => texts::ALL_FAILED.with(&[("all", &all_text)]),
+            _ => texts::PARTLY_FAILED.with(&[("done", &done_text), ("all", &all_text)]),
         };
         let last = items.last().map(|(_, last)| last);
         let alike = last.filter(|last| {
@@ -192,21 +193,21 @@ impl Failure {
             None => Self::new(Exit::Partly, "PARTLY_FAILED", message),
         };
         let hint = alike.and_then(|last| last.hint.clone());
-        failure.with(|facts| (facts.items, facts.hint) = (items, hint))
+        failure.with(|details| (details.items, details.hint) = (items, hint))
     }
 
-    /// Some orders in files are not valid; the verdicts say which and why.
+    /// Some orders in files are invalid; the verdicts have the reasons.
     pub(crate) fn bad_orders(bad: usize, all: usize) -> Self {
         let values = [("bad", &*bad.to_string()), ("all", &*all.to_string())];
-        Self::invalid(texts::BAD_ORDERS.with(&values), Vec::new())
+        Self::invalid(texts::INVALID_ORDERS.with(&values), Vec::new())
     }
 
-    /// Standard output took not all of the results.
+    /// The results could not be written to standard output.
     pub(crate) fn output_lost(why: &impl Display) -> Self {
         Self::new(Exit::Bug, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
     }
 
-    /// True when asking for another parcel may still work.
+    /// True if calls for other parcels may still succeed.
     pub(crate) fn is_of_one_parcel(&self) -> bool {
         matches!(self.exit, Exit::Validation | Exit::NotFound | Exit::Conflict)
     }

@@ -1,4 +1,4 @@
-//! The help in the user's language: the parser's skeleton, spoken by the table of texts.
+//! The help in the user's language: the parser's commands and arguments with texts from the tables.
 
 use clap::{
     Arg, Command,
@@ -6,30 +6,28 @@ use clap::{
 };
 use parcelo::Language;
 
-use crate::texts::{self, Text, around, import};
+use crate::texts::{
+    self, Text,
+    help::{ARGUMENT_HELP, COMMAND_HELP, EXIT_CODES, VALUE_NAMES},
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold());
 
-/// Texts by name, in several lists.
-type Tables = &'static [&'static [(&'static str, Text)]];
-
-const COMMAND_HELP: Tables = &[texts::COMMAND_HELP, around::COMMAND_HELP, import::COMMAND_HELP];
-const ARGUMENT_HELP: Tables = &[texts::ARGUMENT_HELP, around::ARGUMENT_HELP, import::ARGUMENT_HELP];
-const VALUE_NAMES: Tables = &[texts::VALUE_NAMES, around::VALUE_NAMES, import::VALUE_NAMES];
+type Table = &'static [(&'static str, Text)];
 
 /// The command line with every text in one language.
-pub(crate) fn speaking(command: Command, language: Language) -> Command {
+pub(crate) fn localize(command: Command, language: Language) -> Command {
     let command = command
         .styles(STYLES)
         .subcommand_value_name(texts::COMMAND.pick(language))
-        .after_help(texts::EXIT_CODES.pick(language));
-    worded(command, "", language)
+        .after_help(EXIT_CODES.pick(language));
+    localize_command(command, "", language)
 }
 
-fn worded(command: Command, parent: &str, language: Language) -> Command {
+fn localize_command(command: Command, parent: &str, language: Language) -> Command {
     let path = format!("{parent}{}", command.get_name());
     let inside = format!("{path} ");
     let template = format!(
@@ -42,13 +40,13 @@ fn worded(command: Command, parent: &str, language: Language) -> Command {
         .help_template(template)
         .subcommand_help_heading(texts::COMMANDS.pick(language))
         .subcommand_value_name(texts::COMMAND.pick(language))
-        .mut_args(|argument| explained(argument, language))
-        .mut_subcommands(|command| worded(command, &inside, language));
+        .mut_args(|argument| localize_argument(argument, language))
+        .mut_subcommands(|command| localize_command(command, &inside, language));
     let usage = usage(&command, &path, language);
     command.override_usage(usage)
 }
 
-fn explained(argument: Arg, language: Language) -> Arg {
+fn localize_argument(argument: Arg, language: Language) -> Arg {
     let heading = if argument.is_positional() { texts::ARGUMENTS } else { texts::OPTIONS };
     let help = find(ARGUMENT_HELP, argument.get_id().as_str());
     let names: Vec<_> = argument.get_value_names().unwrap_or_default().to_vec();
@@ -63,7 +61,7 @@ fn explained(argument: Arg, language: Language) -> Arg {
         .value_names(names)
 }
 
-/// The parser's own usage line has one word that it takes from nowhere.
+/// The parser's usage line, with its one fixed English word replaced.
 fn usage(command: &Command, path: &str, language: Language) -> String {
     let options = texts::OPTIONS.pick(language).to_uppercase();
     let command = command.clone().bin_name(path);
@@ -71,10 +69,12 @@ fn usage(command: &Command, path: &str, language: Language) -> String {
     usage.trim_start_matches("Usage:").trim().replace("[OPTIONS]", &format!("[{options}]"))
 }
 
-/// What is missing in the table is its own name; a test sees to it that nothing is.
-fn find(tables: Tables, name: &str) -> Text {
-    let mut rows = tables.iter().copied().flatten();
-    rows.find(|(known, _)| *known == name).map_or(texts::WRONG_LINE, |(_, text)| *text)
+/// The text of a name; a test checks that every name has one.
+fn find(table: Table, name: &str) -> Text {
+    table
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map_or(texts::INVALID_COMMAND_LINE, |(_, text)| *text)
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::args::Args;
 
-    type Seen<'a> = &'a mut dyn FnMut(Tables, &str);
+    type Seen<'a> = &'a mut dyn FnMut(Table, &str);
 
     fn walk(command: &Command, parent: &str, seen: Seen<'_>) {
         let path = format!("{parent}{}", command.get_name());
@@ -104,15 +104,12 @@ mod tests {
     #[test]
     fn every_command_and_argument_is_explained() {
         walk(&Args::command(), "", &mut |table, name| {
-            assert!(
-                table.iter().copied().flatten().any(|(known, _)| *known == name),
-                "{name} has no text"
-            );
+            assert!(table.iter().any(|(known, _)| *known == name), "{name} has no text");
         });
     }
 
     #[test]
     fn the_parser_accepts_its_own_shape() {
-        speaking(Args::command(), Language::Es).debug_assert();
+        localize(Args::command(), Language::Es).debug_assert();
     }
 }

@@ -1,4 +1,4 @@
-//! What is read: files, standard input, and the orders and numbers in them.
+//! Files and standard input, and the orders and numbers in them.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
-/// Where orders and numbers are read from.
+/// Where input is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     File(PathBuf),
@@ -18,8 +18,8 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The source that an argument names; `-` is standard input.
-    pub(crate) fn of(argument: &Path) -> Self {
+    /// `-` is standard input.
+    pub(crate) fn from_argument(argument: &Path) -> Self {
         if argument.as_os_str() == "-" { Self::Stdin } else { Self::File(argument.to_owned()) }
     }
 
@@ -27,7 +27,7 @@ impl Source {
         *self == Self::Stdin
     }
 
-    /// The name that it is spoken of by.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
@@ -35,7 +35,7 @@ impl Source {
         }
     }
 
-    /// All of it.
+    /// The whole content.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         let read = match self {
@@ -54,25 +54,25 @@ pub(crate) fn line() -> Result<String, Failure> {
     Ok(line)
 }
 
-/// A line that is typed on the terminal and not shown.
-pub(crate) fn unseen_line() -> Result<String, Failure> {
+/// A line from the terminal, without echo.
+pub(crate) fn hidden_line() -> Result<String, Failure> {
     rpassword::read_password().map_err(|why| Failure::unreadable("-", &why))
 }
 
-/// Editors on Windows begin a file with a byte order mark.
-pub(crate) fn without_mark(content: &[u8]) -> &[u8] {
+/// The content without a byte order mark, with which editors on Windows start a file.
+pub(crate) fn without_byte_order_mark(content: &[u8]) -> &[u8] {
     content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)
 }
 
-/// Each line that is not blank, without the blanks around it.
+/// Each line that is not blank, trimmed.
 pub(crate) fn lines(content: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(without_mark(content));
+    let text = String::from_utf8_lossy(without_byte_order_mark(content));
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 /// The text of each order: one order, an array of them, or one on each line.
 pub(crate) fn orders(content: &[u8]) -> Vec<&[u8]> {
-    let content = without_mark(content).trim_ascii();
+    let content = without_byte_order_mark(content).trim_ascii();
     if content.starts_with(b"[")
         && let Ok(array) = serde_json::from_slice::<Vec<&RawValue>>(content)
     {

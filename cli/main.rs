@@ -1,27 +1,30 @@
-//! The `parcelo` command: parse, resolve, run, tell, exit.
+//! The `parcelo` command: parse, resolve, run, print, exit.
+//!
+//! A run goes through `args` (the command line as typed), `settings` (which of option, variable and
+//! profile applies), `resolve` (a job whose values are valid), `commands` (running it), `results` (what
+//! it returns) and `output` (printing that). No two files import each other, directly or by way of
+//! others.
 
+mod api_error;
 mod args;
-mod calls;
 mod clock;
 mod commands;
 mod dry_run;
 mod failure;
-mod fields;
-mod findings;
 mod help;
 mod import;
 mod input;
+mod order_fields;
 mod output;
-mod picture;
 mod profiles;
-mod refusal;
 mod requests;
 mod resolve;
 mod results;
 mod resume;
+mod sanitize;
 mod settings;
 mod texts;
-mod voice;
+mod usage_error;
 
 use std::{
     env,
@@ -30,28 +33,31 @@ use std::{
     process::ExitCode,
 };
 
+use args::Preferences;
 use failure::Exit;
-use results::Done;
+use results::CommandOutcome;
 use settings::Settings;
-use voice::Voice;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().collect();
-    let variable = |name: &str| env::var(name).ok();
-    let settings = Settings::of(&arguments, variable);
-    let voice = voice::of(&arguments, variable, &settings.preferences());
-    output::answer_for_bugs(voice);
-    panic::catch_unwind(AssertUnwindSafe(|| {
-        output::finish(&end_of(&arguments, voice, settings), voice)
-    }))
-    .unwrap_or(Exit::Bug.into())
+    let preferences = Preferences::from_arguments(&arguments);
+    let settings = Settings::load(preferences, |name| env::var(name).ok());
+    let options = settings.output;
+    output::report_bugs(options.language);
+    panic::catch_unwind(AssertUnwindSafe(|| output::finish(&run(&arguments, settings), options)))
+        .unwrap_or(Exit::Bug.into())
 }
 
-fn end_of(arguments: &[OsString], voice: Voice, settings: Settings) -> Done {
-    let end = args::parse(arguments, voice).and_then(|args| {
-        output::tell_attempts(args.global.verbose, voice);
-        output::warn_of_exposure(&settings, voice);
-        resolve::resolve(args, voice, settings).and_then(commands::run).map_err(Done::from)
-    });
-    end.unwrap_or_else(|stopped| stopped)
+fn run(arguments: &[OsString], settings: Settings) -> CommandOutcome {
+    let args = match args::parse(arguments, settings.output.language) {
+        Ok(args) => args,
+        Err(error) => return usage_error::outcome(&error),
+    };
+    if args.global.verbose {
+        output::log_attempts(settings.output.language);
+    }
+    if let Some(warning) = settings.exposure() {
+        output::warn(&warning, settings.output);
+    }
+    resolve::resolve(args, settings).and_then(commands::run).unwrap_or_else(CommandOutcome::from)
 }

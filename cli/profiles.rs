@@ -1,5 +1,5 @@
-//! The file of profiles, `config.toml`: where it is, what stands in it, and how it is written, so
-//! that nobody else can read the keys in it. Which profile counts is decided in `settings`.
+//! The file of profiles, `config.toml`: its path, its contents, and how it is written, readable only
+//! by its owner. `settings` decides which profile applies.
 
 use std::{
     collections::BTreeMap,
@@ -16,19 +16,19 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 use crate::{
     args::Lang,
     failure::Failure,
-    texts::{self, Said},
-    voice::Format,
+    output::format::Format,
+    texts::{self, Message},
 };
 
-/// The file of profiles as it was found; editing it keeps its comments.
+/// The file of profiles. Its document is edited in place, so that the user's comments stay.
 #[derive(Debug)]
 pub(crate) struct Profiles {
     pub(crate) file: PathBuf,
     document: DocumentMut,
-    /// The profile that counts unless another one is asked for.
+    /// The profile that applies unless another one is named.
     pub(crate) current: Option<String>,
     pub(crate) all: BTreeMap<String, Profile>,
-    /// Others than its owner can read it.
+    /// Other users can read it.
     pub(crate) exposed: bool,
 }
 
@@ -36,35 +36,35 @@ pub(crate) struct Profiles {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Profile {
     pub(crate) base_url: Option<String>,
-    pub(crate) api_key: Option<Hidden>,
+    pub(crate) api_key: Option<Secret>,
     pub(crate) language: Option<Language>,
     pub(crate) output: Option<Format>,
 }
 
-/// A text that never shows itself.
+/// A text that `Debug` does not show.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Hidden(pub(crate) String);
+pub(crate) struct Secret(pub(crate) String);
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
 }
 
-/// Why the file cannot be used. It never quotes the file: a key may stand in the line.
+/// Why the file cannot be used. The message quotes no line of it, because the line may be a key's.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
-    message: Said,
+pub(crate) struct ConfigError {
+    message: Message,
 }
 
-impl From<&Fault> for Failure {
-    fn from(fault: &Fault) -> Self {
+impl From<&ConfigError> for Failure {
+    fn from(fault: &ConfigError) -> Self {
         Self::usage(fault.message.clone(), texts::FIX_CONFIG)
     }
 }
 
-/// Where the file is; nowhere when nobody knows the user's home.
-pub(crate) fn place() -> Option<PathBuf> {
+/// The file's path; none if the user has no home directory.
+pub(crate) fn config_path() -> Option<PathBuf> {
     Some(choose_base_strategy().ok()?.config_dir().join("parcelo").join("config.toml"))
 }
 
@@ -73,33 +73,34 @@ const PROFILES: &str = "profiles";
 const NAMES: [&str; 4] = ["base_url", "api_key", "language", "output"];
 
 impl Profiles {
-    /// The file's profiles; none when there is no file.
-    pub(crate) fn read(file: PathBuf) -> Result<Self, Fault> {
+    /// Reads the file; without a file there are no profiles.
+    pub(crate) fn read(file: PathBuf) -> Result<Self, ConfigError> {
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(fault) => return Err(wrong(&file, texts::CONFIG_UNREADABLE, &fault.to_string())),
+            Err(fault) => {
+                return Err(config_error(&file, texts::CONFIG_UNREADABLE, &fault.to_string()));
+            }
         };
         let document: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
             let before = fault.span().and_then(|span| text.get(..span.start));
             let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-            wrong(&file, texts::CONFIG_BROKEN, &line.to_string())
+            config_error(&file, texts::INVALID_TOML, &line.to_string())
         })?;
-        let (current, all) =
-            contents(&document).map_err(|setting| wrong(&file, texts::CONFIG_SETTING, &setting))?;
+        let (current, all) = parse_settings(&document)
+            .map_err(|setting| config_error(&file, texts::INVALID_SETTING, &setting))?;
         let exposed = is_exposed(&file);
         Ok(Self { file, document, current, all, exposed })
     }
 
-    /// Sets a profile; the first one is the current one.
+    /// Sets a profile; the first one becomes the current one.
     pub(crate) fn set(&mut self, name: &str, profile: &Profile) {
         let language = profile.language.map(Language::code);
-        let output = profile.output.and_then(|format| format.to_possible_value());
         let values = [
             profile.base_url.as_deref(),
             profile.api_key.as_ref().map(|key| &*key.0),
             language,
-            output.as_ref().map(clap::builder::PossibleValue::get_name),
+            profile.output.map(Format::name),
         ];
         let mut table = Table::new();
         for (name, text) in NAMES.into_iter().zip(values) {
@@ -126,30 +127,30 @@ impl Profiles {
 
     /// Writes the file whole or not at all, readable by its owner only.
     pub(crate) fn write(&self) -> io::Result<()> {
-        // A link to the file stays a link.
+        // Renaming would replace a link by a file, so a link is resolved first.
         let file = self.file.canonicalize().unwrap_or_else(|_| self.file.clone());
         let folder = file.parent().unwrap_or(Path::new("."));
         make_private(folder)?;
-        let draft = folder.join(format!(".config.toml.{}", std::process::id()));
-        let written = write_private(&draft, self.document.to_string().as_bytes())
-            .and_then(|()| fs::rename(&draft, &file));
+        let temporary = folder.join(format!(".config.toml.{}", std::process::id()));
+        let written = write_private(&temporary, self.document.to_string().as_bytes())
+            .and_then(|()| fs::rename(&temporary, &file));
         if written.is_err() {
-            // What is left of a draft holds a key; that it cannot be removed either changes nothing.
-            let _ = fs::remove_file(&draft);
+            // The temporary file contains a key. If removing it fails too, nothing more can be done.
+            let _ = fs::remove_file(&temporary);
         }
         written
     }
 }
 
-fn wrong(file: &Path, text: texts::Text, what: &str) -> Fault {
+fn config_error(file: &Path, text: texts::Text, what: &str) -> ConfigError {
     let values = [("file", &*file.to_string_lossy()), ("what", what)];
-    Fault { message: text.with(&values) }
+    ConfigError { message: text.with(&values) }
 }
 
-type Contents = (Option<String>, BTreeMap<String, Profile>);
+type FileSettings = (Option<String>, BTreeMap<String, Profile>);
 
-/// What the file says, or the name of the setting that is none.
-fn contents(document: &DocumentMut) -> Result<Contents, String> {
+/// The file's settings, or the name of one that is unknown or has an invalid value.
+fn parse_settings(document: &DocumentMut) -> Result<FileSettings, String> {
     let mut all = BTreeMap::new();
     let mut current = None;
     for (name, item) in document.iter() {
@@ -176,7 +177,7 @@ fn profile(table: &dyn TableLike, place: &str) -> Result<Profile, String> {
         let text = text(item, &place)?;
         match name {
             "base_url" => profile.base_url = Some(text),
-            "api_key" => profile.api_key = Some(Hidden(text)),
+            "api_key" => profile.api_key = Some(Secret(text)),
             "language" => {
                 profile.language = Some(Lang::from_str(&text, true).map_err(|_| place)?.into());
             }
@@ -197,7 +198,7 @@ fn is_exposed(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.mode() & 0o077 != 0)
 }
 
-/// Elsewhere the user's folder is private by itself.
+/// On Windows, the user's configuration directory is private by default.
 #[cfg(not(unix))]
 fn is_exposed(_: &Path) -> bool {
     false
@@ -228,8 +229,8 @@ fn write_private(file: &Path, content: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Contents, String> {
-        contents(&text.parse().unwrap())
+    fn read(text: &str) -> Result<FileSettings, String> {
+        parse_settings(&text.parse().unwrap())
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What the command line asks the service for, checked by the service's own rules before anything
-//! is sent: tracking numbers, and the requests to void, to submit a manifest, to reprint a label.
+//! Tracking numbers, and the requests to void, to submit a manifest and to reprint a label, checked by
+//! the service's own rules before anything is sent.
 
 use parcelo::{
     IdempotencyKey, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
@@ -12,12 +12,12 @@ use crate::{
     args::{Submit, Write},
     failure::Failure,
     input::{self, Source},
-    output,
-    texts::{self, Said},
+    sanitize::without_keys,
+    texts::{self, Message},
 };
 
-/// The tracking numbers as they were typed, those on standard input in the place of a `-`.
-pub(crate) fn typed(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
+/// The tracking numbers as they were typed; a `-` is replaced by those on standard input.
+pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
     let mut typed = Vec::new();
     for argument in arguments {
         if argument == "-" {
@@ -29,28 +29,31 @@ pub(crate) fn typed(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(typed)
 }
 
-/// All numbers, or all that are none.
+/// Parses all numbers, or fails with all that are invalid.
 pub(crate) fn numbers(typed: &[String]) -> Result<Vec<TrackingNumber>, Failure> {
     let numbers = typed.iter().filter_map(|text| TrackingNumber::parse(text).ok()).collect();
-    settled(numbers, faults(typed), texts::BAD_NUMBERS)
+    unless_faulty(numbers, faults(typed), texts::INVALID_NUMBERS)
 }
 
-/// One number.
+/// Parses one number.
 pub(crate) fn number(typed: &str) -> Result<TrackingNumber, Failure> {
     TrackingNumber::parse(typed).map_err(|_| {
-        Failure::invalid(texts::BAD_NUMBERS, vec![no_number("trackingNumber".into(), typed)])
+        Failure::invalid(
+            texts::INVALID_NUMBERS,
+            vec![invalid_number("trackingNumber".into(), typed)],
+        )
     })
 }
 
-/// The id of a manifest; an air waybill or a tracking number is none.
+/// Parses the ID of a manifest, and rejects an air waybill or a tracking number.
 pub(crate) fn manifest_id(typed: &str) -> Result<ManifestId, Failure> {
-    // Whether there is one, whatever the id looks like, is for the service to say.
+    // Of the rest of an ID's form nothing is promised, so the service decides.
     if typed.starts_with("man_") {
         return Ok(ManifestId::unchecked(typed));
     }
-    let said = texts::MANIFEST_FORM.with(&[("value", &output::without_keys(typed))]);
-    let fault = fault("manifestId".into(), FaultCode::InvalidFormat, &said);
-    Err(Failure::invalid(texts::BAD_MANIFEST, vec![fault]))
+    let message = texts::MANIFEST_FORM.with(&[("value", &without_keys(typed))]);
+    let fault = fault("manifestId".into(), FaultCode::InvalidFormat, &message);
+    Err(Failure::invalid(texts::INVALID_MANIFEST_ID, vec![fault]))
 }
 
 pub(crate) fn void(numbers: &[String], write: &Write) -> Result<VoidRequest, Failure> {
@@ -73,7 +76,7 @@ pub(crate) fn manifest(numbers: &[String], submit: &Submit) -> Result<ManifestRe
     checked(check_manifest(&body, None), faults(numbers))
 }
 
-/// The key that was given, else a fresh one, which is shown so that it can be given next time.
+/// The idempotency key that was passed, else a new one.
 fn key(write: &Write) -> Value {
     match &write.idempotency_key {
         Some(key) => json!(key),
@@ -81,24 +84,25 @@ fn key(write: &Write) -> Value {
     }
 }
 
-/// The request, if it keeps the rules and each of its numbers has the form of one.
+/// The request, if it is valid. The faults of its numbers replace those of the rules, which would show
+/// them by index only.
 fn checked<T>(request: Result<T, Rejected>, faults: Vec<FieldFault>) -> Result<T, Failure> {
     match request {
-        Ok(request) => settled(request, faults, texts::BAD_NUMBERS),
+        Ok(request) => unless_faulty(request, faults, texts::INVALID_NUMBERS),
         Err(rejected) => {
-            let told: Vec<_> = faults.iter().map(|fault| fault.field.clone()).collect();
-            let others = rejected.faults.into_iter().filter(|fault| !told.contains(&fault.field));
+            let known: Vec<_> = faults.iter().map(|fault| fault.field.clone()).collect();
+            let others = rejected.faults.into_iter().filter(|fault| !known.contains(&fault.field));
             let faults = faults.into_iter().chain(others).collect();
-            Err(Failure::invalid(texts::BAD_REQUEST, faults))
+            Err(Failure::invalid(texts::INVALID_REQUEST, faults))
         }
     }
 }
 
-fn settled<T>(value: T, faults: Vec<FieldFault>, message: texts::Text) -> Result<T, Failure> {
+fn unless_faulty<T>(value: T, faults: Vec<FieldFault>, message: texts::Text) -> Result<T, Failure> {
     if faults.is_empty() { Ok(value) } else { Err(Failure::invalid(message, faults)) }
 }
 
-/// What is wrong with the numbers: there are none, or some have not the form of one.
+/// A fault for each invalid number, or one if there are no numbers.
 fn faults(typed: &[String]) -> Vec<FieldFault> {
     if typed.is_empty() {
         return vec![fault(
@@ -108,14 +112,14 @@ fn faults(typed: &[String]) -> Vec<FieldFault> {
         )];
     }
     let wrong = typed.iter().enumerate().filter(|(_, text)| TrackingNumber::parse(text).is_err());
-    wrong.map(|(place, text)| no_number(format!("trackingNumbers[{place}]"), text)).collect()
+    wrong.map(|(place, text)| invalid_number(format!("trackingNumbers[{place}]"), text)).collect()
 }
 
-fn no_number(field: String, text: &str) -> FieldFault {
-    let said = texts::NUMBER_FORM.with(&[("value", &output::without_keys(text))]);
-    fault(field, FaultCode::InvalidFormat, &said)
+fn invalid_number(field: String, text: &str) -> FieldFault {
+    let message = texts::NUMBER_FORM.with(&[("value", &without_keys(text))]);
+    fault(field, FaultCode::InvalidFormat, &message)
 }
 
-fn fault(field: String, code: FaultCode, said: &Said) -> FieldFault {
-    FieldFault::new(field, code, (said.en.clone(), said.es.clone()))
+fn fault(field: String, code: FaultCode, message: &Message) -> FieldFault {
+    FieldFault::new(field, code, (message.en.clone(), message.es.clone()))
 }

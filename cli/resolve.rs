@@ -1,303 +1,189 @@
-//! What a command line means: arguments and environment become a job whose values are all valid.
+//! Arguments and settings become a job whose values are all valid.
 
-mod access;
-mod around;
+mod client;
 mod import;
+mod tools;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::{env, path::Path, time::Duration};
 
-use parcelo::{
-    Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ParcelStatus,
-    ReprintRequest, TrackingNumber, VoidRequest, model::ManifestId,
-};
+use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber};
 
 use crate::{
     args::{
         Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
-        Reset, Sandbox, Shell, Webhook,
+        Reset, Sandbox, Track, Webhook,
     },
-    commands::{Patient, Receiver, Request, Task, Watched},
+    commands::{Job, LabelFile, LabelTarget, LabelView, PageSelection, ParcelFilter, WatchOptions},
     dry_run::DryRun,
     failure::Failure,
-    fields::{Field, OrderInput},
-    import::Plan,
     input::{self, Source},
-    output, requests,
+    order_fields::{FieldAssignment, OrderInput},
+    output::{self, format::Format},
+    requests,
+    sanitize::without_keys,
     settings::{self, Settings},
     texts,
-    voice::Voice,
 };
 
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Job {
-    Create {
-        client: Client,
-        order: OrderInput,
-        label: Option<LabelFile>,
-    },
-    Void {
-        client: Client,
-        request: VoidRequest,
-    },
-    Validate {
-        sources: Vec<Source>,
-    },
-    Sample {
-        country: CountryCode,
-    },
-    SampleCsv,
-    Import {
-        client: Client,
-        plan: Box<Plan>,
-        voice: Voice,
-    },
-    /// An import of which nothing is sent.
-    CheckImport {
-        environment: Option<Environment>,
-        plan: Box<Plan>,
-    },
-    Submit {
-        client: Client,
-        request: ManifestRequest,
-    },
-    Manifest {
-        client: Client,
-        id: ManifestId,
-    },
-    Track {
-        client: Client,
-        numbers: Vec<TrackingNumber>,
-        history: bool,
-    },
-    List {
-        client: Client,
-        filter: Filter,
-        pages: Pages,
-    },
-    Labels {
-        client: Client,
-        numbers: Vec<TrackingNumber>,
-        format: LabelFormat,
-        place: Place,
-    },
-    ShowLabel {
-        client: Client,
-        number: TrackingNumber,
-    },
-    Reprint {
-        client: Client,
-        number: TrackingNumber,
-        request: ReprintRequest,
-    },
-    Reset {
-        client: Client,
-    },
-    Health {
-        client: Client,
-    },
-    DrawLabel {
-        client: Client,
-        number: TrackingNumber,
-        columns: usize,
-    },
-    Watch {
-        client: Client,
-        watched: Watched,
-    },
-    Api {
-        client: Client,
-        request: Request,
-    },
-    Listen {
-        receiver: Receiver,
-    },
-    Config {
-        task: Box<Task>,
-    },
-    Doctor {
-        patient: Box<Patient>,
-    },
-    Completions {
-        shell: Shell,
-        language: Language,
-    },
-    Man {
-        command: Vec<String>,
-        language: Language,
-    },
-    ManPages {
-        folder: PathBuf,
-        language: Language,
-    },
-    /// Another job whose requests are shown, not sent.
-    DryRun {
-        job: Box<Self>,
-        dry_run: DryRun,
-    },
-}
+/// Seconds between two rounds of `track --watch`.
+const DEFAULT_WATCH_SECONDS: u32 = 15;
 
-/// Which parcels a list has.
-#[derive(Debug)]
-pub(crate) struct Filter {
-    pub(crate) status: Option<ParcelStatus>,
-    pub(crate) country: Option<CountryCode>,
-}
-
-/// Which of its pages; a limit that nobody gave is the service's.
-#[derive(Debug)]
-pub(crate) enum Pages {
-    One { page: u32, limit: Option<u32> },
-    All { limit: u32 },
-}
-
-/// The file that an order's label is saved in.
-#[derive(Debug)]
-pub(crate) struct LabelFile {
-    pub(crate) path: PathBuf,
-    pub(crate) format: LabelFormat,
-}
-
-/// Where labels go.
-#[derive(Debug)]
-pub(crate) enum Place {
-    Directory(PathBuf),
-    Output,
-}
-
-pub(crate) fn resolve(args: Args, voice: Voice, settings: Settings) -> Result<Job, Failure> {
-    settings::check(|name| env::var(name).ok())?;
+pub(crate) fn resolve(args: Args, settings: Settings) -> Result<Job, Failure> {
+    settings::check_variables(|name| env::var(name).ok())?;
     let dry_run = args.global.dry_run.then(DryRun::default);
-    let caller = Caller { global: args.global, voice, settings, dry_run: dry_run.clone() };
-    let job = caller.job(args.command)?;
+    let resolver = Resolver { global: args.global, settings, dry_run: dry_run.clone() };
+    let job = resolver.job(args.command)?;
     Ok(match dry_run {
-        Some(dry_run) => Job::DryRun { job: Box::new(job), dry_run },
+        Some(dry_run) => Job::DryRun(Box::new(job), dry_run),
         None => job,
     })
 }
 
-/// Who runs the command: the settings, and how to speak.
-struct Caller {
+/// Turns commands into jobs, by the global options and the settings.
+struct Resolver {
     global: Global,
-    voice: Voice,
     settings: Settings,
-    /// Takes all requests, when none shall be sent.
+    /// Records the requests instead of sending them.
     dry_run: Option<DryRun>,
 }
 
-impl Caller {
+impl Resolver {
     fn job(self, command: Command) -> Result<Job, Failure> {
-        let caller = self;
         match command {
-            Command::Order(order) => caller.order(order),
-            Command::Manifest(manifest) => caller.manifest(manifest),
-            Command::Track(track) => caller.track(track),
+            Command::Order(order) => self.order(order),
+            Command::Manifest(manifest) => self.manifest(manifest),
+            Command::Track(track) => self.track(track),
             Command::Parcel(Parcel::List(list)) => {
                 let (filter, pages) = (filter(&list)?, pages(&list));
-                Ok(Job::List { client: caller.client()?, filter, pages })
+                Ok(Job::List(self.client()?, filter, pages))
             }
-            Command::Label(label) => caller.label(label),
-            Command::Sandbox(Sandbox::Reset(reset)) => caller.reset(&reset),
-            Command::Health => Ok(Job::Health { client: caller.client()? }),
-            Command::Api(api) => caller.api(api),
-            Command::Webhook(Webhook::Listen(listen)) => caller.listen(&listen),
-            Command::Config(config) => caller.config(config),
-            Command::Doctor => caller.doctor(),
+            Command::Label(label) => self.label(label),
+            Command::Sandbox(Sandbox::Reset(reset)) => self.reset(&reset),
+            Command::Health => Ok(Job::Health(self.client()?)),
+            Command::Api(api) => self.api(api),
+            Command::Webhook(Webhook::Listen(listen)) => self.listen(&listen),
+            Command::Config(config) => self.config(config),
+            Command::Doctor => self.doctor(),
             Command::Completions(completions) => {
-                Ok(Job::Completions { shell: completions.shell, language: caller.voice.language })
+                Ok(Job::Completions(completions.shell, self.settings.output.language))
             }
-            Command::Man(man) => caller.man(man),
+            Command::Man(man) => self.man(man),
         }
     }
 
     fn order(&self, order: Order) -> Result<Job, Failure> {
         match order {
             Order::Create(create) => {
-                let source = create.file.as_deref().map(Source::of);
+                let source = create.file.as_deref().map(Source::from_argument);
                 self.stdin_once(usize::from(source.as_ref().is_some_and(Source::is_stdin)))?;
-                let fields = create.set.iter().map(|field| Field::parse(field));
+                let fields = create.set.iter().map(|field| FieldAssignment::parse(field));
                 let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
                 let label = label_file(create)?;
-                Ok(Job::Create { client: self.client()?, order, label })
+                Ok(Job::Create(self.client()?, order, label))
             }
             Order::Void(void) => {
-                let request = requests::void(&self.typed(void.numbers)?, &void.write)?;
-                Ok(Job::Void { client: self.client()?, request })
+                let request = requests::void(&self.numbers(void.numbers)?, &void.write)?;
+                Ok(Job::Void(self.client()?, request))
             }
             Order::Validate(validate) => {
-                let sources: Vec<_> = validate.files.iter().map(|file| Source::of(file)).collect();
+                let sources: Vec<_> =
+                    validate.files.iter().map(|file| Source::from_argument(file)).collect();
                 self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
-                Ok(Job::Validate { sources })
+                Ok(Job::Validate(sources))
             }
             Order::Import(import) => self.import(import),
             Order::Template(template) if template.csv => Ok(Job::SampleCsv),
-            Order::Template(template) => Ok(Job::Sample { country: country(&template.country)? }),
+            Order::Template(template) => Ok(Job::Sample(country(&template.country)?)),
         }
     }
 
     fn manifest(&self, manifest: Manifest) -> Result<Job, Failure> {
         match manifest {
             Manifest::Submit(mut submit) => {
-                let numbers = self.typed(std::mem::take(&mut submit.numbers))?;
+                let numbers = self.numbers(std::mem::take(&mut submit.numbers))?;
                 let request = requests::manifest(&numbers, &submit)?;
-                Ok(Job::Submit { client: self.client()?, request })
+                Ok(Job::Submit(self.client()?, request))
             }
             Manifest::Show(show) => {
                 let id = requests::manifest_id(&show.manifest_id)?;
-                Ok(Job::Manifest { client: self.client()?, id })
+                Ok(Job::Manifest(self.client()?, id))
             }
         }
+    }
+
+    fn track(&self, track: Track) -> Result<Job, Failure> {
+        let numbers = requests::numbers(&self.numbers(track.numbers)?)?;
+        let (client, history) = (self.client()?, track.history);
+        // With --dry-run no parcel is ever delivered, so a watch would never end.
+        if !track.watch || self.dry_run.is_some() {
+            return Ok(Job::Track { client, numbers, history });
+        }
+        let every = Duration::from_secs(track.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
+        let options = WatchOptions { numbers, history, every, output: self.settings.output };
+        Ok(Job::Watch(client, options))
+    }
+
+    /// The label's text is for people; programs get its details.
+    fn show_label(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
+        // A pipe or a CI job has no display that a person looks at.
+        let is_attended = output::is_terminal() && env::var_os("CI").is_none();
+        if open && !is_attended {
+            return Err(Failure::usage(texts::NOT_ATTENDED, texts::SAVE_LABEL));
+        }
+        let view = match self.settings.output.format {
+            _ if open => LabelView::Open,
+            Format::Table => LabelView::Text,
+            Format::Json | Format::Ndjson | Format::Csv => LabelView::Facts,
+        };
+        Ok(Job::ShowLabel(self.client()?, number, view))
     }
 
     fn label(&self, label: Label) -> Result<Job, Failure> {
         match label {
             Label::Get(mut get) => {
-                let numbers = self.typed(std::mem::take(&mut get.numbers))?;
+                let numbers = self.numbers(std::mem::take(&mut get.numbers))?;
                 let numbers = requests::numbers(&numbers)?;
-                let place = match self.dry_run {
-                    Some(_) => Place::Output,
-                    None => place(&get, numbers.len())?,
+                let target = match self.dry_run {
+                    Some(_) => LabelTarget::Stdout,
+                    None => label_target(&get, numbers.len())?,
                 };
                 let format = get.format.into();
-                Ok(Job::Labels { client: self.client()?, numbers, format, place })
+                Ok(Job::Labels(self.client()?, numbers, format, target))
             }
-            Label::Show(info) => {
-                let number = requests::number(&info.number)?;
-                self.show(number, info.draw)
+            Label::Show(show) => {
+                let number = requests::number(&show.number)?;
+                self.show_label(number, show.open)
             }
             Label::Reprint(reprint) => {
                 let number = requests::number(&reprint.number)?;
                 let request = requests::reprint(&reprint.write)?;
-                Ok(Job::Reprint { client: self.client()?, number, request })
+                Ok(Job::Reprint(self.client()?, number, request))
             }
         }
     }
 
-    /// Nothing is deleted before somebody has said yes.
+    /// Asks for confirmation, unless there is --yes.
     fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
         let is_sure = reset.yes || self.dry_run.is_some();
-        let can_ask = output::can_ask() && !self.global.api_key_stdin;
-        if !is_sure && !can_ask {
-            return Err(Failure::usage(texts::NOT_SURE, texts::SAY_YES));
+        let can_prompt = output::can_prompt() && !self.global.api_key_stdin;
+        if !is_sure && !can_prompt {
+            return Err(Failure::usage(texts::NO_CONFIRMATION, texts::ADD_YES));
         }
         let client = self.client()?;
         if is_sure {
-            return Ok(Job::Reset { client });
+            return Ok(Job::Reset(client));
         }
-        output::ask(texts::ASK_RESET, self.voice);
-        if is_yes(&input::line()?) { Ok(Job::Reset { client }) } else { Err(Failure::declined()) }
+        output::prompt(texts::ASK_RESET, self.settings.output.language);
+        if is_yes(&input::line()?) { Ok(Job::Reset(client)) } else { Err(Failure::declined()) }
     }
 
-    /// Tracking numbers, read from standard input where a `-` stands.
-    fn typed(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
+    /// Tracking numbers; a `-` is replaced by those on standard input.
+    fn numbers(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
         self.stdin_once(arguments.iter().filter(|argument| *argument == "-").count())?;
-        requests::typed(arguments)
+        requests::with_stdin(arguments)
     }
 
-    /// Standard input is read for one thing at most: so many others, or the key.
+    /// Fails if standard input would be read more than once, for the key or for something else.
     fn stdin_once(&self, others: usize) -> Result<(), Failure> {
         if others + usize::from(self.global.api_key_stdin) > 1 {
             return Err(Failure::usage(texts::STDIN_TWICE, texts::STDIN_ONCE));
@@ -308,13 +194,13 @@ impl Caller {
 
 fn country(code: &str) -> Result<CountryCode, Failure> {
     CountryCode::parse(code).map_err(|_| {
-        let values = [("value", &*output::without_keys(code))];
-        Failure::usage(texts::BAD_COUNTRY.with(&values), texts::SEE_HELP)
+        let values = [("value", &*without_keys(code))];
+        Failure::usage(texts::INVALID_COUNTRY.with(&values), texts::SEE_HELP)
     })
 }
 
-fn filter(list: &ListParcels) -> Result<Filter, Failure> {
-    Ok(Filter {
+fn filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
+    Ok(ParcelFilter {
         status: list.status.as_deref().map(status).transpose()?,
         country: list.country.as_deref().map(country).transpose()?,
     })
@@ -325,20 +211,20 @@ fn status(name: &str) -> Result<ParcelStatus, Failure> {
     let code = name.to_ascii_uppercase().replace('-', "_");
     ParcelStatus::KNOWN.iter().find(|known| known.code() == code).cloned().ok_or_else(|| {
         let known: Vec<_> = ParcelStatus::KNOWN.iter().map(ParcelStatus::code).collect();
-        let name = output::without_keys(name);
+        let name = without_keys(name);
         let values = [("value", &*name), ("option", "--status"), ("values", &known.join(", "))];
-        Failure::usage(texts::BAD_VALUE.with(&values), texts::SEE_HELP)
+        Failure::usage(texts::NOT_A_POSSIBLE_VALUE.with(&values), texts::SEE_HELP)
     })
 }
 
-/// The most parcels of a page: what all pages together are asked for by.
-const FULL_PAGE: u32 = 100;
+/// The largest page the service returns: `--all` needs the fewest requests with it.
+const MAX_PAGE_SIZE: u32 = 100;
 
-fn pages(list: &ListParcels) -> Pages {
+fn pages(list: &ListParcels) -> PageSelection {
     if list.all {
-        Pages::All { limit: list.limit.unwrap_or(FULL_PAGE) }
+        PageSelection::All { limit: list.limit.unwrap_or(MAX_PAGE_SIZE) }
     } else {
-        Pages::One { page: list.page.unwrap_or(1), limit: list.limit }
+        PageSelection::One { page: list.page.unwrap_or(1), limit: list.limit }
     }
 }
 
@@ -347,7 +233,7 @@ fn is_yes(answer: &str) -> bool {
     ["yes", "y", "sí", "si", "s"].contains(&&*answer.trim().to_lowercase())
 }
 
-/// The label's file, in a directory that is there: nothing is created before that is sure.
+/// The label's file. Its directory is checked before the order is created, not after.
 fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     let Some(path) = create.label else { return Ok(None) };
     if path.as_os_str() == "-" {
@@ -375,22 +261,22 @@ fn format_of(path: &Path) -> LabelFormat {
     LabelFormat::parse(ending).unwrap_or_default()
 }
 
-fn place(get: &GetLabel, labels: usize) -> Result<Place, Failure> {
+fn label_target(get: &GetLabel, labels: usize) -> Result<LabelTarget, Failure> {
     if get.dir.as_os_str() != "-" {
-        return Ok(Place::Directory(get.dir.clone()));
+        return Ok(LabelTarget::Directory(get.dir.clone()));
     }
     let format = LabelFormat::from(get.format);
     if format == LabelFormat::Zpl {
-        return Ok(Place::Output);
+        return Ok(LabelTarget::Stdout);
     }
     if labels > 1 {
-        return Err(Failure::usage(texts::ONE_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
+        return Err(Failure::usage(texts::SEVERAL_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
     }
     if output::is_terminal() {
         let message = texts::NOT_TO_TERMINAL.with(&[("format", format.code())]);
         return Err(Failure::usage(message, texts::REDIRECT));
     }
-    Ok(Place::Output)
+    Ok(LabelTarget::Stdout)
 }
 
 #[cfg(test)]

@@ -1,52 +1,51 @@
-//! How to go on with a write of which nobody knows whether it was made: said when the service did
-//! not answer, and after Ctrl-C.
+//! How to resume after a write whose outcome is unknown: without a response, and after Ctrl-C.
 
 use parcelo::IdempotencyKey;
 
-use crate::texts::{self, Said};
+use crate::texts::{self, Message};
 
-/// What keeps a call from being carried out twice.
+/// What prevents a call from being executed twice.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Resume<'a> {
+pub(crate) enum ResumeHint<'a> {
     /// It only reads.
-    Reads,
-    /// The key stands in the order's file.
+    ReadOnly,
+    /// The idempotency key in the order's file.
     SameOrder(&'a IdempotencyKey),
-    /// The key must be given again.
+    /// The idempotency key, which must be passed again.
     WithKey(&'a IdempotencyKey),
-    /// The key, if there is one, stands in the body.
+    /// The idempotency key in the request's body, if there is one.
     SameRequest,
-    /// The service knows the same manifest by itself.
+    /// The service recognizes the same manifest without a key.
     SameManifest,
-    /// Nothing does: the user has to look.
-    Look,
+    /// Nothing: the user has to check first.
+    CheckFirst,
 }
 
-impl<'a> Resume<'a> {
-    /// True when the call changes something.
+impl<'a> ResumeHint<'a> {
+    /// True if the call may change something.
     pub(crate) fn writes(self) -> bool {
-        !matches!(self, Self::Reads)
+        !matches!(self, Self::ReadOnly)
     }
 
-    /// The key under which the call writes.
+    /// The idempotency key that the command knows.
     pub(crate) fn key(self) -> Option<&'a IdempotencyKey> {
         match self {
             Self::SameOrder(key) | Self::WithKey(key) => Some(key),
-            Self::Reads | Self::SameRequest | Self::SameManifest | Self::Look => None,
+            Self::ReadOnly | Self::SameRequest | Self::SameManifest | Self::CheckFirst => None,
         }
     }
 
-    /// What to do when the outcome is unknown.
-    pub(crate) fn hint(self) -> Option<Said> {
+    /// What to do if the outcome is unknown.
+    pub(crate) fn hint(self) -> Option<Message> {
         let with_key =
             |text: texts::Text, key: &IdempotencyKey| text.with(&[("key", key.as_str())]);
         match self {
-            Self::Reads => None,
+            Self::ReadOnly => None,
             Self::SameOrder(key) => Some(with_key(texts::RESUME_ORDER, key)),
             Self::WithKey(key) => Some(with_key(texts::RESUME_WITH_KEY, key)),
             Self::SameRequest => Some(texts::RESUME_REQUEST.into()),
             Self::SameManifest => Some(texts::RESUME_MANIFEST.into()),
-            Self::Look => Some(texts::RESUME_LOOK.into()),
+            Self::CheckFirst => Some(texts::RESUME_CHECK_FIRST.into()),
         }
     }
 }

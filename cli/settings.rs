@@ -1,52 +1,59 @@
-//! Which setting counts: a flag's, else the variable's, else the profile's, else the default.
-//! Known before the command line is parsed, because a wrong one is answered in the right language.
-
-use std::ffi::OsString;
+//! Which setting applies: the option, else the variable, else the profile, else the default.
+//! Known before the command line is parsed, so that a wrong one is answered in the right language.
 
 use clap::ValueEnum;
+use parcelo::Language;
 
 use crate::{
-    args::Lang,
+    args::{Lang, Preferences},
     failure::Failure,
-    output,
-    profiles::{Fault, Profile, Profiles, place},
-    texts,
-    voice::{self, Format},
+    output::format::{Format, OutputOptions},
+    profiles::{ConfigError, Profile, Profiles, config_path},
+    sanitize::without_keys,
+    texts::{self, Message},
 };
 
-/// The profile that counts, and the file that it is from.
+/// The file of profiles, and the settings from options and variables.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// None when nobody knows the user's home.
-    pub(crate) file: Option<Result<Profiles, Fault>>,
-    /// The profile's name, when it was asked for by flag or variable.
-    pub(crate) asked: Option<String>,
+    /// None if the user has no home directory.
+    pub(crate) file: Option<Result<Profiles, ConfigError>>,
+    /// The profile's name, if an option or a variable names one.
+    pub(crate) requested: Option<String>,
+    pub(crate) output: OutputOptions,
 }
 
-/// The profile that counts where none is named.
+/// The profile that applies if none is named.
 pub(crate) const DEFAULT: &str = "default";
 
+/// The variables that name the user's language, the stronger first (POSIX: Locale).
+const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
+
 impl Settings {
-    /// The settings for these arguments.
-    pub(crate) fn of(arguments: &[OsString], variable: impl Fn(&str) -> Option<String>) -> Self {
-        let flag = voice::value(arguments, "--profile", None).map(str::to_owned);
-        let asked = flag.or_else(|| variable("PARCELO_PROFILE").filter(|name| !name.is_empty()));
-        Self { file: place().map(Profiles::read), asked }
+    pub(crate) fn load(
+        preferences: Preferences,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let given = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let output = OutputOptions { format: Format::Table, language: Language::En };
+        let Preferences { profile, output: format, lang } = preferences;
+        let requested = profile.or_else(|| given("PARCELO_PROFILE"));
+        let file = config_path().map(Profiles::read);
+        let mut settings = Self { file, requested, output };
+        // A profile that cannot be read is reported later, by `profile`.
+        let profile = settings.profile().unwrap_or_default();
+        settings.output = output_options(format.as_deref(), lang.as_deref(), &profile, given);
+        settings
     }
 
-    /// The profile as far as it can be read, for what must be known before anything can go wrong.
-    pub(crate) fn preferences(&self) -> Profile {
-        self.profile().unwrap_or_default()
-    }
-
-    /// The profile that counts; an empty one when there is none and none was asked for.
+    /// The profile that applies; an empty one if there is none and none was named.
     pub(crate) fn profile(&self) -> Result<Profile, Failure> {
         let name = self.name()?;
         let found = self.profiles()?.and_then(|profiles| profiles.all.get(&name));
         match found {
             Some(profile) => Ok(profile.clone()),
             None if self.is_named()? => {
-                let name = output::without_keys(&name);
+                let name = without_keys(&name);
                 let message = texts::NO_PROFILE.with(&[("name", &name)]);
                 Err(Failure::usage(message, texts::SEE_PROFILES))
             }
@@ -54,40 +61,132 @@ impl Settings {
         }
     }
 
-    /// The name of the profile that counts.
+    /// The name of the profile that applies.
     pub(crate) fn name(&self) -> Result<String, Failure> {
         let current = self.profiles()?.and_then(|profiles| profiles.current.clone());
-        Ok(self.asked.clone().or(current).unwrap_or_else(|| DEFAULT.to_owned()))
+        Ok(self.requested.clone().or(current).unwrap_or_else(|| DEFAULT.to_owned()))
     }
 
     fn is_named(&self) -> Result<bool, Failure> {
         let current = self.profiles()?.and_then(|profiles| profiles.current.as_ref());
-        Ok(self.asked.is_some() || current.is_some())
+        Ok(self.requested.is_some() || current.is_some())
     }
 
-    /// The file's profiles; none when there is no place for the file.
+    /// The file's profiles; none if there is no home directory for the file.
     pub(crate) fn profiles(&self) -> Result<Option<&Profiles>, Failure> {
         self.file.as_ref().map(Result::as_ref).transpose().map_err(Failure::from)
     }
 
-    /// True when others than the user can read the keys in the file.
+    /// True if other users can read the keys in the file.
     pub(crate) fn are_exposed(&self) -> bool {
-        matches!(&self.file, Some(Ok(profiles)) if profiles.exposed)
+        self.exposure().is_some()
+    }
+
+    /// A warning if other users can read the keys in the file.
+    pub(crate) fn exposure(&self) -> Option<Message> {
+        let profiles = self.file.as_ref()?.as_ref().ok().filter(|profiles| profiles.exposed)?;
+        Some(texts::EXPOSED.with(&[("file", &*profiles.file.to_string_lossy())]))
     }
 }
 
-/// Refuses variables that the parser does not see.
-pub(crate) fn check(variable: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
-    let read = |name: &str| variable(name).filter(|text| !text.is_empty());
-    check_one::<Format>("PARCELO_OUTPUT", read("PARCELO_OUTPUT").as_deref())?;
-    check_one::<Lang>("PARCELO_LANG", read("PARCELO_LANG").as_deref())
+fn output_options(
+    format: Option<&str>,
+    lang: Option<&str>,
+    profile: &Profile,
+    given: impl Fn(&str) -> Option<String>,
+) -> OutputOptions {
+    let format = format.map(str::to_owned).or_else(|| given("PARCELO_OUTPUT"));
+    let format = format.and_then(|format| Format::from_str(&format, false).ok());
+    let variable = given("PARCELO_LANG").and_then(|lang| Lang::from_str(&lang, false).ok());
+    let locale = || LOCALE.into_iter().find_map(&given).unwrap_or_default();
+    let language = match lang {
+        Some(lang) => language_of(lang),
+        None => variable
+            .map(Language::from)
+            .or(profile.language)
+            .unwrap_or_else(|| language_of(&locale())),
+    };
+    OutputOptions { format: format.or(profile.output).unwrap_or(Format::Table), language }
 }
 
-fn check_one<T: ValueEnum>(name: &str, text: Option<&str>) -> Result<(), Failure> {
+/// Spanish for `es`, `es_EC.UTF-8`, `es-MX`; English for everything else.
+fn language_of(locale: &str) -> Language {
+    match locale.split(['_', '-', '.', '@']).next() {
+        Some("es") => Language::Es,
+        _ => Language::En,
+    }
+}
+
+/// Rejects invalid values of variables that the parser does not read.
+pub(crate) fn check_variables(variable: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    let given = |name: &str| variable(name).filter(|text| !text.is_empty());
+    check_variable::<Format>("PARCELO_OUTPUT", given("PARCELO_OUTPUT").as_deref())?;
+    check_variable::<Lang>("PARCELO_LANG", given("PARCELO_LANG").as_deref())
+}
+
+fn check_variable<T: ValueEnum>(name: &str, text: Option<&str>) -> Result<(), Failure> {
     let Some(text) = text.filter(|text| T::from_str(text, false).is_err()) else { return Ok(()) };
     let known = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let known: Vec<_> = known.map(|value| value.get_name().to_owned()).collect();
-    let text = output::without_keys(text);
+    let text = without_keys(text);
     let values = [("value", &*text), ("option", name), ("values", &known.join(", "))];
-    Err(Failure::usage(texts::BAD_VALUE.with(&values), texts::SEE_VARIABLES))
+    Err(Failure::usage(texts::NOT_A_POSSIBLE_VALUE.with(&values), texts::SEE_VARIABLES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Variables = &'static [(&'static str, &'static str)];
+
+    fn options(
+        [format, lang]: [Option<&str>; 2],
+        variables: Variables,
+        profile: &Profile,
+    ) -> (Language, Format) {
+        let given = |name: &str| {
+            let found = variables.iter().find(|(key, value)| *key == name && !value.is_empty());
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let options = output_options(format, lang, profile, given);
+        (options.language, options.format)
+    }
+
+    #[test]
+    fn an_option_overrides_the_locale_and_lc_all_overrides_lang() {
+        let table: [(Option<&str>, Variables, Language); 9] = [
+            (None, &[], Language::En),
+            (None, &[("LANG", "es_EC.UTF-8")], Language::Es),
+            (None, &[("LANG", "es")], Language::Es),
+            (None, &[("LANG", "est_EE")], Language::En),
+            (None, &[("LANG", "es_MX"), ("LC_ALL", "C.UTF-8")], Language::En),
+            (None, &[("LANG", "es_MX"), ("LC_ALL", "")], Language::Es),
+            (None, &[("LANG", "C"), ("LC_MESSAGES", "es@x")], Language::Es),
+            (Some("en"), &[("LANG", "es_MX")], Language::En),
+            (Some("es"), &[("LC_ALL", "C")], Language::Es),
+        ];
+        for (lang, variables, language) in table {
+            let found = options([None, lang], variables, &Profile::default());
+            assert_eq!(found, (language, Format::Table), "{lang:?} {variables:?}");
+        }
+        let odd = options([Some("yaml"), None], &[], &Profile::default());
+        assert_eq!(odd.1, Format::Table);
+    }
+
+    #[test]
+    fn an_option_overrides_a_variable_and_a_variable_the_profile() {
+        let (es, json) = (Some(Language::Es), Some(Format::Json));
+        let profile = Profile { language: es, output: json, ..Profile::default() };
+        let both: Variables = &[("PARCELO_LANG", "en"), ("PARCELO_OUTPUT", "csv")];
+        let odd: Variables = &[("PARCELO_LANG", ""), ("PARCELO_OUTPUT", "?")];
+        let table: [([Option<&str>; 2], Variables, Language, Format); 4] = [
+            ([None, None], &[("LANG", "en_US")], Language::Es, Format::Json),
+            ([None, None], both, Language::En, Format::Csv),
+            ([Some("ndjson"), Some("es")], both, Language::Es, Format::Ndjson),
+            ([None, None], odd, Language::Es, Format::Json),
+        ];
+        for (typed, variables, language, format) in table {
+            assert_eq!(options(typed, variables, &profile), (language, format), "{typed:?}");
+        }
+    }
 }

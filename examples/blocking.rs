@@ -1,4 +1,4 @@
-//! A program without `async`: orders from a list, a label, and where the parcels are:
+//! A program without `async` that creates orders from a list, tracks the parcels and reads their labels:
 //! `cargo run --example blocking`. The server is the real one, embedded.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -11,17 +11,17 @@ use parcelo::{
 use parcelo_server::mock::MockServer;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Runtime::new()?; // of the server: the client needs none
+    let runtime = tokio::runtime::Runtime::new()?; // for the server: the client needs none
     let server = runtime.block_on(MockServer::start());
     let key = server.key().countries(["EC"]).issue();
-    // Elsewhere: parcelo::blocking::Client::from_env()?
+    // In production: parcelo::blocking::Client::from_env()?
     let client = Client::builder(key).base_url(server.url())?.build_blocking()?;
 
     let rows =
         [("1001", "Luis Paredes"), ("1002", "Rosa Andrade"), ("1003", "José Cando")].map(order);
     let orders = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
-    for (place, created) in client.orders().create_many(orders).concurrency(2) {
-        println!("order {place} is parcel {}", created?.parcel.tracking_number);
+    for (index, created) in client.orders().create_many(orders).concurrency(2) {
+        println!("order {index} is parcel {}", created?.parcel.tracking_number);
     }
 
     runtime.block_on(server.clock().advance(Duration::from_secs(25 * 60)));
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{number} is {} after {events} events", record.status_name);
         let label = client.labels().download(&number, LabelFormat::Zpl);
         let mut zpl = String::new();
-        label.reader()?.read_to_string(&mut zpl)?; // to a printer, say
+        label.reader()?.read_to_string(&mut zpl)?; // or copy it to a printer
         println!("{number} has a label of {} lines", zpl.lines().count());
     }
     Ok(())

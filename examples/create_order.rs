@@ -1,5 +1,5 @@
-//! One order: created, its label saved, and each kind of failure told apart. Run it twice: the key
-//! follows from the order's id, so there is one parcel.
+//! Creates one order, saves its label, and handles each kind of error. If you run it twice there is still one
+//! parcel, because the key is derived from the order's id.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example create_order -- 1001`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -20,7 +20,7 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
-    let id = env::args().nth(1).ok_or("say which order: create_order ID")?;
+    let id = env::args().nth(1).ok_or("usage: create_order ID")?;
     let order = order(&id)?; // checked by the server's own rules before anything is sent
     let created = client.orders().create(&order).await.inspect_err(|error| match error.kind() {
         ErrorKind::Validation => {
@@ -28,8 +28,9 @@ async fn run() -> Result<(), Box<dyn Error>> {
                 eprintln!("correct {}: {}", fault.field, fault.message);
             }
         }
-        ErrorKind::Authentication => eprintln!("look at PARCELO_API_KEY"),
-        _ if error.may_have_executed() => eprintln!("it may exist: run this again, it is safe"),
+        ErrorKind::Authentication => eprintln!("check PARCELO_API_KEY"),
+        ErrorKind::KeyExpired | ErrorKind::Executed => eprintln!("see orders().find({id:?})"),
+        _ if error.may_have_executed() => eprintln!("it may exist: it is safe to run this again"),
         _ => eprintln!("nothing was created"),
     })?;
     let number = &created.parcel.tracking_number;

@@ -1,5 +1,5 @@
-//! A CSV file of orders, several on their way at once. Keys follow from the ids in the file, so
-//! importing it again within 24 hours, after a crash or by mistake, creates nothing twice.
+//! Imports a CSV file of orders, several at a time. The keys are derived from the ids in the file, so importing it
+//! again within 24 hours, after a crash or by mistake, creates no duplicates.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example import_orders -- examples/orders.csv`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -23,17 +23,17 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
-    let file = env::args().nth(1).ok_or("say which file: import_orders FILE.csv")?;
+    let file = env::args().nth(1).ok_or("usage: import_orders FILE.csv")?;
     let mut orders = Vec::new();
     for (row, line) in (1..).zip(csv::Reader::from_path(file)?.deserialize::<Row>()) {
         let order = line.map_err(Into::into).and_then(order);
         orders.push(order.map_err(|fault| format!("nothing was sent: row {row}: {fault}"))?);
     }
     let (mut results, mut failed) = (client.orders().create_many(orders).concurrency(8), 0);
-    while let Some((place, result)) = results.next().await {
-        let row = place + 1;
+    while let Some((index, result)) = results.next().await {
+        let row = index + 1;
         match result {
-            // `Created`, or `Replayed` when an earlier run had created it.
+            // The outcome is `Replayed` if an earlier run created it.
             Ok(it) => println!("row {row}: {} {:?}", it.parcel.tracking_number, it.outcome()),
             Err(error) => {
                 eprintln!("row {row}: {error}");

@@ -1,4 +1,4 @@
-//! An order to Ecuador, its label and its way to the receiver's door: `cargo run --example quickstart`.
+//! An order to Ecuador, its label, and its journey to the receiver: `cargo run --example quickstart`.
 //! The server is the real one, embedded: no account, no network, and a clock to move.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let clock = Clock::frozen("2026-01-05T08:00:00Z");
     let server = MockServer::builder().clock(clock).seed(42).start().await;
     let key = server.key().countries(["EC"]).issue();
-    let client = server.client(&key); // elsewhere: Client::from_env()?
+    let client = server.client(&key); // in production: Client::from_env()?
 
     let created = client.orders().create(&order()?).await?;
     let number = &created.parcel.tracking_number;

@@ -1,5 +1,5 @@
-//! Orders that are each shipped once, although the program may die at any moment: they are written
-//! down, keys included, before the first is sent. Interrupt it and start it again: it goes on.
+//! Ships each order once, even if the program dies at any moment: the orders are saved with their keys before the
+//! first one is sent. Interrupt it and start it again: it continues.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example resume_after_crash -- journal.jsonl`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -20,11 +20,11 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
-    let journal = env::args().nth(1).ok_or("say where orders are kept: resume_after_crash FILE")?;
+    let journal = env::args().nth(1).ok_or("usage: resume_after_crash FILE")?;
     if !fs::exists(&journal)? {
-        write_down(&journal, &[order("1001")?, order("1002")?, order("1003")?])?;
+        save(&journal, &[order("1001")?, order("1002")?, order("1003")?])?;
     }
-    // No key was sent before. The service forgets a key after 24 hours; the client knows, and refuses.
+    // No key was sent before this time. After 24 hours the service has forgotten it, and the client refuses it.
     let written = fs::metadata(&journal)?.modified()?;
     for line in fs::read_to_string(&journal)?.lines() {
         let mut order: OrderRequest = serde_json::from_str(line)?;
@@ -32,11 +32,11 @@ async fn run() -> Result<(), Box<dyn Error>> {
         let created = client.orders().create(&order).await?;
         println!("{} {:?}", created.parcel.tracking_number, created.outcome());
     }
-    Ok(fs::remove_file(journal)?) // all done: the next run is about new orders
+    Ok(fs::remove_file(journal)?) // all are created: the next run is for new orders
 }
 
-/// The journal is there whole, or not at all.
-fn write_down(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Error>> {
+/// Saves the journal whole or not at all.
+fn save(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Error>> {
     let draft = format!("{journal}.draft");
     let mut file = fs::File::create(&draft)?;
     orders.iter().try_for_each(|order| writeln!(file, "{}", serde_json::to_string(order)?))?;

@@ -1,5 +1,5 @@
-//! A call in a trace: each of its attempts goes out with a `traceparent` header (W3C Trace Context) of its
-//! own, by which gateway and service can tie what they log to the attempt.
+//! A call in a trace: each of its attempts has a `traceparent` header (W3C Trace Context) of its own, with which
+//! gateway and service can relate their logs to the attempt.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example trace_context`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -18,10 +18,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Box<dyn Error>> {
-    // It gives each span an id. Yours hands the spans on to what collects them.
+    // The registry gives each span an id. Add a layer that exports the spans.
     tracing::subscriber::set_global_default(tracing_subscriber::registry())?;
-    // One run is one trace. A program that serves requests takes the id of the request's trace instead, for
-    // instance from `Span::current().context()` of tracing-opentelemetry.
+    // Here one run is one trace. A server would use the trace id of the request that it handles, for instance
+    // from `Span::current().context()` of tracing-opentelemetry.
     let trace = fastrand::u128(1..);
     let client = ClientBuilder::from_env()?
         .header_with("traceparent", move || traceparent(trace, &Span::current()))?
@@ -31,8 +31,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Version, trace, parent and "sampled". Called inside an attempt's span, so the parent is that attempt; if
-/// nobody collects spans there is none, and no header.
+/// Version, trace id, parent id, and the flag "sampled". It is called inside an attempt's span, which is the
+/// parent. Without a subscriber there is no span, and so no header.
 fn traceparent(trace: u128, span: &Span) -> Option<HeaderValue> {
     let parent = span.id()?.into_u64();
     HeaderValue::try_from(format!("00-{trace:032x}-{parent:016x}-01")).ok()

@@ -1,5 +1,5 @@
-//! Follows a parcel, telling each event once, until its journey is over. For many parcels let
-//! webhooks come instead (the example `webhook_receiver`).
+//! Follows a parcel and prints each event once, until it is delivered. For many parcels use webhooks instead (the
+//! example `webhook_receiver`).
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example track_until_delivered -- NUMBER [SECONDS]`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -17,16 +17,16 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
-    let number = env::args().nth(1).ok_or("say which parcel: track_until_delivered NUMBER")?;
+    let number = env::args().nth(1).ok_or("usage: track_until_delivered NUMBER [SECONDS]")?;
     let number = TrackingNumber::parse(&number)?;
     let seconds = env::args().nth(2).map_or(Ok(60.0), |seconds| seconds.parse())?;
-    let mut told = 0;
+    let mut printed = 0;
     loop {
-        // One answer that fails is tried again by the client; what fails after that ends the program.
+        // The client retries a call that fails; an error after that ends the program.
         let record = client.tracking().get(&number).history(true).await?;
-        for event in record.history.iter().flatten().flatten().skip(told) {
+        for event in record.history.iter().flatten().flatten().skip(printed) {
             println!("{}  {}  {}", event.timestamp, event.status_name, event.location);
-            told += 1;
+            printed += 1;
         }
         match &record.status {
             ParcelStatus::Delivered => return Ok(()),

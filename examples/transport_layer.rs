@@ -1,5 +1,5 @@
-//! A layer around the client's transport: it adds a header to each attempt, tells its status, and on a quiet
-//! day refuses whatever would change something.
+//! A layer around the client's transport: it adds a header to each attempt, prints its status, and in read-only mode
+//! refuses every request that would change something.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example transport_layer -- NUMBER [--read-only]`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -28,7 +28,7 @@ impl<T: Transport> Transport for Guard<T> {
     ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
         async move {
             if self.read_only && request.method() != Method::GET {
-                return Err(TransportError::new(Phase::Refused, "this is a quiet day"));
+                return Err(TransportError::new(Phase::Refused, "read-only mode"));
             }
             request.headers_mut().insert("x-warehouse", HeaderValue::from_static("quito-2"));
             let method = request.method().clone();
@@ -47,7 +47,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Box<dyn Error>> {
-    let number = env::args().nth(1).ok_or("say which parcel: transport_layer NUMBER")?;
+    let number = env::args().nth(1).ok_or("usage: transport_layer NUMBER [--read-only]")?;
     let number = TrackingNumber::parse(&number)?;
     let read_only = env::args().any(|argument| argument == "--read-only");
     let client = ClientBuilder::from_env()?.layer(move |inner| Guard { inner, read_only });

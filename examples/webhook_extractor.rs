@@ -1,5 +1,5 @@
-//! An extractor for axum: a handler that takes an `Event` is called for what Parcelo has signed, and for
-//! nothing else. How to do each event once, the example `webhook_receiver` shows.
+//! An extractor for axum: a handler that takes an `Event` is called only for messages that Parcelo has signed. The
+//! example `webhook_receiver` shows how to process each event once.
 //! `PARCELO_WEBHOOK_SECRETS=whsec_… cargo run --example webhook_extractor -- 127.0.0.1:3000`
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
@@ -12,10 +12,10 @@ use futures_util::StreamExt;
 use parcelo::{model::WebhookEvent, webhook::Webhook};
 use tokio::{net::TcpListener, time::timeout};
 
-const MAX_BODY_BYTES: usize = 64 * 1024; // a message has less than one
+const MAX_BODY_BYTES: usize = 64 * 1024; // messages have less than 1 KB
 const MAX_READ_TIME: Duration = Duration::from_secs(10);
 
-/// A message's id, the same on every attempt, and what it tells.
+/// A message's id, the same on every attempt, and its event.
 struct Event(String, WebhookEvent);
 
 impl FromRequest<Arc<Webhook>> for Event {
@@ -36,8 +36,8 @@ impl FromRequest<Arc<Webhook>> for Event {
     }
 }
 
-/// The body byte for byte, as it was signed. Its pieces are copied: each that is kept holds on to a whole read
-/// buffer, so that a body in tiny packets would fill the memory.
+/// The body byte for byte, as it was signed. Its chunks are copied, because each keeps a whole read buffer alive, and
+/// a body in tiny packets would fill the memory.
 async fn whole(body: Body) -> Result<Vec<u8>, StatusCode> {
     let (least, mut whole) = (body.size_hint().lower(), Vec::new());
     let mut pieces = body.into_data_stream();
@@ -51,7 +51,7 @@ async fn whole(body: Body) -> Result<Vec<u8>, StatusCode> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let secrets = env::var("PARCELO_WEBHOOK_SECRETS")?;
-    let webhook = Arc::new(Webhook::new(secrets.split(','))?.refuse_copies(10_000));
+    let webhook = Arc::new(Webhook::new(secrets.split(','))?.reject_replays(10_000));
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = TcpListener::bind(address).await?;
     println!("listening on http://{}/", listener.local_addr()?);

@@ -1,5 +1,5 @@
-//! Receives webhooks: believes only what is signed and fresh, does each event once, and answers
-//! quickly. Parcelo sends an event again until it is answered with 2xx.
+//! Receives webhooks: accepts only signed and recent messages, processes each event once, and answers quickly.
+//! Parcelo sends an event again until it is answered with 2xx.
 //!
 //! `PARCELO_WEBHOOK_SECRETS=whsec_… cargo run --example webhook_receiver -- 127.0.0.1:3000`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 
 struct Receiver {
     webhook: Webhook,
-    /// The events that are done. Yours belong in your database, in the transaction that does them.
-    done: Mutex<HashSet<String>>,
+    /// The ids of processed events. Store yours in your database, in the transaction that processes them.
+    processed: Mutex<HashSet<String>>,
 }
 
 #[tokio::main]
@@ -25,17 +25,17 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Box<dyn Error>> {
-    // While a secret is replaced there are two, the new and the old one, with a comma between them.
+    // While a secret is rotated there are two, the new and the old one, separated by a comma.
     let secrets = env::var("PARCELO_WEBHOOK_SECRETS").map_err(|_| "set PARCELO_WEBHOOK_SECRETS")?;
-    let webhook = Webhook::new(secrets.split(','))?.refuse_copies(10_000);
-    let receiver = Arc::new(Receiver { webhook, done: Mutex::default() });
+    let webhook = Webhook::new(secrets.split(','))?.reject_replays(10_000);
+    let receiver = Arc::new(Receiver { webhook, processed: Mutex::default() });
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let listener = TcpListener::bind(address).await?;
     println!("listening on http://{}/", listener.local_addr()?);
     Ok(axum::serve(listener, Router::new().route("/", post(receive)).with_state(receiver)).await?)
 }
 
-/// `Bytes` is the body as it came: read as JSON and written again, it would have another signature.
+/// `Bytes` is the unchanged body: parsed and serialised again, it would have another signature.
 async fn receive(State(to): State<Arc<Receiver>>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let message = to.webhook.verify(&headers, &body);
     let (message, event) = match message.and_then(|message| Ok((message.event()?, message))) {
@@ -45,12 +45,12 @@ async fn receive(State(to): State<Arc<Receiver>>, headers: HeaderMap, body: Byte
             return StatusCode::BAD_REQUEST;
         }
     };
-    let mut done = to.done.lock().unwrap_or_else(PoisonError::into_inner);
-    if done.insert(message.id().to_owned()) {
+    let mut processed = to.processed.lock().unwrap_or_else(PoisonError::into_inner);
+    if processed.insert(message.id().to_owned()) {
         match event.data {
             EventData::StatusChanged(it) => println!("{} is {}", it.tracking_number, it.new_status),
             EventData::ParcelCreated(it) => println!("{} is new", it.tracking_number),
-            other => println!("nothing to do about {}", other.kind()), // also kinds of the future
+            other => println!("nothing to do about {}", other.kind()), // also later kinds
         }
     }
     StatusCode::NO_CONTENT

@@ -1,5 +1,5 @@
-//! A worker that ships each order of a journal once, saves its label and notes its number, however often
-//! it is killed: start it again. A line of the journal is `[KeyState::sent_at(now), order]` as JSON.
+//! A worker that ships each order of a journal once, saves its label and notes its number. If it is killed, start it
+//! again. A line of the journal is `[KeyState::sent_at(now), order]` as JSON.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example worker -- journal.jsonl`
 //! leaves labels in `labels` and a line `ID NUMBER` for each order in `journal.jsonl.shipped`.
@@ -16,11 +16,11 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
-    let journal = env::args().nth(1).ok_or("say where orders are kept: worker FILE")?;
+    let journal = env::args().nth(1).ok_or("usage: worker FILE")?;
     let notes = format!("{journal}.shipped");
     let mut file = fs::File::options().create(true).append(true).open(&notes)?;
     let mut shipped = fs::read_to_string(&notes)?;
-    // The last line may have been cut short: that order is asked for again.
+    // The last line may be incomplete: its order is sent again.
     shipped.truncate(shipped.rfind('\n').map_or(0, |end| end + 1));
     file.set_len(shipped.len() as u64)?;
     fs::create_dir_all("labels")?;
@@ -35,11 +35,11 @@ async fn run() -> Result<(), Box<dyn Error>> {
         }
     }
     let mut results = client.orders().create_many(orders).concurrency(4);
-    while let Some((place, result)) = results.next().await {
-        let Some(id) = ids.get(place) else { break };
+    while let Some((index, result)) = results.next().await {
+        let Some(id) = ids.get(index) else { break };
         let number = match result {
             Ok(created) => Ok(created.into_inner().parcel.tracking_number), // now, or by an earlier run
-            // Its 24 hours are over: only the service knows whether an earlier run had shipped it.
+            // The key's 24 hours are over: find out whether an earlier run shipped the order.
             Err(error) if error.kind() == ErrorKind::KeyExpired => {
                 let parcels = client.orders().find(id).await?.into_iter();
                 let mut living = parcels.filter(|parcel| parcel.status != ParcelStatus::Voided);
@@ -52,7 +52,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             continue;
         };
         client.labels().download(&number, LabelFormat::Pdf).save_in("labels").await?;
-        // Last: what is noted is done, and what is not is asked for again, which ships nothing twice.
+        // Last, because a noted order is skipped, and one that is not is sent again, which is safe.
         file.write_all(format!("{id} {number}\n").as_bytes())?;
         file.sync_data()?;
     }

@@ -1,9 +1,9 @@
-//! The commands around shipping, as they are typed: profiles, raw calls, a webhook receiver, checks,
+//! The commands that ship nothing, as they are typed: profiles, raw calls, a webhook receiver,
 //! completions and manual pages.
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
@@ -18,7 +18,7 @@ pub(crate) enum Webhook {
     Listen(Listen),
 }
 
-/// Address, language and format come from the options that every command takes.
+/// Address, language and format come from the options of every command.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Init {
     #[arg(id = "new_profile", value_name = "NAME")]
@@ -31,15 +31,6 @@ pub(crate) struct Init {
 pub(crate) struct Use {
     #[arg(id = "other_profile", value_name = "NAME")]
     pub(crate) name: String,
-}
-
-/// How `track` goes on watching.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct Watch {
-    #[arg(long)]
-    pub(crate) watch: bool,
-    #[arg(long, value_name = "SECONDS", requires = "watch", value_parser = value_parser!(u32).range(1..=3600))]
-    pub(crate) every: Option<u32>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -68,7 +59,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// The shells that completions are written for.
+/// The shells that completions can be generated for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Shell {
@@ -77,7 +68,7 @@ pub(crate) enum Shell {
     Fish,
     Elvish,
     #[value(name = "powershell")]
-    Power,
+    Pwsh,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,48 +1,49 @@
-//! `api`: a call by method and path, for what has no command of its own.
+//! `api`: a call by method and path, for operations without a command.
 
 use bytes::Bytes;
 use parcelo::{Client, ErrorCode};
 
-use super::service;
+use super::call;
 use crate::{
     failure::{Exit, Failure},
     output,
-    results::{Done, Results},
-    resume::Resume,
+    results::{CommandOutcome, Results},
+    resume::ResumeHint,
+    sanitize::plain,
     texts,
 };
 
-/// What is called.
+/// The request.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RawCall {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: Option<Bytes>,
 }
 
-/// What the user called is more often wrong than where the service is.
+/// A wrong path is more likely than a wrong address, to which the usual hint points.
 fn unknown_call(failure: Failure) -> Failure {
     let is_unknown = failure.exit == Exit::Usage || failure.code == ErrorCode::NotFound.code();
     if is_unknown { failure.hint(texts::CHECK_CALL) } else { failure }
 }
 
-pub(super) async fn call(client: &Client, request: Request) -> Result<Done, Failure> {
-    let Request { method, path, body } = request;
-    let resume = if method == "GET" { Resume::Reads } else { Resume::SameRequest };
-    let answer = service::answer(client.raw(&method, &path, body), resume).await;
+pub(super) async fn call(client: &Client, request: RawCall) -> Result<CommandOutcome, Failure> {
+    let RawCall { method, path, body } = request;
+    let resume = if method == "GET" { ResumeHint::ReadOnly } else { ResumeHint::SameRequest };
+    let answer = call::execute(client.raw(&method, &path, body), resume).await;
     let answer = answer.map_err(unknown_call)?.into_inner();
     let kind = answer.content_type.as_deref().unwrap_or_default();
     let is_text = kind.starts_with("text/") || kind.contains("json");
     if !is_text && output::is_terminal() {
-        return Err(Failure::usage(texts::NOT_TEXT, texts::REDIRECT_ONLY));
+        return Err(Failure::usage(texts::BINARY_RESPONSE, texts::REDIRECT_OUTPUT));
     }
     let mut content = answer.body.to_vec();
     if output::is_terminal() {
         let lines = String::from_utf8_lossy(&content);
-        content = lines.lines().map(output::plain).collect::<Vec<_>>().join("\n").into_bytes();
+        content = lines.lines().map(plain).collect::<Vec<_>>().join("\n").into_bytes();
     }
     if is_text && !content.ends_with(b"\n") {
         content.push(b'\n');
     }
-    Ok(Done::with(Results::File(content)))
+    Ok(CommandOutcome::with(Results::Raw(content)))
 }

@@ -1,20 +1,19 @@
-//! `config`: profiles that are made, listed and chosen. The key is asked for, never an argument.
+//! `config`: creates, lists and selects profiles.
 
 use parcelo::Client;
 
 use crate::{
-    dry_run::masked,
     failure::Failure,
-    findings::{ConfigFile, Finding, Listed},
     profiles::{self, Profile, Profiles},
-    results::{Done, Results},
+    results::{self, CommandOutcome, ConfigFile, ProfileSummary},
+    sanitize::mask_key,
     texts,
 };
 
-/// What `config` is asked for.
+/// What `config` does.
 #[derive(Debug)]
-pub(crate) enum Task {
-    /// Writes a profile; its client is what checked it.
+pub(crate) enum ConfigAction {
+    /// Saves a profile; its client exists only if address and key are valid.
     Init {
         profiles: Profiles,
         name: String,
@@ -31,32 +30,31 @@ pub(crate) enum Task {
     Path,
 }
 
-pub(super) fn run(task: Task) -> Result<Done, Failure> {
-    match task {
-        Task::Init { mut profiles, name, profile, client } => {
+pub(super) fn run(action: ConfigAction) -> Result<CommandOutcome, Failure> {
+    match action {
+        ConfigAction::Init { mut profiles, name, profile, client } => {
             profiles.set(&name, &profile);
             write(&profiles)?;
             let environment = client.environment().code();
             let file = profiles.file.to_string_lossy();
             let values = [("name", &*name), ("file", &*file), ("environment", environment)];
-            Ok(list(&profiles).note(texts::PROFILE_MADE.with(&values)))
+            Ok(list(&profiles).note(texts::PROFILE_SAVED.with(&values)))
         }
-        Task::List { profiles } => {
+        ConfigAction::List { profiles } => {
             let none = profiles.all.is_empty();
             let done = list(&profiles);
-            Ok(if none { done.note(texts::NO_PROFILES.into()) } else { done })
+            Ok(if none { done.note(texts::NO_PROFILES) } else { done })
         }
-        Task::Use { mut profiles, name } => {
+        ConfigAction::Use { mut profiles, name } => {
             profiles.make_current(&name);
             write(&profiles)?;
             Ok(list(&profiles))
         }
-        Task::Path => {
-            let path =
-                profiles::place().ok_or_else(|| Failure::usage(texts::NO_HOME, texts::SET_HOME))?;
-            let exists = path.exists();
-            let place = Finding::Place(ConfigFile { path, exists });
-            Ok(Done::with(Results::Finding(place)))
+        ConfigAction::Path => {
+            let path = profiles::config_path()
+                .ok_or_else(|| Failure::usage(texts::NO_HOME, texts::SET_HOME))?;
+            let (exists, path) = (path.exists(), path.to_string_lossy().into_owned());
+            Ok(CommandOutcome::report(ConfigFile { path, exists }))
         }
     }
 }
@@ -64,20 +62,19 @@ pub(super) fn run(task: Task) -> Result<Done, Failure> {
 fn write(profiles: &Profiles) -> Result<(), Failure> {
     let unwritable = |why: std::io::Error| {
         let values = [("file", &*profiles.file.to_string_lossy()), ("why", &why.to_string())];
-        Failure::usage(texts::NO_LABEL_PLACE.with(&values), texts::SET_HOME)
+        Failure::usage(texts::UNWRITABLE.with(&values), texts::SET_HOME)
     };
     profiles.write().map_err(unwritable)
 }
 
-fn list(profiles: &Profiles) -> Done {
-    let listed = |(name, profile): (&String, &Profile)| Listed {
+fn list(profiles: &Profiles) -> CommandOutcome {
+    let summary = |(name, profile): (&String, &Profile)| ProfileSummary {
         name: name.clone(),
         current: profiles.current.as_ref() == Some(name),
         base_url: profile.base_url.clone(),
-        key: profile.api_key.as_ref().map(|key| masked(&key.0)),
+        key: profile.api_key.as_ref().map(|key| mask_key(&key.0)),
         language: profile.language.map(parcelo::Language::code),
         output: profile.output,
     };
-    let listed = profiles.all.iter().map(listed).collect();
-    Done::with(Results::Finding(Finding::Profiles(listed)))
+    CommandOutcome::report(results::Profiles(profiles.all.iter().map(summary).collect()))
 }

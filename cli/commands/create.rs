@@ -1,35 +1,43 @@
-//! `order create`: an order out of a file, and its label.
+//! `order create`: an order from a file or from fields, and its label.
+
+use std::path::PathBuf;
 
 use parcelo::{
-    Client, OrderRequest, Outcome,
-    model::Warning,
+    Client, LabelFormat, OrderRequest, Outcome,
+    model::{CreatedOrder, Warning},
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
 
-use super::{label, service};
+use super::{call, label};
 use crate::{
     failure::Failure,
-    fields::OrderInput,
     input,
-    resolve::LabelFile,
-    results::{Created, Done, Results},
-    resume::Resume,
+    order_fields::OrderInput,
+    results::{CommandOutcome, Created},
+    resume::ResumeHint,
     texts,
 };
+
+/// The file that an order's label is saved in.
+#[derive(Debug)]
+pub(crate) struct LabelFile {
+    pub(crate) path: PathBuf,
+    pub(crate) format: LabelFormat,
+}
 
 pub(super) async fn create(
     client: &Client,
     order: &OrderInput,
     label: Option<&LabelFile>,
-) -> Result<Done, Failure> {
+) -> Result<CommandOutcome, Failure> {
     let Accepted { value: order, warnings, .. } = checked(client, &order.read()?)?;
     let key = order.idempotency_key.clone();
-    let reply = service::answer(client.orders().create(&order), Resume::SameOrder(&key)).await?;
+    let reply = call::execute(client.orders().create(&order), ResumeHint::SameOrder(&key)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
-    let mut order = reply.into_inner();
-    add_new(&mut order.warnings, warnings);
+    let CreatedOrder { parcel, warnings: mut all, .. } = reply.into_inner();
+    add_new(&mut all, warnings);
 
-    let number = &order.parcel.tracking_number;
+    let number = &parcel.tracking_number;
     let (label, failure) = match label {
         None => (None, None),
         Some(LabelFile { path, format }) => {
@@ -39,29 +47,32 @@ pub(super) async fn create(
             }
         }
     };
-    let created = Created { order, outcome, idempotency_key: key, request_id, label };
-    let done = Done { failure, ..Done::with(Results::Created(Box::new(created))) };
+    let idempotency_key = key;
+    let created = Created { outcome, parcel, warnings: all, idempotency_key, request_id, label };
+    let done = CommandOutcome::report(created).failing(failure);
     Ok(match outcome {
         Outcome::Created => done,
-        Outcome::Replayed => done.note(texts::REPLAYED.into()),
+        Outcome::Replayed => done.note(texts::REPLAYED),
     })
 }
 
-/// The order, if it keeps the rules; an order that breaks them is not sent.
+/// The order, if it is valid.
 fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
-    let broken = |faults| Failure::invalid(texts::BAD_ORDER, faults);
-    let body = parse_body(input::without_mark(file)).map_err(|fault| broken(vec![fault]))?;
+    let broken = |faults| Failure::invalid(texts::INVALID_ORDER, faults);
+    let body =
+        parse_body(input::without_byte_order_mark(file)).map_err(|fault| broken(vec![fault]))?;
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     check_order(&body, &context)
         .map_err(|rejected| broken(rejected.faults).warned(rejected.warnings))
 }
 
-/// Adds what only the check before sending could see, such as fields that are not sent at all.
-fn add_new(told: &mut Vec<Warning>, seen: Vec<Warning>) {
-    for warning in seen {
+/// Adds the warnings that only the check before sending can give, such as those about unknown fields,
+/// which are not sent.
+fn add_new(warnings: &mut Vec<Warning>, local: Vec<Warning>) {
+    for warning in local {
         let same = |other: &Warning| (&other.code, &other.field) == (&warning.code, &warning.field);
-        if !told.iter().any(same) {
-            told.push(warning);
+        if !warnings.iter().any(same) {
+            warnings.push(warning);
         }
     }
 }

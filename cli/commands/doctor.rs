@@ -1,5 +1,5 @@
-//! `doctor`: looks at everything that a call needs, one thing after the other, and says what to do
-//! about the first that is wrong. What depends on it is skipped.
+//! `doctor`: checks everything that a call needs, in the order of dependence, with a hint for each
+//! failure. Checks that depend on a failed one are skipped.
 
 use std::time::Duration;
 
@@ -7,45 +7,44 @@ use chrono::{DateTime, Utc};
 use parcelo::{Client, Reply, Retry, model::Health};
 use tokio::{net::lookup_host, time::timeout};
 
-use super::service;
+use super::call;
 use crate::{
     clock,
     failure::{Exit, Failure},
-    findings::{Check, Finding, State},
-    results::{Done, Results},
+    results::{Check, CheckState, Checks, CommandOutcome},
     texts,
 };
 
-/// What was seen before anything was sent.
+/// The checks that need no network.
 #[derive(Debug)]
-pub(crate) struct Patient {
-    /// The profile, the address and the key.
+pub(crate) struct Preflight {
+    /// Of profile, address, key and environment.
     pub(crate) checks: Vec<Check>,
-    /// None when one of them is missing or wrong.
+    /// None if one of them failed.
     pub(crate) client: Option<Client>,
 }
 
-/// How long one step may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// A clock that is off by more deserves a word. Webhooks are refused at 300 s.
-const SKEW: i64 = 30;
+/// How long the DNS lookup may take.
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
+/// A clock that is off by more gets a warning, well before webhooks are rejected at 300 s.
+const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
-pub(super) async fn examine(patient: Patient) -> Result<Done, Failure> {
-    let Patient { mut checks, client } = patient;
+pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Failure> {
+    let Preflight { mut checks, client } = preflight;
     match client {
         Some(client) => checks.extend(network(&client).await?),
         None => checks.extend(skipped(&[DNS, SERVICE, CLOCK, LIMITS])),
     }
-    let failed = checks.iter().filter(|check| matches!(check.state, State::Failed(_))).count();
+    let failed = checks.iter().filter(|check| matches!(check.state, CheckState::Failed(_))).count();
     let first = checks.iter().find_map(|check| match check.state {
-        State::Failed(exit) => Some(exit),
-        State::Fine | State::Warning | State::Skipped => None,
+        CheckState::Failed(exit) => Some(exit),
+        CheckState::Passed | CheckState::Warning | CheckState::Skipped => None,
     });
     let failure = first.map(|exit| {
         let values = [("n", &*failed.to_string())];
-        Failure::new(exit, "DOCTOR", texts::NOT_HEALTHY.with(&values))
+        Failure::new(exit, "DOCTOR", texts::CHECKS_FAILED.with(&values))
     });
-    Ok(Done { failure, ..Done::with(Results::Finding(Finding::Checks(checks))) })
+    Ok(CommandOutcome::report(Checks(checks)).failing(failure))
 }
 
 type Name = (&'static str, texts::Text);
@@ -56,19 +55,22 @@ const CLOCK: Name = ("clock", texts::CHECK_CLOCK);
 const LIMITS: Name = ("limits", texts::CHECK_LIMITS);
 
 fn skipped(names: &[Name]) -> Vec<Check> {
-    names.iter().map(|(name, title)| Check::skipped(name, *title, texts::NOT_REACHED)).collect()
+    names
+        .iter()
+        .map(|(name, title)| Check::skipped(name, *title, texts::DEPENDS_ON_FAILED))
+        .collect()
 }
 
 async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     let url = client.base_url();
     let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let found = service::unless_interrupted(
+    let found = call::unless_interrupted(
         addresses(host, port.unwrap_or(0)),
-        crate::resume::Resume::Reads,
+        crate::resume::ResumeHint::ReadOnly,
     );
     let dns = match found.await {
-        Ok(addresses) => Check::fine(DNS.0, DNS.1, texts::AS_IS.with(&[("value", &addresses)])),
+        Ok(addresses) => Check::passed(DNS.0, DNS.1, texts::AS_IS.with(&[("value", &addresses)])),
         Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
         Err(failure) => {
             let mut checks = vec![Check::failed(DNS.0, DNS.1, &failure)];
@@ -78,7 +80,7 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     };
     let once = client.with_retry(Retry::none());
     let mut checks = vec![dns];
-    match service::read(once.health()).await {
+    match call::read(once.health()).await {
         Ok(health) => {
             let seen = [service_check(client, &health), skew(&health), limits(&health)];
             checks.extend(seen);
@@ -92,14 +94,14 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
-/// The addresses that a name stands for.
+/// The addresses of a host.
 async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
     let unknown = |why: &str| {
         let values = [("host", host), ("why", why)];
         Failure::new(Exit::NotExecuted, "DNS", texts::NO_SUCH_HOST.with(&values))
             .hint(texts::CHECK_ADDRESS)
     };
-    match timeout(PATIENCE, lookup_host((host, port))).await {
+    match timeout(STEP_TIMEOUT, lookup_host((host, port))).await {
         Ok(Ok(found)) => {
             let mut found: Vec<_> = found.map(|address| address.ip().to_string()).collect();
             found.dedup();
@@ -112,29 +114,29 @@ async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
 
 fn service_check(client: &Client, health: &Reply<Health>) -> Check {
     let tls = client.base_url().scheme() == "https";
-    let text = if tls { texts::ANSWERED_TLS } else { texts::ANSWERED };
+    let text = if tls { texts::KEY_ACCEPTED_TLS } else { texts::KEY_ACCEPTED };
     let environment = health.environment.as_ref().map_or("", |environment| environment.as_str());
     let values = [("key", &*health.key_name), ("environment", environment)];
-    Check::fine(SERVICE.0, SERVICE.1, text.with(&values))
+    Check::passed(SERVICE.0, SERVICE.1, text.with(&values))
 }
 
 fn skew(health: &Reply<Health>) -> Check {
     match health.meta().date {
-        Some(date) => told_skew(date, clock::now()),
+        Some(date) => skew_check(date, clock::now()),
         None => Check::skipped(CLOCK.0, CLOCK.1, texts::NO_DATE),
     }
 }
 
-fn told_skew(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
+fn skew_check(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
     let seconds = (here - service).num_seconds();
     let values = [("seconds", &*seconds.unsigned_abs().to_string())];
     let text = match seconds {
-        0 => texts::CLOCK_FINE,
+        0 => texts::CLOCK_IN_SYNC,
         1.. => texts::CLOCK_FAST,
         ..0 => texts::CLOCK_SLOW,
     };
-    let check = Check::fine(CLOCK.0, CLOCK.1, text.with(&values));
-    if seconds.abs() > SKEW { check.warning(texts::SET_CLOCK) } else { check }
+    let check = Check::passed(CLOCK.0, CLOCK.1, text.with(&values));
+    if seconds.abs() > MAX_CLOCK_SKEW_SECONDS { check.warning(texts::SET_CLOCK) } else { check }
 }
 
 fn limits(health: &Reply<Health>) -> Check {
@@ -142,7 +144,7 @@ fn limits(health: &Reply<Health>) -> Check {
         Some(limit) => {
             let [most, left] = [limit.limit, limit.remaining].map(|number| number.to_string());
             let values = [("limit", &*most), ("remaining", &*left)];
-            Check::fine(LIMITS.0, LIMITS.1, texts::LIMITS_SEEN.with(&values))
+            Check::passed(LIMITS.0, LIMITS.1, texts::LIMITS_SEEN.with(&values))
         }
         None => Check::skipped(LIMITS.0, LIMITS.1, texts::NO_LIMITS),
     }
@@ -153,13 +155,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_far_off_deserves_a_word() {
+    fn a_clock_that_is_far_off_gets_a_warning() {
         let service: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
-        let table =
-            [(0, State::Fine), (30, State::Fine), (31, State::Warning), (-400, State::Warning)];
+        let table = [
+            (0, CheckState::Passed),
+            (30, CheckState::Passed),
+            (31, CheckState::Warning),
+            (-400, CheckState::Warning),
+        ];
         for (seconds, state) in table {
-            let check = told_skew(service, service + chrono::TimeDelta::seconds(seconds));
-            assert_eq!((check.state, check.hint.is_some()), (state, state == State::Warning));
+            let check = skew_check(service, service + chrono::TimeDelta::seconds(seconds));
+            assert_eq!((check.state, check.hint.is_some()), (state, state == CheckState::Warning));
             assert_eq!(check.detail.en.contains("slow"), seconds < 0, "{seconds}");
         }
     }

@@ -1,5 +1,5 @@
 //! `order import`: the orders of a file, each with its label, as fast as the key's rate limit allows.
-//! Killed at any moment, it goes on with `--resume`, and no row becomes two parcels.
+//! Whatever interrupts it, `--resume` continues, and no row becomes two parcels.
 
 use std::{collections::BTreeMap, io, time::Duration};
 
@@ -8,288 +8,310 @@ use parcelo::{Client, Environment};
 use tokio::sync::mpsc;
 
 use super::{
-    import_row::{Desk, Turn},
     label,
+    row_importer::{Continue, RowImporter},
 };
 use crate::{
     failure::{Exit, Failure},
     import::{
-        Content, Fit, Imported, Journal, Mode, Outcome, Plan, Reports, Row, RowFault, RowReport,
-        Rows, Survey, Tally,
+        Duplicate, ImportFile, ImportMode, ImportPlan, ImportResults, Journal, Origin, Prescan,
+        ReportSpool, Row, RowCounts, RowFault, RowOutcome, RowReader, RowReport,
     },
-    output::Progress,
-    results::{Done, Results},
-    texts::{self as words, Said, import as texts},
-    voice::Voice,
+    output::{Progress, format::OutputOptions},
+    results::{CommandOutcome, Results},
+    texts::{self as general, Message, Text, import as texts},
 };
 
-/// Checks the rows and sends nothing; without a client nobody knows the environment.
-pub(super) fn check(environment: Option<Environment>, plan: &Plan) -> Result<Done, Failure> {
-    let content = Content::of(&plan.source)?;
-    let survey = surveyed(&content, environment)?;
-    let reports = unsent(Rows::of(&content, environment)?, &survey, Outcome::Valid)?;
-    let imported = reports.finish(None).map_err(|why| spool(&why))?;
-    let failure = (survey.faulty > 0).then(|| invalid(survey.faulty, survey.rows));
-    Ok(Done { failure, ..Done::with(Results::Imported(Box::new(imported))) })
+/// Checks the rows and sends nothing. Without a key the environment is unknown.
+pub(super) fn check(
+    environment: Option<Environment>,
+    plan: &ImportPlan,
+) -> Result<CommandOutcome, Failure> {
+    let file = ImportFile::open_source(&plan.source)?;
+    let prescan = prescan(&file, environment)?;
+    let reports = unsent(RowReader::new(&file, environment)?, &prescan, RowOutcome::Valid)?;
+    let results = reports.finish(None).map_err(|why| temp_file_failure(&why))?;
+    let failure = (prescan.invalid > 0).then(|| invalid_rows(&prescan));
+    Ok(outcome(results).failing(failure))
 }
 
-pub(super) async fn import(client: &Client, plan: &Plan, voice: Voice) -> Result<Done, Failure> {
-    let content = Content::of(&plan.source)?;
+/// Reads the file twice: first to find duplicate references and whether anything can be sent, then
+/// row by row to send. Keeping the orders of the first pass instead would take memory or disk for the
+/// whole file, to save seconds: at 100 requests per second, two per row, 100,000 rows take half an hour.
+pub(super) async fn import(
+    client: &Client,
+    plan: &ImportPlan,
+    origin: Origin,
+    options: OutputOptions,
+) -> Result<CommandOutcome, Failure> {
+    let file = ImportFile::open_source(&plan.source)?;
     let environment = Some(client.environment());
-    let survey = surveyed(&content, environment)?;
+    let prescan = prescan(&file, environment)?;
     label::make_directory(&plan.labels)?;
-    let rows = Rows::of(&content, environment)?;
-    let strict = plan.mode == Mode::AllOrNothing && survey.faulty > 0;
-    if strict || survey.faulty == survey.rows {
-        let imported = saved(unsent(rows, &survey, Outcome::NotSent)?, plan)?;
-        let failure = Some(invalid(survey.faulty, survey.rows));
-        return Ok(Done { failure, ..Done::with(Results::Imported(Box::new(imported))) });
+    let rows = RowReader::new(&file, environment)?;
+    let is_refused = plan.mode == ImportMode::AllOrNothing && prescan.invalid > 0;
+    if is_refused || prescan.invalid == prescan.rows {
+        let results = save(unsent(rows, &prescan, RowOutcome::NotSent)?, plan)?;
+        return Ok(outcome(results).failing(Some(invalid_rows(&prescan))));
     }
-    let (journal, known) = Journal::open(&plan.journal(), plan.past, client)?;
-    let desk = Desk::new(client, plan, journal, known);
-    let notes = desk.notes(&survey);
-    let reports = Reports::new().map_err(|why| spool(&why))?;
-    let progress = Progress::new(survey.rows, plan.quiet, voice);
-    let run = Run { desk: &desk, survey: &survey, reports, waiting: BTreeMap::new(), progress };
+    let (journal, recorded) = Journal::open(&plan.journal(), plan.resume, origin)?;
+    let importer = RowImporter::new(client, plan, journal, recorded);
+    let notes = importer.notes(&prescan);
+    let reports = ReportSpool::new().map_err(|why| temp_file_failure(&why))?;
+    let progress = Progress::new(prescan.rows, plan.quiet, options);
+    let in_flight = BTreeMap::new();
+    let run = ImportRun { importer: &importer, prescan: &prescan, reports, in_flight, progress };
     let (reports, stop) = run.all(rows, plan.concurrency).await;
-    let imported = saved(reports, plan)?;
-    let failure = failure_of(&imported.tally, stop, plan);
-    Ok(Done { notes, failure, ..Done::with(Results::Imported(Box::new(imported))) })
+    let results = save(reports, plan)?;
+    let failure = failure_for(&results.counts, stop, plan);
+    Ok(CommandOutcome { notes, failure, ..outcome(results) })
 }
 
-fn surveyed(content: &Content, environment: Option<Environment>) -> Result<Survey, Failure> {
-    let survey = Survey::of(Rows::of(content, environment)?)?;
-    if survey.rows == 0 {
-        return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
+fn outcome(results: ImportResults) -> CommandOutcome {
+    CommandOutcome::with(Results::Imported(Box::new(results)))
+}
+
+fn prescan(file: &ImportFile, environment: Option<Environment>) -> Result<Prescan, Failure> {
+    let prescan = Prescan::run(RowReader::new(file, environment)?)?;
+    if prescan.rows == 0 {
+        return Err(Failure::invalid(general::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
     }
-    Ok(survey)
+    Ok(prescan)
 }
 
 /// The reports of rows of which none is sent.
-fn unsent(mut rows: Rows<'_>, survey: &Survey, fine: Outcome) -> Result<Reports, Failure> {
-    let mut reports = Reports::new().map_err(|why| spool(&why))?;
-    for place in 0.. {
+fn unsent(
+    mut rows: RowReader<'_>,
+    prescan: &Prescan,
+    valid: RowOutcome,
+) -> Result<ReportSpool, Failure> {
+    let mut reports = ReportSpool::new().map_err(|why| temp_file_failure(&why))?;
+    for position in 0.. {
         let Some(row) = rows.next()? else { break };
-        let report = judged(&row, &rows, survey).unwrap_or_else(|| RowReport::of(&row, fine));
-        reports.add(place, report).map_err(|why| spool(&why))?;
+        let report = rejection(&row, &rows, prescan).unwrap_or_else(|| RowReport::new(&row, valid));
+        reports.add(position, report).map_err(|why| temp_file_failure(&why))?;
     }
     Ok(reports)
 }
 
-/// What there is to say of a row that is not to be sent.
-fn judged(row: &Row, rows: &Rows<'_>, survey: &Survey) -> Option<RowReport> {
-    let other = |row: u64| [("row", row.to_string())];
-    let said = |text: words::Text, number: u64| {
-        let values = other(number);
-        text.with(&values.each_ref().map(|(name, value)| (*name, value.as_str())))
-    };
-    let against = |rival| RowFault {
-        column: rows.reference_column(),
-        field: Some("externalOrderId".to_owned()),
-        ..RowFault::new("DUPLICATE_REFERENCE", said(texts::RIVAL_ROW, rival))
-    };
-    let invalid = RowReport::of(row, Outcome::Invalid);
-    match (&row.order, survey.fit(row)) {
-        (Err(faults), fit) => {
-            let report = faults.iter().cloned().fold(invalid, RowReport::because);
-            Some(match fit {
-                Fit::Against(rival) => report.because(against(rival)),
-                Fit::Alone | Fit::SameAs(_) => report,
-            })
-        }
-        (Ok(_), Fit::Against(rival)) => Some(invalid.because(against(rival))),
-        (Ok(_), Fit::SameAs(first)) => Some(
-            RowReport::of(row, Outcome::Repeated)
-                .saying("REPEATED_ROW", said(texts::SAME_ROW, first)),
-        ),
-        (Ok(_), Fit::Alone) => None,
+/// The report of a row that must not be sent: it is invalid, or another row has its reference.
+fn rejection(row: &Row, rows: &RowReader<'_>, prescan: &Prescan) -> Option<RowReport> {
+    let about = |text: Text, number: u64| text.with(&[("row", &number.to_string())]);
+    let duplicate = prescan.duplicate(row);
+    if let (Ok(_), Duplicate::SameAs(first)) = (&row.order, duplicate) {
+        let report = RowReport::new(row, RowOutcome::Repeated);
+        return Some(report.with_message("REPEATED_ROW", about(texts::SAME_ROW, first)));
     }
+    let conflict = match duplicate {
+        Duplicate::Conflicts(other) => Some(RowFault {
+            column: rows.reference_column(),
+            field: Some("externalOrderId".to_owned()),
+            ..RowFault::new("DUPLICATE_REFERENCE", about(texts::CONFLICTING_ROW, other))
+        }),
+        Duplicate::None | Duplicate::SameAs(_) => None,
+    };
+    let own = row.order.as_ref().err().into_iter().flatten().cloned();
+    let faults: Vec<_> = own.chain(conflict).collect();
+    (!faults.is_empty()).then(|| {
+        let report = RowReport::new(row, RowOutcome::Invalid);
+        faults.into_iter().fold(report, RowReport::with_fault)
+    })
 }
 
-fn saved(reports: Reports, plan: &Plan) -> Result<Imported, Failure> {
-    let results = plan.results();
-    reports
-        .finish(Some(&results))
-        .map_err(|why| Failure::unwritable(&results.to_string_lossy(), &why))
+fn save(reports: ReportSpool, plan: &ImportPlan) -> Result<ImportResults, Failure> {
+    let file = plan.results();
+    reports.finish(Some(&file)).map_err(|why| Failure::unwritable(&file.to_string_lossy(), &why))
 }
 
-/// The temporary files could not be written.
-fn spool(why: &io::Error) -> Failure {
+fn temp_file_failure(why: &io::Error) -> Failure {
     Failure::unwritable(&std::env::temp_dir().to_string_lossy(), why)
 }
 
 /// Why no further row is sent.
-enum Stop {
+enum StopReason {
     Interrupted,
-    /// It would only fail as those before.
+    /// Further rows would fail for the same reason.
     Failing(Failure),
 }
 
 /// A run over the rows of a file.
-struct Run<'a> {
-    desk: &'a Desk<'a>,
-    survey: &'a Survey,
-    reports: Reports,
-    /// The rows under way, as they are reported when nobody waits for their end.
-    waiting: BTreeMap<u64, RowReport>,
+struct ImportRun<'a> {
+    importer: &'a RowImporter<'a>,
+    prescan: &'a Prescan,
+    reports: ReportSpool,
+    /// The rows being sent, by position, with the report that they get if a second Ctrl-C abandons them.
+    in_flight: BTreeMap<u64, RowReport>,
     progress: Progress,
 }
 
-const TICK: Duration = Duration::from_millis(200);
-/// So many rows in a row that fail for no reason of their own end the run.
-const STREAK: usize = 10;
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// After so many rows in succession that the service did not answer, it is taken to be unreachable.
+/// Fewer could be bad luck; each costs all attempts of a call.
+const MAX_CONSECUTIVE_FAILURES: usize = 10;
 
-impl Run<'_> {
-    /// Does all rows, several at a time; those that are left when it stops are reported too.
-    async fn all(mut self, mut rows: Rows<'_>, concurrency: usize) -> (Reports, Option<Stop>) {
-        let desk = self.desk;
-        let (mut under_way, mut places, mut streak) = (FuturesUnordered::new(), 0.., Vec::new());
-        let (mut stop, mut more) = (None, true);
-        let (mut presses, mut ticks) = (presses(), tokio::time::interval(TICK));
+impl ImportRun<'_> {
+    /// Sends all rows, several at a time; rows left when it stops are reported too.
+    async fn all(
+        mut self,
+        mut rows: RowReader<'_>,
+        concurrency: usize,
+    ) -> (ReportSpool, Option<StopReason>) {
+        let importer = self.importer;
+        let (mut sending, mut positions, mut unreachable) =
+            (FuturesUnordered::new(), 0.., Vec::new());
+        let (mut stop, mut has_more) = (None, true);
+        let (mut presses, mut ticks) = (ctrl_c(), tokio::time::interval(PROGRESS_INTERVAL));
         loop {
-            while more && under_way.len() < concurrency {
-                let place = places.next().unwrap_or(u64::MAX);
-                match self.next(&mut rows, place, stop.is_some()) {
-                    Ok(Next::Send(row)) => {
-                        under_way.push(async move { (place, desk.carry_out(*row).await) });
+            while has_more && sending.len() < concurrency {
+                let position = positions.next().unwrap_or(u64::MAX);
+                match self.next(&mut rows, position, stop.is_some()) {
+                    Ok(NextRow::Send(row)) => {
+                        sending.push(async move { (position, importer.import(*row).await) });
                     }
-                    Ok(Next::Done) => {}
-                    Ok(Next::End) => more = false,
+                    Ok(NextRow::Reported) => {}
+                    Ok(NextRow::End) => has_more = false,
                     Err(failure) => {
-                        (more, stop) = (false, stop.or(Some(Stop::Failing(failure))));
+                        (has_more, stop) = (false, stop.or(Some(StopReason::Failing(failure))));
                     }
                 }
             }
             tokio::select! {
-                done = under_way.next() => {
-                    let Some((place, (report, turn))) = done else { break };
-                    stop = stop.or(turn_of(turn, &mut streak));
-                    self.waiting.remove(&place);
-                    if let Err(why) = self.reports.add(place, report) {
-                        stop = stop.or_else(|| Some(Stop::Failing(spool(&why))));
+                done = sending.next() => {
+                    let Some((position, (report, next))) = done else { break };
+                    stop = stop.or(stop_reason(next, &mut unreachable));
+                    self.in_flight.remove(&position);
+                    if let Err(why) = self.reports.add(position, report) {
+                        stop = stop.or_else(|| Some(StopReason::Failing(temp_file_failure(&why))));
                     }
                 }
                 Some(()) = presses.recv() => {
-                    if matches!(stop, Some(Stop::Interrupted)) {
+                    if matches!(stop, Some(StopReason::Interrupted)) {
                         self.abandon();
                         break;
                     }
-                    self.progress.say(&texts::FINISHING.into());
-                    stop = Some(Stop::Interrupted);
+                    self.progress.print(&texts::FINISHING.into());
+                    stop = Some(StopReason::Interrupted);
                 }
-                _ = ticks.tick() => self.progress.tick(&self.reports.tally()),
+                _ = ticks.tick() => self.progress.tick(&self.reports.counts()),
             }
         }
-        let tally = self.reports.tally();
-        self.progress.end(&tally);
-        (self.reports, stop.or_else(|| in_vain(&tally, streak)))
+        let counts = self.reports.counts();
+        self.progress.end(&counts);
+        (self.reports, stop.or_else(|| all_failed(&counts, unreachable)))
     }
 
-    fn next(&mut self, rows: &mut Rows<'_>, place: u64, stopped: bool) -> Result<Next, Failure> {
-        let Some(row) = rows.next()? else { return Ok(Next::End) };
-        let known = judged(&row, rows, self.survey);
-        let left = || stopped.then(|| RowReport::of(&row, Outcome::NotSent));
-        if let Some(report) = known.or_else(left) {
-            self.reports.add(place, report).map_err(|why| spool(&why))?;
-            return Ok(Next::Done);
+    fn next(
+        &mut self,
+        rows: &mut RowReader<'_>,
+        position: u64,
+        is_stopped: bool,
+    ) -> Result<NextRow, Failure> {
+        let Some(row) = rows.next()? else { return Ok(NextRow::End) };
+        let rejection = rejection(&row, rows, self.prescan);
+        let left = || is_stopped.then(|| RowReport::new(&row, RowOutcome::NotSent));
+        if let Some(report) = rejection.or_else(left) {
+            self.reports.add(position, report).map_err(|why| temp_file_failure(&why))?;
+            return Ok(NextRow::Reported);
         }
-        let lost = RowReport::of(&row, Outcome::Unknown);
-        self.waiting.insert(place, lost.saying("INTERRUPTED", words::INTERRUPTED));
-        Ok(Next::Send(Box::new(row)))
+        let abandoned = RowReport::new(&row, RowOutcome::Unknown);
+        let abandoned = abandoned.with_message("INTERRUPTED", general::INTERRUPTED);
+        self.in_flight.insert(position, abandoned);
+        Ok(NextRow::Send(Box::new(row)))
     }
 
-    /// Nobody waits for the rows under way any more.
+    /// Reports the rows being sent without waiting for them.
     fn abandon(&mut self) {
-        for (place, report) in std::mem::take(&mut self.waiting) {
-            // What cannot be written is in the journal all the same.
-            let _ = self.reports.add(place, report);
+        for (position, report) in std::mem::take(&mut self.in_flight) {
+            // If the report cannot be written, the journal still has the row.
+            let _ = self.reports.add(position, report);
         }
     }
 }
 
-enum Next {
+enum NextRow {
     Send(Box<Row>),
-    Done,
+    /// It is not sent.
+    Reported,
     End,
 }
 
-/// Whether a row's end is a reason to stop.
-fn turn_of(turn: Turn, streak: &mut Vec<Failure>) -> Option<Stop> {
-    match turn {
-        Turn::Fine => streak.clear(),
-        Turn::OfRow => {}
-        Turn::OfAll(failure) => return Some(Stop::Failing(failure)),
-        Turn::Elsewhere(failure) => {
-            streak.push(failure);
-            return (streak.len() >= STREAK).then(|| streak.pop()).flatten().map(Stop::Failing);
+fn stop_reason(next: Continue, unreachable: &mut Vec<Failure>) -> Option<StopReason> {
+    match next {
+        Continue::Succeeded => unreachable.clear(),
+        Continue::RowFailed => {}
+        Continue::Stop(failure) => return Some(StopReason::Failing(failure)),
+        Continue::Unreachable(failure) => {
+            unreachable.push(failure);
+            let is_over = unreachable.len() >= MAX_CONSECUTIVE_FAILURES;
+            return is_over.then(|| unreachable.pop()).flatten().map(StopReason::Failing);
         }
     }
     None
 }
 
-/// A file may have too few rows for a streak: when all of them failed, and the last of a streak,
-/// the reason is the same.
-fn in_vain(tally: &Tally, mut streak: Vec<Failure>) -> Option<Stop> {
-    let all_failed = tally.of(Outcome::Failed) == tally.all();
-    if all_failed { streak.pop().map(Stop::Failing) } else { None }
+/// A file may have fewer rows than `MAX_CONSECUTIVE_FAILURES`. If all of them failed and the last
+/// because the service was unreachable, that is the reason too.
+fn all_failed(counts: &RowCounts, mut unreachable: Vec<Failure>) -> Option<StopReason> {
+    let all_failed = counts.get(RowOutcome::Failed) == counts.all();
+    if all_failed { unreachable.pop().map(StopReason::Failing) } else { None }
 }
 
-/// Each time that Ctrl-C is pressed.
-fn presses() -> mpsc::UnboundedReceiver<()> {
-    let (tell, told) = mpsc::unbounded_channel();
-    tokio::spawn(
-        async move { while tokio::signal::ctrl_c().await.is_ok() && tell.send(()).is_ok() {} },
-    );
-    told
+/// A message for each Ctrl-C.
+fn ctrl_c() -> mpsc::UnboundedReceiver<()> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
 }
 
-fn invalid(faulty: u64, rows: u64) -> Failure {
-    let values = [("bad", &*faulty.to_string()), ("all", &*rows.to_string())];
-    Failure::invalid(texts::BAD_ROWS.with(&values), Vec::new()).hint(texts::FIX_ROWS)
+fn invalid_rows(prescan: &Prescan) -> Failure {
+    let values = [("bad", &*prescan.invalid.to_string()), ("all", &*prescan.rows.to_string())];
+    Failure::invalid(texts::INVALID_ROW_COUNT.with(&values), Vec::new()).hint(texts::FIX_ROWS)
 }
 
-fn failure_of(tally: &Tally, stop: Option<Stop>, plan: &Plan) -> Option<Failure> {
-    let (good, all) = (tally.good(), tally.all());
-    let unknown = tally.of(Outcome::Unknown);
+fn failure_for(counts: &RowCounts, stop: Option<StopReason>, plan: &ImportPlan) -> Option<Failure> {
+    let (good, all) = (counts.good(), counts.all());
+    let unknown = counts.get(RowOutcome::Unknown);
     let results = plan.results();
     let values = [
         ("done", &*good.to_string()),
         ("all", &*all.to_string()),
         ("file", &*results.to_string_lossy()),
     ];
-    let said = texts::PARTLY_IMPORTED.with(&values);
+    let message = texts::PARTLY_IMPORTED.with(&values);
     let resume =
-        |exit, code: &str| Failure::new(exit, code, said.clone()).hint(texts::RESUME_IMPORT);
-    let again = Said::from(texts::RESUME_IMPORT);
+        |exit, code: &str| Failure::new(exit, code, message.clone()).hint(texts::RESUME_IMPORT);
+    let again = Message::from(texts::RESUME_IMPORT);
     let failure = match stop {
-        Some(Stop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
-        Some(Stop::Failing(why)) => {
+        Some(StopReason::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
+        Some(StopReason::Failing(why)) => {
             let exit = match (unknown, good) {
                 (1.., _) => Exit::OutcomeUnknown,
                 (0, 1..) => Exit::Partly,
                 (0, 0) => why.exit,
             };
-            let said = both(&said, &why.message);
+            let message = both(&message, &why.message);
             let hint = match &why.hint {
-                // It would speak of one request, and of a run without --resume.
+                // The failure's own hint is about one request, and a run without --resume.
                 _ if why.exit == Exit::NotExecuted => both(&texts::CHECK_NETWORK.into(), &again),
                 Some(hint) => both(hint, &again),
                 None => again,
             };
-            Failure::new(exit, &why.code, said).hint(hint).with(|facts| {
-                (facts.status, facts.retry_after) = (why.status, why.retry_after);
-                facts.request_id.clone_from(&why.request_id);
+            Failure::new(exit, &why.code, message).hint(hint).with(|details| {
+                (details.status, details.retry_after) = (why.status, why.retry_after);
+                details.request_id.clone_from(&why.request_id);
             })
         }
         None if unknown > 0 => resume(Exit::OutcomeUnknown, "OUTCOME_UNKNOWN"),
         None if good < all => {
-            Failure::new(Exit::Partly, "PARTLY_FAILED", said.clone()).hint(texts::FIX_AND_RESUME)
+            Failure::new(Exit::Partly, "PARTLY_FAILED", message.clone()).hint(texts::FIX_AND_RESUME)
         }
         None => return None,
     };
-    Some(failure.with(|facts| facts.may_have_executed = unknown > 0))
+    Some(failure.with(|details| details.may_have_executed = unknown > 0))
 }
 
-fn both(one: &Said, other: &Said) -> Said {
-    Said { en: format!("{} {}", one.en, other.en), es: format!("{} {}", one.es, other.es) }
+fn both(one: &Message, other: &Message) -> Message {
+    Message { en: format!("{} {}", one.en, other.en), es: format!("{} {}", one.es, other.es) }
 }

@@ -1,25 +1,42 @@
-//! `label`: label files in a directory or on standard output, what is known about a label, and a
-//! label made anew.
+//! `label`: saves label files, shows a label's text and details, and reprints.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use parcelo::{Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber, model::LabelStatus};
 
-use super::service;
+use super::{call, label_text, opener};
 use crate::{
-    failure::{Exit, Failure},
-    findings::{Drawn, Finding},
-    picture,
-    resolve::Place,
-    results::{Done, Results, SavedLabel, Written},
-    resume::Resume,
+    failure::Failure,
+    results::{CommandOutcome, Found, Results, SavedLabel, ShownLabel, Written},
+    resume::ResumeHint,
     texts,
 };
 
-/// Makes the directory that files are saved in, unless it is there.
+/// Where label files go.
+#[derive(Debug)]
+pub(crate) enum LabelTarget {
+    Directory(PathBuf),
+    Stdout,
+}
+
+/// What `label show` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LabelView {
+    /// Its details.
+    Facts,
+    /// Its text too.
+    Text,
+    /// Its details, and the label itself in the system's viewer.
+    Open,
+}
+
+/// Creates the directory that files are saved in, unless it exists.
 pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
     fs::create_dir_all(directory).map_err(|why| {
-        // It is there then, as something else.
+        // The path exists, but as a file.
         let is_file = why.kind() == io::ErrorKind::AlreadyExists;
         let why = if is_file { io::ErrorKind::NotADirectory.into() } else { why };
         Failure::unwritable(&directory.to_string_lossy(), &why)
@@ -30,27 +47,27 @@ pub(super) async fn get(
     client: &Client,
     numbers: &[TrackingNumber],
     format: LabelFormat,
-    place: &Place,
-) -> Result<Done, Failure> {
-    let (results, failure) = match place {
-        Place::Directory(directory) => {
+    target: &LabelTarget,
+) -> Result<CommandOutcome, Failure> {
+    match target {
+        LabelTarget::Directory(directory) => {
             make_directory(directory)?;
-            let (labels, failure) = service::each(numbers, async |number| {
+            let (found, failure) = call::for_each(numbers, async |number| {
                 let name = format!("label-{number}.{}", format.extension());
                 save(client, number, format, &directory.join(name)).await
             })
-            .await;
-            (Results::Labels(labels), failure)
+            .await?;
+            let labels = Found { asked: numbers.len(), found };
+            Ok(CommandOutcome::report(labels).failing(failure))
         }
-        Place::Output => {
-            let (files, failure) = service::each(numbers, async |number| {
-                service::read(client.labels().download(number, format).bytes()).await
+        LabelTarget::Stdout => {
+            let (files, failure) = call::for_each(numbers, async |number| {
+                call::read(client.labels().download(number, format).bytes()).await
             })
-            .await;
-            (Results::File(files.found.concat()), failure)
+            .await?;
+            Ok(CommandOutcome::with(Results::Raw(files.concat())).failing(failure))
         }
-    };
-    Ok(Done { failure, ..Done::with(results) })
+    }
 }
 
 /// Saves one label.
@@ -62,56 +79,60 @@ pub(super) async fn save(
 ) -> Result<SavedLabel, Failure> {
     let download = client.labels().download(number, format);
     let bytes = match fs::metadata(file) {
-        // A pipe or a device takes the bytes; a file must not stand in its place afterwards.
-        Ok(there) if !there.is_file() => {
-            let bytes = service::read(download.bytes()).await?;
+        // A pipe or a device is written to; `save_to` would replace it by a file.
+        Ok(found) if !found.is_file() => {
+            let bytes = call::read(download.bytes()).await?;
             fs::write(file, &bytes)
                 .map_err(|why| Failure::unwritable(&file.to_string_lossy(), &why))?;
             bytes.len() as u64
         }
-        // A link to a file stays a link.
+        // `save_to` replaces the name it is given, so a link is resolved first and stays a link.
         Ok(_) => {
             let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            service::read(download.save_to(place)).await?
+            call::read(download.save_to(place)).await?
         }
-        Err(_) => service::read(download.save_to(file)).await?,
+        Err(_) => call::read(download.save_to(file)).await?,
     };
-    Ok(SavedLabel { number: number.clone(), format, file: file.to_owned(), bytes })
+    Ok(SavedLabel { tracking_number: number.clone(), format, file: file.to_owned(), bytes })
 }
 
-pub(super) async fn info(client: &Client, number: &TrackingNumber) -> Result<Done, Failure> {
-    let label = service::read(client.labels().metadata(number)).await?.into_inner();
-    Ok(Done::with(Results::Label(Box::new(label))))
-}
-
-/// The label as characters, above what is known about it. A void one is not drawn: the service
-/// gives it out no more.
-pub(super) async fn draw(
+pub(super) async fn show(
     client: &Client,
     number: &TrackingNumber,
-    columns: usize,
-) -> Result<Done, Failure> {
-    let label = service::read(client.labels().metadata(number)).await?.into_inner();
-    if label.status == LabelStatus::Voided {
-        let done = Done::with(Results::Label(Box::new(label)));
-        return Ok(done.note(texts::NOT_DRAWN.into()));
+    view: LabelView,
+) -> Result<CommandOutcome, Failure> {
+    let label = call::read(client.labels().metadata(number)).await?.into_inner();
+    // The service no longer hands out a void label's file.
+    let is_void = label.status == LabelStatus::Voided;
+    let download = |format| client.labels().download(number, format).bytes();
+    match view {
+        LabelView::Text if !is_void => {
+            let lines = label_text::lines(&call::read(download(LabelFormat::Zpl)).await?);
+            Ok(CommandOutcome::report(ShownLabel { label, lines }))
+        }
+        LabelView::Open if !is_void => {
+            let file = call::read(download(LabelFormat::Pdf)).await?;
+            let opened = opener::open(&format!("label-{number}.pdf"), &file)?;
+            let note = texts::OPENED.with(&[("file", &opened.to_string_lossy())]);
+            Ok(CommandOutcome::report(ShownLabel { label, lines: Vec::new() }).note(note))
+        }
+        LabelView::Facts | LabelView::Text | LabelView::Open => {
+            let shown = CommandOutcome::report(ShownLabel { label, lines: Vec::new() });
+            Ok(if view == LabelView::Facts { shown } else { shown.note(texts::LABEL_IS_VOID) })
+        }
     }
-    let file = service::read(client.labels().download(number, LabelFormat::Png).bytes()).await?;
-    let lines = picture::lines(&file, columns)
-        .ok_or_else(|| Failure::new(Exit::NotExecuted, "UNREADABLE_ANSWER", texts::NO_PICTURE))?;
-    Ok(Done::with(Results::Finding(Finding::Drawn(Box::new(Drawn { lines, label })))))
 }
 
 pub(super) async fn reprint(
     client: &Client,
     number: &TrackingNumber,
     request: &ReprintRequest,
-) -> Result<Done, Failure> {
-    let resume = Resume::WithKey(&request.idempotency_key);
-    let reply = service::answer(client.labels().reprint(number, request), resume).await?;
-    let reprinted = Written::of(reply);
+) -> Result<CommandOutcome, Failure> {
+    let resume = ResumeHint::WithKey(&request.idempotency_key);
+    let reply = call::execute(client.labels().reprint(number, request), resume).await?;
+    let reprinted = Written::from(reply);
     let replayed = reprinted.outcome == Outcome::Replayed;
-    let done = Done::with(Results::Reprinted(Box::new(reprinted)));
-    let done = if replayed { done.note(texts::REPLAYED_LABEL.into()) } else { done };
+    let done = CommandOutcome::report(reprinted);
+    let done = if replayed { done.note(texts::REPLAYED_LABEL) } else { done };
     Ok(done.note(texts::GET_LABEL.with(&[("number", number.as_str())])))
 }

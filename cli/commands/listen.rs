@@ -1,5 +1,5 @@
-//! `webhook listen`: a small receiver on this machine. It verifies each message, shows it, passes it
-//! on if asked, and answers as the program does that it was passed on to.
+//! `webhook listen`: a receiver on this machine. It verifies each webhook, prints it, forwards it if
+//! asked, and returns the response of the program that it was forwarded to.
 
 use std::{
     convert::Infallible,
@@ -31,99 +31,102 @@ use tokio::{
 use crate::{
     clock,
     failure::{Exit, Failure},
-    output::{self, Events, Message},
-    results::Done,
+    output::{self, EventPrinter, ReceivedEvent},
+    results::CommandOutcome,
     texts,
 };
 
-/// Where to listen, what to believe, and whom to pass it on to.
+/// Where to listen, how to verify, and where to forward.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct WebhookListener {
     pub(crate) port: u16,
     pub(crate) webhook: Webhook,
     pub(crate) forward_to: Option<Url>,
-    pub(crate) events: Events,
+    pub(crate) events: EventPrinter,
 }
 
-/// No message is larger.
-const LARGEST: usize = 1 << 20;
-/// The service waits no longer for an answer.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a message may take to be answered after Ctrl-C.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// More than any webhook of the service; it keeps a stranger from filling the memory.
+const MAX_BODY_BYTES: usize = 1 << 20;
+/// The service waits no longer for a response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long requests may take to finish after Ctrl-C.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-/// Listens until Ctrl-C, which is how it is meant to end.
-pub(super) async fn listen(receiver: Receiver) -> Result<Done, Failure> {
-    let port = receiver.port;
+/// Listens until Ctrl-C, which is the regular end: the exit code is 0.
+pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Failure> {
+    let port = config.port;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let busy = |why: std::io::Error| {
         let values = [("port", &*port.to_string()), ("why", &why.to_string())];
-        Failure::usage(texts::PORT_BUSY.with(&values), texts::OTHER_PORT)
+        Failure::usage(texts::CANNOT_LISTEN.with(&values), texts::OTHER_PORT)
     };
     let listener = listener.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
     let (closed, lost) = (Notify::new(), OnceLock::new());
-    let desk = Arc::new(Desk { client: client()?, receiver, closed, lost });
-    let shown = desk.receiver.events.listening(&format!("http://{address}/"));
+    let state = Arc::new(ListenState { client: client()?, config, closed, lost });
+    let shown = state.config.events.listening(&format!("http://{address}/"));
     let is_heard = shown.is_ok();
-    desk.shown(shown);
+    state.shown(shown);
     if is_heard {
-        serve(listener, &desk).await;
+        serve(listener, &state).await;
     }
-    let failure = desk.lost.get().map(Failure::output_lost);
-    Ok(Done { failure, ..Done::default() })
+    let failure = state.lost.get().map(Failure::output_lost);
+    Ok(CommandOutcome { failure, ..CommandOutcome::default() })
 }
 
 fn client() -> Result<reqwest::Client, Failure> {
-    let builder =
-        || reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
-    // A machine without root certificates trusts no server; plain http needs no trust.
+    let builder = || {
+        reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(REQUEST_TIMEOUT)
+    };
+    // Without root certificates the client cannot be built, although http needs none.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
     client.map_err(|why| Failure::output_lost(&why))
 }
 
-/// What all messages share.
-struct Desk {
-    receiver: Receiver,
+/// What all requests share.
+struct ListenState {
+    config: WebhookListener,
     client: reqwest::Client,
-    /// Told when nobody reads the events any more.
+    /// Notified when standard output can no longer be written to.
     closed: Notify,
-    /// Why an event could not be shown to who still reads.
+    /// Why an event could not be written, other than a closed pipe.
     lost: OnceLock<String>,
 }
 
-/// Takes connections until Ctrl-C or until nobody reads; messages that are there are answered.
-async fn serve(listener: TcpListener, desk: &Arc<Desk>) {
+/// Accepts connections until Ctrl-C, or until standard output is closed; open requests are answered.
+async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
     let graceful = GracefulShutdown::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => take(stream, desk, &graceful),
-                // Out of file descriptors, say: the next try may do better after a while.
+                Ok((stream, _)) => take(stream, state, &graceful),
+                // For example out of file descriptors: wait, instead of failing in a busy loop.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
-            () = desk.closed.notified() => break,
+            () = state.closed.notified() => break,
             _ = tokio::signal::ctrl_c() => break,
         }
     }
     drop(listener);
-    // Who does not finish in time is cut off.
-    let _ = tokio::time::timeout(LAST_WORDS, graceful.shutdown()).await;
+    // Connections that are still open then are closed.
+    let _ = tokio::time::timeout(SHUTDOWN_GRACE, graceful.shutdown()).await;
 }
 
-fn take(stream: TcpStream, desk: &Arc<Desk>, graceful: &GracefulShutdown) {
-    let desk = Arc::clone(desk);
+fn take(stream: TcpStream, state: &Arc<ListenState>, graceful: &GracefulShutdown) {
+    let state = Arc::clone(state);
     let service = service_fn(move |request: Request<Incoming>| {
-        let desk = Arc::clone(&desk);
-        async move { Ok::<_, Infallible>(answer(desk.message(request).await)) }
+        let state = Arc::clone(&state);
+        async move { Ok::<_, Infallible>(answer(state.message(request).await)) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(REQUEST_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
-        // A sender that breaks off is no fault of ours.
+        // A sender may close the connection at any time.
         let _ = connection.await;
     });
 }
@@ -134,36 +137,36 @@ fn answer(status: u16) -> Response<Full<Bytes>> {
     answer
 }
 
-impl Desk {
-    /// Deals with a message; the status tells the sender whether to send it again.
+impl ListenState {
+    /// Handles a request; by the status the sender decides whether to send it again.
     async fn message(&self, request: Request<Incoming>) -> u16 {
         if request.method() != Method::POST {
             return ErrorCode::MethodNotAllowed.status();
         }
         let (head, body) = request.into_parts();
-        let body = match timeout(PATIENCE, read(body)).await {
+        let body = match timeout(REQUEST_TIMEOUT, read(body)).await {
             Ok(Some(body)) => body,
             Ok(None) => return ErrorCode::PayloadTooLarge.status(),
             Err(_) => return ErrorCode::RequestTimeout.status(),
         };
         match self
-            .receiver
+            .config
             .webhook
             .verify(&head.headers, &body)
             .and_then(|verified| Ok((verified.id().to_owned(), verified.event()?)))
         {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
             Err(why) => {
-                self.shown(self.receiver.events.refuse(why, clock::now()));
+                self.shown(self.config.events.rejected(why, clock::now()));
                 status_of(why)
             }
         }
     }
 
-    /// Passes a message on, if asked, and shows it.
+    /// Forwards a webhook, if asked, and prints it.
     async fn accept(&self, id: String, event: WebhookEvent, (head, body): (&Parts, Bytes)) -> u16 {
-        let told = serde_json::from_slice(&body).unwrap_or_default();
-        let forwarded = match &self.receiver.forward_to {
+        let document = serde_json::from_slice(&body).unwrap_or_default();
+        let forwarded = match &self.config.forward_to {
             Some(target) => Some(self.forward(target, head, body).await),
             None => None,
         };
@@ -172,14 +175,19 @@ impl Desk {
             Some(Ok(status)) => *status,
             Some(Err(_)) => ErrorCode::ServiceUnavailable.status(),
         };
-        self.shown(self.receiver.events.show(&Message { id, event, body: told, forwarded }));
+        self.shown(self.config.events.accepted(&ReceivedEvent {
+            id,
+            event,
+            body: document,
+            forwarded,
+        }));
         status
     }
 
-    /// Sends the message on as it came, byte for byte, so that its signature still fits.
+    /// Forwards the webhook byte for byte, so that its signature stays valid.
     async fn forward(&self, target: &Url, head: &Parts, body: Bytes) -> Result<u16, Failure> {
         let mut headers = head.headers.clone();
-        for name in NOT_PASSED_ON {
+        for name in HOP_BY_HOP_HEADERS {
             headers.remove(name);
         }
         let sent = self.client.post(target.clone()).headers(headers).body(body).send().await;
@@ -199,13 +207,13 @@ impl Desk {
     }
 }
 
-/// The whole of a message; none when it is too large or breaks off. Its pieces are copied, since each
-/// of them keeps the connection's whole buffer in memory.
+/// The whole body; none if it is too large or incomplete. Frames are copied, because each of them keeps
+/// the connection's whole read buffer in memory.
 async fn read(mut body: Incoming) -> Option<Bytes> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.ok()?.into_data() else { continue };
-        if data.len() > LARGEST - whole.len() {
+        if data.len() > MAX_BODY_BYTES - whole.len() {
             return None;
         }
         whole.extend_from_slice(&data);
@@ -213,8 +221,8 @@ async fn read(mut body: Incoming) -> Option<Bytes> {
     Some(whole.into())
 }
 
-/// What belongs to the connection, not to the message (RFC 9110, 7.6.1), and what is made anew.
-const NOT_PASSED_ON: [HeaderName; 8] = [
+/// Headers of the connection, not of the message (RFC 9110, 7.6.1), and those that the client sets.
+const HOP_BY_HOP_HEADERS: [HeaderName; 8] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::HOST,
@@ -225,7 +233,7 @@ const NOT_PASSED_ON: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// A signature that does not fit is a stranger's; everything else is a fault of the message.
+/// 401 for a signature mismatch, 400 for everything else.
 fn status_of(why: WebhookError) -> u16 {
     match why {
         WebhookError::Signature => ErrorCode::AuthInvalidApiKey.status(),

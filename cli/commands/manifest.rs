@@ -1,24 +1,27 @@
-//! `manifest`: parcels that leave together under an air waybill.
+//! `manifest submit` and `manifest show`.
 
 use parcelo::{Client, ManifestRequest, Outcome, model::ManifestId};
 
-use super::service;
+use super::call;
 use crate::{
     failure::Failure,
-    results::{Done, Results, Written},
-    resume::Resume,
+    results::{CommandOutcome, Written},
+    resume::ResumeHint,
     texts,
 };
 
-pub(super) async fn submit(client: &Client, request: &ManifestRequest) -> Result<Done, Failure> {
-    let reply = service::answer(client.manifests().submit(request), Resume::SameManifest).await?;
-    let submitted = Written::of(reply);
+pub(super) async fn submit(
+    client: &Client,
+    request: &ManifestRequest,
+) -> Result<CommandOutcome, Failure> {
+    let reply = call::execute(client.manifests().submit(request), ResumeHint::SameManifest).await?;
+    let submitted = Written::from(reply);
     let replayed = submitted.outcome == Outcome::Replayed;
-    let done = Done::with(Results::Submitted(Box::new(submitted)));
-    Ok(if replayed { done.note(texts::REPLAYED_MANIFEST.into()) } else { done })
+    let done = CommandOutcome::report(submitted);
+    Ok(if replayed { done.note(texts::REPLAYED_MANIFEST) } else { done })
 }
 
-pub(super) async fn show(client: &Client, id: &ManifestId) -> Result<Done, Failure> {
-    let manifest = service::read(client.manifests().get(id)).await?.into_inner();
-    Ok(Done::with(Results::Manifest(Box::new(manifest))))
+pub(super) async fn show(client: &Client, id: &ManifestId) -> Result<CommandOutcome, Failure> {
+    let manifest = call::read(client.manifests().get(id)).await?.into_inner();
+    Ok(CommandOutcome::report(manifest))
 }

@@ -1,89 +1,140 @@
-//! Doing a job: each command has its own module.
+//! Running a job: each command has its own module.
 
 mod api;
+mod call;
 mod config;
 mod create;
 mod doctor;
 mod import;
-mod import_row;
 mod label;
+mod label_text;
 mod listen;
 mod manifest;
+mod opener;
 mod parcels;
-mod sample;
+mod row_importer;
 mod sandbox;
-mod service;
 mod shell;
+mod template;
 mod track;
 mod validate;
 mod void;
 mod watch;
 
-use parcelo::Client;
+use std::path::PathBuf;
 
-pub(crate) use api::Request;
-pub(crate) use config::Task;
-pub(crate) use doctor::Patient;
-pub(crate) use listen::Receiver;
-pub(crate) use watch::Watched;
-
-use crate::{
-    failure::Failure,
-    findings::Finding,
-    resolve::Job,
-    results::{Done, Results},
+use parcelo::{
+    Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ReprintRequest,
+    TrackingNumber, VoidRequest, model::ManifestId,
 };
 
-/// Does a job.
-pub(crate) fn run(job: Job) -> Result<Done, Failure> {
+pub(crate) use api::RawCall;
+pub(crate) use config::ConfigAction;
+pub(crate) use create::LabelFile;
+pub(crate) use doctor::Preflight;
+pub(crate) use label::{LabelTarget, LabelView};
+pub(crate) use listen::WebhookListener;
+pub(crate) use parcels::{PageSelection, ParcelFilter};
+pub(crate) use watch::WatchOptions;
+
+use crate::{
+    args::Shell,
+    dry_run::DryRun,
+    failure::Failure,
+    import::{ImportPlan, Origin},
+    input::Source,
+    order_fields::OrderInput,
+    output::format::OutputOptions,
+    results::{CommandOutcome, UnsentRequests},
+};
+
+/// What a command line asks for, with values that are all valid.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Create(Client, OrderInput, Option<LabelFile>),
+    Void(Client, VoidRequest),
+    Validate(Vec<Source>),
+    Sample(CountryCode),
+    SampleCsv,
+    Import(Client, Box<ImportPlan>, Origin, OutputOptions),
+    /// An import that sends nothing.
+    CheckImport(Option<Environment>, Box<ImportPlan>),
+    Submit(Client, ManifestRequest),
+    Manifest(Client, ManifestId),
+    Track {
+        client: Client,
+        numbers: Vec<TrackingNumber>,
+        history: bool,
+    },
+    List(Client, ParcelFilter, PageSelection),
+    Labels(Client, Vec<TrackingNumber>, LabelFormat, LabelTarget),
+    ShowLabel(Client, TrackingNumber, LabelView),
+    Reprint(Client, TrackingNumber, ReprintRequest),
+    Reset(Client),
+    Health(Client),
+    Watch(Client, WatchOptions),
+    Api(Client, RawCall),
+    Listen(WebhookListener),
+    Config(Box<ConfigAction>),
+    Doctor(Box<Preflight>),
+    Completions(Shell, Language),
+    Man(Vec<String>, Language),
+    ManPages(PathBuf, Language),
+    /// A job whose requests are shown, not sent.
+    DryRun(Box<Self>, DryRun),
+}
+
+/// Runs a job.
+pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
     match job {
-        Job::Validate { sources } => validate::validate(&sources),
-        Job::Sample { country } => Ok(sample::show(country)),
-        Job::SampleCsv => Ok(Done::with(Results::Columns(crate::import::sample()))),
-        Job::CheckImport { environment, plan } => import::check(environment, &plan),
-        Job::Import { client, plan, voice } => waiting(import::import(&client, &plan, voice)),
-        Job::Create { client, order, label } => {
-            waiting(create::create(&client, &order, label.as_ref()))
+        Job::Validate(sources) => validate::validate(&sources),
+        Job::Sample(country) => Ok(template::show(country)),
+        Job::SampleCsv => template::csv(),
+        Job::CheckImport(environment, plan) => import::check(environment, &plan),
+        Job::Import(client, plan, origin, options) => {
+            block_on(import::import(&client, &plan, origin, options))
         }
-        Job::Void { client, request } => waiting(void::void(&client, &request)),
-        Job::Submit { client, request } => waiting(manifest::submit(&client, &request)),
-        Job::Manifest { client, id } => waiting(manifest::show(&client, &id)),
-        Job::List { client, filter, pages } => waiting(parcels::list(&client, &filter, &pages)),
+        Job::Create(client, order, label) => {
+            block_on(create::create(&client, &order, label.as_ref()))
+        }
+        Job::Void(client, request) => block_on(void::void(&client, &request)),
+        Job::Submit(client, request) => block_on(manifest::submit(&client, &request)),
+        Job::Manifest(client, id) => block_on(manifest::show(&client, &id)),
+        Job::List(client, filter, pages) => block_on(parcels::list(&client, &filter, &pages)),
         Job::Track { client, numbers, history } => {
-            waiting(track::track(&client, &numbers, history))
+            block_on(track::track(&client, &numbers, history))
         }
-        Job::Labels { client, numbers, format, place } => {
-            waiting(label::get(&client, &numbers, format, &place))
+        Job::Labels(client, numbers, format, target) => {
+            block_on(label::get(&client, &numbers, format, &target))
         }
-        Job::ShowLabel { client, number } => waiting(label::info(&client, &number)),
-        Job::DrawLabel { client, number, columns } => {
-            waiting(label::draw(&client, &number, columns))
+        Job::ShowLabel(client, number, view) => block_on(label::show(&client, &number, view)),
+        Job::Reprint(client, number, request) => {
+            block_on(label::reprint(&client, &number, &request))
         }
-        Job::Reprint { client, number, request } => {
-            waiting(label::reprint(&client, &number, &request))
-        }
-        Job::Reset { client } => waiting(sandbox::reset(&client)),
-        Job::Health { client } => waiting(health(&client)),
-        Job::Watch { client, watched } => waiting(watch::watch(&client, &watched)),
-        Job::Api { client, request } => waiting(api::call(&client, request)),
-        Job::Listen { receiver } => waiting(listen::listen(receiver)),
-        Job::Config { task } => config::run(*task),
-        Job::Doctor { patient } => waiting(doctor::examine(*patient)),
-        Job::Completions { shell, language } => Ok(shell::completions(shell, language)),
-        Job::Man { command, language } => shell::page(&command, language),
-        Job::ManPages { folder, language } => shell::pages(&folder, language),
-        Job::DryRun { job, dry_run } => {
+        Job::Reset(client) => block_on(sandbox::reset(&client)),
+        Job::Health(client) => block_on(health(&client)),
+        Job::Watch(client, options) => block_on(watch::watch(&client, &options)),
+        Job::Api(client, request) => block_on(api::call(&client, request)),
+        Job::Listen(listener) => block_on(listen::listen(listener)),
+        Job::Config(action) => config::run(*action),
+        Job::Doctor(preflight) => block_on(doctor::examine(*preflight)),
+        Job::Completions(shell, language) => Ok(shell::completions(shell, language)),
+        Job::Man(command, language) => shell::page(&command, language),
+        Job::ManPages(folder, language) => shell::pages(&folder, language),
+        Job::DryRun(job, dry_run) => {
             let done = run(*job);
             let requests = dry_run.requests();
             if requests.is_empty() {
                 return done;
             }
-            Ok(Done::with(Results::Finding(Finding::Requests(requests))))
+            Ok(CommandOutcome::report(UnsentRequests(requests)))
         }
     }
 }
 
-fn waiting(work: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Failure> {
+fn block_on(
+    work: impl Future<Output = Result<CommandOutcome, Failure>>,
+) -> Result<CommandOutcome, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -91,7 +142,7 @@ fn waiting(work: impl Future<Output = Result<Done, Failure>>) -> Result<Done, Fa
         .block_on(work)
 }
 
-async fn health(client: &Client) -> Result<Done, Failure> {
-    let health = service::read(client.health()).await?.into_inner();
-    Ok(Done::with(Results::Health(Box::new(health))))
+async fn health(client: &Client) -> Result<CommandOutcome, Failure> {
+    let health = call::read(client.health()).await?.into_inner();
+    Ok(CommandOutcome::report(health))
 }

@@ -1,15 +1,11 @@
-//! `sandbox reset`: an empty sandbox. Whether the user is sure was asked before.
+//! `sandbox reset`: empties the sandbox. `resolve` has asked for confirmation.
 
 use parcelo::Client;
 
-use super::service;
-use crate::{
-    failure::Failure,
-    results::{Done, Results},
-    resume::Resume,
-};
+use super::call;
+use crate::{failure::Failure, results::CommandOutcome, resume::ResumeHint};
 
-pub(super) async fn reset(client: &Client) -> Result<Done, Failure> {
-    let reset = service::answer(client.sandbox().reset(), Resume::Look).await?.into_inner();
-    Ok(Done::with(Results::Reset(Box::new(reset))))
+pub(super) async fn reset(client: &Client) -> Result<CommandOutcome, Failure> {
+    let reset = call::execute(client.sandbox().reset(), ResumeHint::CheckFirst).await?.into_inner();
+    Ok(CommandOutcome::report(reset))
 }

@@ -1,5 +1,4 @@
-//! `completions` and `man`: what a shell and a reader of manuals know about the command, made from
-//! the command line itself.
+//! `completions` and `man`: generated from the same definition as the parser and the help.
 
 use std::{fs, io, path::Path};
 
@@ -15,54 +14,54 @@ use super::label;
 use crate::{
     args::{Args, Shell},
     failure::Failure,
-    findings::Finding,
     help,
-    results::{Done, Results},
-    texts::{self, Text},
+    results::{CommandOutcome, Results, WrittenFile, WrittenFiles},
+    sanitize::without_keys,
+    texts::{self, Text, help::EXIT_CODES},
 };
 
-/// A file for the shell.
-pub(super) fn completions(shell: Shell, language: Language) -> Done {
+/// A completion script.
+pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
     let mut script = Vec::new();
     let generator = match shell {
         Shell::Bash => Generator::Bash,
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
         Shell::Elvish => Generator::Elvish,
-        Shell::Power => Generator::PowerShell,
+        Shell::Pwsh => Generator::PowerShell,
     };
     generate(generator, &mut command(language), NAME, &mut script);
-    Done::with(Results::File(script))
+    CommandOutcome::with(Results::Raw(script))
 }
 
 const NAME: &str = "parcelo";
 
 fn command(language: Language) -> Command {
-    help::speaking(Args::command(), language)
+    help::localize(Args::command(), language)
 }
 
-/// The page of one command, by its words.
-pub(super) fn page(path: &[String], language: Language) -> Result<Done, Failure> {
+/// The page of one command.
+pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome, Failure> {
     let name = [&[NAME.to_owned()], path].concat().join("-");
     let found = commands(language).into_iter().find(|(known, _)| *known == name);
     let (name, command) = found.ok_or_else(|| {
-        let value = crate::output::without_keys(&path.join(" "));
-        Failure::usage(texts::BAD_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
+        let value = without_keys(&path.join(" "));
+        Failure::usage(texts::UNKNOWN_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
     })?;
-    Ok(Done::with(Results::File(written(&name, command, language)?)))
+    Ok(CommandOutcome::with(Results::Raw(written(&name, command, language)?)))
 }
 
 /// Every command's page as a file.
-pub(super) fn pages(folder: &Path, language: Language) -> Result<Done, Failure> {
+pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome, Failure> {
     let unwritable = |why: std::io::Error| Failure::unwritable(&folder.to_string_lossy(), &why);
     label::make_directory(folder)?;
     let mut files = Vec::new();
     for (name, command) in commands(language) {
         let file = folder.join(format!("{name}.1"));
         fs::write(&file, written(&name, command, language)?).map_err(unwritable)?;
-        files.push(file);
+        files.push(WrittenFile { file: file.to_string_lossy().into_owned() });
     }
-    Ok(Done::with(Results::Finding(Finding::Files(files))))
+    Ok(CommandOutcome::report(WrittenFiles(files)))
 }
 
 /// The command and all under it, each by the name of its page.
@@ -131,11 +130,11 @@ fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) 
     roff.to_writer(out)
 }
 
-/// The exit codes, of which the help says the same.
+/// The exit codes, from the help's text.
 fn exits(language: Language, out: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", [texts::MAN_EXITS.pick(language)]);
-    for line in texts::EXIT_CODES.pick(language).lines().skip(1) {
+    for line in EXIT_CODES.pick(language).lines().skip(1) {
         let (code, meaning) = line.trim().split_once("  ").unwrap_or((line, ""));
         roff.control("TP", []);
         roff.text([bold(code)]);

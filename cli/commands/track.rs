@@ -1,50 +1,51 @@
-//! `track`: where parcels stand, asked for one by one or by the hundred.
+//! `track`: where parcels are; one number is one call, several are a batch.
 
-use parcelo::{Client, TrackingNumber, model::BatchResult};
+use parcelo::{
+    Client, TrackingNumber,
+    model::{BatchResult, TrackingRecord},
+};
 
-use super::service;
+use super::call;
 use crate::{
     failure::{Exit, Failure},
-    results::{Done, List, Results},
+    results::{CommandOutcome, Found},
 };
 
 pub(super) async fn track(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,
-) -> Result<Done, Failure> {
-    match numbers {
-        [number] => one(client, number, history).await,
-        many => batch(client, many, history).await,
-    }
+) -> Result<CommandOutcome, Failure> {
+    let (tracked, failure) = records(client, numbers, history).await?;
+    Ok(CommandOutcome::report(tracked).failing(failure))
 }
 
-async fn one(client: &Client, number: &TrackingNumber, history: bool) -> Result<Done, Failure> {
-    let call = client.tracking().get(number).history(history);
-    let record = service::read(call).await?.into_inner();
-    Ok(Done::with(Results::Tracked(List { asked: 1, found: vec![record] })))
-}
-
-async fn batch(
+/// The parcels that were found, and a failure that names the others.
+pub(super) async fn records(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,
-) -> Result<Done, Failure> {
-    let results = service::read(client.tracking().batch(numbers).history(history)).await?;
+) -> Result<(Found<TrackingRecord>, Option<Failure>), Failure> {
+    if let [number] = numbers {
+        let request = client.tracking().get(number).history(history);
+        let record = call::read(request).await?.into_inner();
+        return Ok((Found { asked: 1, found: vec![record] }, None));
+    }
+    let results = call::read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for result in results {
         match result {
             BatchResult::Found { tracking, .. } => found.push(*tracking),
-            BatchResult::NotFound { tracking_number, error } => {
+            BatchResult::NotFound { tracking_number, error, .. } => {
                 failed.push((tracking_number, Failure::from(&error)));
             }
-            BatchResult::Unreadable { tracking_number, row } => {
+            BatchResult::Unreadable { tracking_number, row, .. } => {
                 let failure = Failure::unreadable_row(Exit::NotExecuted, &row);
                 failed.push((tracking_number.unwrap_or_default(), failure));
             }
         }
     }
     let asked = numbers.len();
-    let failure = (!failed.is_empty()).then(|| Failure::of_items(found.len(), asked, failed));
-    Ok(Done { failure, ..Done::with(Results::Tracked(List { asked, found })) })
+    let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), asked, failed));
+    Ok((Found { asked, found }, failure))
 }

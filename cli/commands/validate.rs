@@ -8,39 +8,39 @@ use parcelo::{
 use crate::{
     failure::Failure,
     input::{self, Source},
-    results::{Done, Results, Verdict},
+    results::{CommandOutcome, Verdict, Verdicts},
     texts,
 };
 
-pub(super) fn validate(sources: &[Source]) -> Result<Done, Failure> {
+pub(super) fn validate(sources: &[Source]) -> Result<CommandOutcome, Failure> {
     let mut verdicts = Vec::new();
     for source in sources {
         let content = source.read()?;
-        verdicts.extend(of_file(&source.name(), &content));
+        verdicts.extend(verdicts_of(&source.name(), &content));
     }
-    let bad = verdicts.iter().filter(|verdict| !verdict.is_valid()).count();
+    let bad = verdicts.iter().filter(|verdict| !verdict.valid).count();
     let failure = (bad > 0).then(|| Failure::bad_orders(bad, verdicts.len()));
-    Ok(Done { failure, ..Done::with(Results::Verdicts(verdicts)) })
+    Ok(CommandOutcome::report(Verdicts(verdicts)).failing(failure))
 }
 
-fn of_file(file: &str, content: &[u8]) -> Vec<Verdict> {
+fn verdicts_of(file: &str, content: &[u8]) -> Vec<Verdict> {
     let orders = input::orders(content);
     if orders.is_empty() {
         return vec![verdict(file, 0, Err(no_orders()))];
     }
-    let place = |(index, order)| verdict(file, index, parse_body(order));
-    orders.into_iter().enumerate().map(place).collect()
+    let check = |(index, order)| verdict(file, index, parse_body(order));
+    orders.into_iter().enumerate().map(check).collect()
 }
 
 fn verdict(file: &str, index: usize, body: Result<serde_json::Value, FieldFault>) -> Verdict {
-    // Offline nobody knows which environment the order is for.
+    // Offline the environment is unknown, so rules that depend on it are left to the service.
     let context = OrderContext::new(&Destinations::All);
     let (errors, warnings) = match body.map(|body| check_order(&body, &context)) {
         Ok(Ok(accepted)) => (Vec::new(), accepted.warnings),
         Ok(Err(rejected)) => (rejected.faults, rejected.warnings),
         Err(fault) => (vec![fault], Vec::new()),
     };
-    Verdict { file: file.to_owned(), index, errors, warnings }
+    Verdict { file: file.to_owned(), index, valid: errors.is_empty(), errors, warnings }
 }
 
 fn no_orders() -> FieldFault {

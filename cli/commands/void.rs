@@ -1,25 +1,28 @@
-//! `order void`: orders that are not to be shipped.
+//! `order void`.
 
 use parcelo::{Client, Outcome, VoidRequest};
 
-use super::service;
+use super::call;
 use crate::{
-    calls,
+    api_error,
     failure::Failure,
-    results::{Done, Results, Written},
-    resume::Resume,
+    results::{CommandOutcome, Written},
+    resume::ResumeHint,
     texts,
 };
 
-pub(super) async fn void(client: &Client, request: &VoidRequest) -> Result<Done, Failure> {
-    let resume = Resume::WithKey(&request.idempotency_key);
-    let reply = service::answer(client.orders().void(request), resume).await?;
-    let voided = Written::of(reply);
-    let failed = calls::unvoided(&voided.value.results);
+pub(super) async fn void(
+    client: &Client,
+    request: &VoidRequest,
+) -> Result<CommandOutcome, Failure> {
+    let resume = ResumeHint::WithKey(&request.idempotency_key);
+    let reply = call::execute(client.orders().void(request), resume).await?;
+    let voided = Written::from(reply);
+    let failed = api_error::unvoided(&voided.value.results);
     let all = voided.value.results.len();
     let failure = (!failed.is_empty())
-        .then(|| Failure::of_items(all.saturating_sub(failed.len()), all, failed));
+        .then(|| Failure::for_items(all.saturating_sub(failed.len()), all, failed));
     let replayed = voided.outcome == Outcome::Replayed;
-    let done = Done { failure, ..Done::with(Results::Voided(Box::new(voided))) };
-    Ok(if replayed { done.note(texts::REPLAYED_VOID.into()) } else { done })
+    let done = CommandOutcome::report(voided).failing(failure);
+    Ok(if replayed { done.note(texts::REPLAYED_VOID) } else { done })
 }

@@ -1,73 +1,67 @@
-//! `track --watch`: where parcels stand, again and again, until each has arrived or gone back.
+//! `track --watch`: shows the parcels' statuses until each is delivered, returned or void.
 
 use std::{collections::HashMap, time::Duration};
 
 use parcelo::{Client, ParcelStatus, TrackingNumber, model::TrackingRecord};
 
-use super::{service, track};
+use super::{call, track};
 use crate::{
     failure::{Exit, Failure},
-    output::{self, Screen},
-    results::{Done, Results},
-    resume::Resume,
-    voice::Voice,
+    output::{self, Screen, format::OutputOptions},
+    results::{CommandOutcome, Found},
+    resume::ResumeHint,
 };
 
-/// What is watched, and how often it is asked for.
+/// The parcels to watch, and how often to ask for them.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchOptions {
     pub(crate) numbers: Vec<TrackingNumber>,
     pub(crate) history: bool,
     pub(crate) every: Duration,
-    pub(crate) voice: Voice,
+    pub(crate) output: OutputOptions,
 }
 
-/// So many rounds may fail one after the other before the watch does.
-const MOST_FAILURES: u32 = 5;
+/// After so many failed rounds in succession, the next failure ends the watch.
+const MAX_FAILED_ROUNDS: u32 = 5;
 
-pub(super) async fn watch(client: &Client, watched: &Watched) -> Result<Done, Failure> {
-    let mut screen = Screen::new(watched.voice);
-    let mut seen = Seen::default();
+pub(super) async fn watch(
+    client: &Client,
+    options: &WatchOptions,
+) -> Result<CommandOutcome, Failure> {
+    let mut screen = Screen::new(options.output);
+    let mut seen = LastStatuses::default();
     let mut failures = 0;
     loop {
-        match round(client, watched).await {
-            Ok((records, missing)) => {
+        match track::records(client, &options.numbers, options.history).await {
+            Ok((Found { found: records, .. }, missing)) => {
                 failures = 0;
                 let changed = seen.changes(&records);
                 match screen.show(&records, &changed) {
                     Ok(()) => {}
-                    // Who closes the pipe has seen enough.
+                    // The reader of the pipe has read enough (`… | head`).
                     Err(fault) if output::is_closed_pipe(&fault) => {
-                        return Ok(Done { failure: missing, ..Done::default() });
+                        return Ok(CommandOutcome {
+                            failure: missing,
+                            ..CommandOutcome::default()
+                        });
                     }
                     Err(fault) => return Err(Failure::output_lost(&fault)),
                 }
                 if records.iter().all(|record| is_over(&record.status)) {
-                    return Ok(Done { failure: missing, ..Done::default() });
+                    return Ok(CommandOutcome::default().failing(missing));
                 }
             }
-            Err(failure) if failures < MOST_FAILURES && may_pass(&failure) => {
+            Err(failure) if failures < MAX_FAILED_ROUNDS && may_pass(&failure) => {
                 failures += 1;
-                screen.tell(&failure);
+                screen.show_failure(&failure);
             }
             Err(failure) => return Err(failure),
         }
-        pause(watched.every).await?;
+        pause(options.every).await?;
     }
 }
 
-type Round = (Vec<TrackingRecord>, Option<Failure>);
-
-/// The parcels that were found, and the failure that names the others.
-async fn round(client: &Client, watched: &Watched) -> Result<Round, Failure> {
-    let done = track::track(client, &watched.numbers, watched.history).await?;
-    match done.results {
-        Some(Results::Tracked(list)) => Ok((list.found, done.failure)),
-        _ => Ok((Vec::new(), done.failure)),
-    }
-}
-
-/// True when the next round may go better.
+/// True if the next round may succeed.
 fn may_pass(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::NotExecuted | Exit::RateLimit)
 }
@@ -78,10 +72,10 @@ async fn pause(wait: Duration) -> Result<(), Failure> {
         tokio::time::sleep(wait).await;
         Ok(())
     };
-    service::unless_interrupted(slept, Resume::Reads).await
+    call::unless_interrupted(slept, ResumeHint::ReadOnly).await
 }
 
-/// Nothing follows, but perhaps the way back.
+/// True if no further status follows, other than those of a return.
 fn is_over(status: &ParcelStatus) -> bool {
     matches!(
         status,
@@ -92,18 +86,18 @@ fn is_over(status: &ParcelStatus) -> bool {
     )
 }
 
-/// The status in which each parcel was seen last.
+/// The last status of each parcel.
 #[derive(Debug, Default)]
-struct Seen(HashMap<TrackingNumber, ParcelStatus>);
+struct LastStatuses(HashMap<TrackingNumber, ParcelStatus>);
 
-impl Seen {
-    /// The places in the list of the parcels that have changed since they were seen last.
+impl LastStatuses {
+    /// The positions of the parcels whose status has changed.
     fn changes(&mut self, records: &[TrackingRecord]) -> Vec<usize> {
         let mut changed = Vec::new();
-        for (place, record) in records.iter().enumerate() {
+        for (position, record) in records.iter().enumerate() {
             let before = self.0.insert(record.tracking_number.clone(), record.status.clone());
             if before.as_ref() != Some(&record.status) {
-                changed.push(place);
+                changed.push(position);
             }
         }
         changed
@@ -122,7 +116,7 @@ mod tests {
 
     #[test]
     fn only_what_has_changed_is_a_change() {
-        let mut seen = Seen::default();
+        let mut seen = LastStatuses::default();
         let (one, other) = ("SB-SUCCESS-0001", "SB-SUCCESS-0002");
         let first = [record(one, "ORDERED"), record(other, "IN_TRANSIT")];
         assert_eq!(seen.changes(&first), [0, 1]);

@@ -1,12 +1,10 @@
-//! The columns of a CSV file of orders: the one table of their names, and which field of an order
-//! each fills. docs/importing.md shows the same table, and a test compares the two.
+//! The columns of a CSV file of orders: their names, and which field of an order each fills. A test
+//! compares the table with that in docs/importing.md.
 
 use parcelo::Language;
 
-use crate::{
-    import::RowFault,
-    texts::{Text, import as texts},
-};
+use super::row::RowFault;
+use crate::texts::{Text, import as texts};
 
 /// A column and the field that it fills.
 #[derive(Debug)]
@@ -14,65 +12,65 @@ pub(crate) struct Column {
     pub(crate) name: &'static str,
     /// The field's path within an order; of a product's column, within a product.
     pub(crate) path: &'static str,
-    pub(crate) kind: Kind,
-    /// A file without this column has no order that is valid.
-    is_needed: bool,
+    pub(crate) kind: CellType,
+    /// Without this column no order of the file can be valid.
+    is_required: bool,
     sample: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CellType {
     Text,
     Number,
 }
 
-const fn needed(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: Kind::Text, is_needed: true, sample }
+const fn required(name: &'static str, path: &'static str, sample: &'static str) -> Column {
+    Column { name, path, kind: CellType::Text, is_required: true, sample }
 }
 
 const fn text(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: Kind::Text, is_needed: false, sample }
+    Column { name, path, kind: CellType::Text, is_required: false, sample }
 }
 
 const fn number(name: &'static str, path: &'static str, sample: &'static str) -> Column {
-    Column { name, path, kind: Kind::Number, is_needed: false, sample }
+    Column { name, path, kind: CellType::Number, is_required: false, sample }
 }
 
-/// The column that names the order.
+/// The column with the caller's own number of the order.
 pub(crate) const REFERENCE: &str = "reference";
 
 #[rustfmt::skip]
 const COLUMNS: &[Column] = &[
-    needed(REFERENCE, "externalOrderId", "ORDER-1001"),
+    required(REFERENCE, "externalOrderId", "ORDER-1001"),
     text("tracking_number", "trackingNumber", ""),
     text("customer_reference", "customerReference", ""),
-    needed("sender_name", "sender.fullName", "Ana Ruiz"),
+    required("sender_name", "sender.fullName", "Ana Ruiz"),
     text("sender_company", "sender.companyName", ""),
-    needed("sender_phone", "sender.phone", "+13055550100"),
+    required("sender_phone", "sender.phone", "+13055550100"),
     text("sender_email", "sender.email", ""),
-    needed("sender_line1", "sender.address.line1", "8400 NW 25th Street"),
+    required("sender_line1", "sender.address.line1", "8400 NW 25th Street"),
     text("sender_line2", "sender.address.line2", ""),
-    needed("sender_city", "sender.address.city", "Miami"),
+    required("sender_city", "sender.address.city", "Miami"),
     text("sender_state", "sender.address.state", "FL"),
     text("sender_zip", "sender.address.zipCode", "33122"),
-    needed("sender_country", "sender.address.country", "US"),
-    needed("receiver_name", "receiver.fullName", "Luis Paredes"),
-    needed("receiver_phone", "receiver.phone", "+593991234567"),
+    required("sender_country", "sender.address.country", "US"),
+    required("receiver_name", "receiver.fullName", "Luis Paredes"),
+    required("receiver_phone", "receiver.phone", "+593991234567"),
     text("receiver_email", "receiver.email", ""),
     text("receiver_national_id", "receiver.nationalId", "1714307103"),
     text("receiver_id_type", "receiver.idType", "cedula"),
-    needed("receiver_line1", "receiver.address.line1", "Av. Amazonas N34-451"),
-    needed("receiver_city", "receiver.address.city", "Quito"),
+    required("receiver_line1", "receiver.address.line1", "Av. Amazonas N34-451"),
+    required("receiver_city", "receiver.address.city", "Quito"),
     text("receiver_province", "receiver.address.province", "Pichincha"),
     text("receiver_zip", "receiver.address.zipCode", "170515"),
-    needed("receiver_country", "receiver.address.country", "EC"),
+    required("receiver_country", "receiver.address.country", "EC"),
     text("delivery_instructions", "receiver.address.deliveryInstructions", ""),
     number("weight_kg", "parcelDetails.weightKg", "1.25"),
     number("weight_lbs", "parcelDetails.weightLbs", ""),
     number("length_cm", "parcelDetails.lengthCm", "30"),
     number("width_cm", "parcelDetails.widthCm", "20"),
     number("height_cm", "parcelDetails.heightCm", "10"),
-    Column { is_needed: true, ..number("declared_value", "parcelDetails.declaredValue", "45.50") },
+    Column { is_required: true, ..number("declared_value", "parcelDetails.declaredValue", "45.50") },
     text("currency", "parcelDetails.currency", "USD"),
     text("customs_description", "customsInfo.description", "Cotton shirts"),
     text("customs_hs_code", "customsInfo.hsCode", "610910"),
@@ -80,7 +78,7 @@ const COLUMNS: &[Column] = &[
 
 /// A product's columns: `product_sku` and `product_1_sku` are of the first, `product_2_sku` is of
 /// the second.
-const PRODUCT: &[Column] = &[
+const PRODUCT_COLUMNS: &[Column] = &[
     text("description", "description", "Cotton shirt"),
     number("quantity", "quantity", "2"),
     number("value", "unitFobValue", "22.75"),
@@ -88,20 +86,20 @@ const PRODUCT: &[Column] = &[
     text("sku", "sku", "SHIRT-M"),
 ];
 
-/// As many as an order can have.
-const PRODUCTS: usize = 500;
+/// The limit of products in an order (`rules`).
+const MAX_PRODUCTS: usize = 500;
 
-/// What a column of a file is.
+/// What a heading of a file means.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum Heading {
     Field(&'static Column),
     /// Of the product with this number, from 1.
     Product(usize, &'static Column),
-    /// The user's own: its heading begins with `#`, or is blank.
-    Own,
+    /// A note of the user's: the heading starts with `#` or is blank.
+    Note,
 }
 
-impl Place {
+impl Heading {
     fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Field(one), Self::Field(two)) => one.name == two.name,
@@ -110,10 +108,10 @@ impl Place {
         }
     }
 
-    pub(crate) fn kind(self) -> Option<Kind> {
+    pub(crate) fn kind(self) -> Option<CellType> {
         match self {
             Self::Field(column) | Self::Product(_, column) => Some(column.kind),
-            Self::Own => None,
+            Self::Note => None,
         }
     }
 
@@ -122,48 +120,48 @@ impl Place {
     }
 }
 
-/// The headings of a file: what each is, and how it is spelled there.
+/// The headings of a file: what each means, and how the file spells it.
 #[derive(Debug)]
-pub(crate) struct Header(Vec<(Place, String)>);
+pub(crate) struct Header(Vec<(Heading, String)>);
 
 impl Header {
-    /// Reads the first row, or says all that is wrong with it.
+    /// Parses the first row. Errors: all faults of it.
     pub(crate) fn read(cells: &[String]) -> Result<Self, Vec<RowFault>> {
-        let (mut known, mut faults) = (Vec::<(Place, String)>::new(), Vec::new());
+        let (mut known, mut faults) = (Vec::<(Heading, String)>::new(), Vec::new());
         for cell in cells {
-            match place(cell) {
-                Some(place) if known.iter().any(|(other, _)| other.is_same(place)) => {
-                    faults.push(fault(cell, "DUPLICATE_COLUMN", texts::COLUMN_TWICE));
+            match parse_heading(cell) {
+                Some(column) if known.iter().any(|(other, _)| other.is_same(column)) => {
+                    faults.push(fault(cell, "DUPLICATE_COLUMN", texts::COLUMN_REPEATED));
                 }
-                Some(place) => known.push((place, cell.trim().to_owned())),
+                Some(column) => known.push((column, cell.trim().to_owned())),
                 None => {
                     let suggestion = nearest(cell);
-                    let odd = fault(cell, "UNKNOWN_COLUMN", texts::COLUMN_UNKNOWN);
-                    faults.push(RowFault { suggestion, ..odd });
+                    let unknown = fault(cell, "UNKNOWN_COLUMN", texts::COLUMN_UNKNOWN);
+                    faults.push(RowFault { suggestion, ..unknown });
                 }
             }
         }
-        let lacking = COLUMNS.iter().filter(|column| column.is_needed);
-        let lacking = lacking.filter(|column| !known.iter().any(|(place, _)| place.is(column)));
-        faults.extend(lacking.map(|column| fault(column.name, "REQUIRED", texts::COLUMN_MISSING)));
+        let missing = COLUMNS.iter().filter(|column| column.is_required);
+        let missing = missing.filter(|column| !known.iter().any(|(known, _)| known.is(column)));
+        faults.extend(missing.map(|column| fault(column.name, "REQUIRED", texts::COLUMN_MISSING)));
         if faults.is_empty() { Ok(Self(known)) } else { Err(faults) }
     }
 
-    /// How many of these headings are columns: what tells one separator from another.
-    pub(crate) fn recognised(cells: &[String]) -> usize {
-        cells.iter().filter(|cell| matches!(place(cell), Some(Place::Field(_)))).count()
+    /// How many of these headings are columns.
+    pub(crate) fn count_known(cells: &[String]) -> usize {
+        cells.iter().filter(|cell| matches!(parse_heading(cell), Some(Heading::Field(_)))).count()
     }
 
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
-        self.0.iter().map(|(place, _)| *place)
+    pub(crate) fn headings(&self) -> impl Iterator<Item = Heading> {
+        self.0.iter().map(|(heading, _)| *heading)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The heading of a cell, as the file spells it.
-    pub(crate) fn heading(&self, cell: usize) -> Option<&str> {
+    /// The heading above a cell, as the file spells it.
+    pub(crate) fn spelling(&self, cell: usize) -> Option<&str> {
         self.0.get(cell).map(|(_, heading)| heading.as_str())
     }
 
@@ -172,60 +170,60 @@ impl Header {
         let (wanted, name) = if let Some(rest) = path.strip_prefix("products[") {
             let (index, field) = rest.split_once("].")?;
             let number = *products.get(index.parse::<usize>().ok()?)?;
-            let column = PRODUCT.iter().find(|column| column.path == field)?;
-            (Place::Product(number, column), format!("product_{number}_{}", column.name))
+            let column = PRODUCT_COLUMNS.iter().find(|column| column.path == field)?;
+            (Heading::Product(number, column), format!("product_{number}_{}", column.name))
         } else {
             let column = COLUMNS.iter().find(|column| column.path == path)?;
-            (Place::Field(column), column.name.to_owned())
+            (Heading::Field(column), column.name.to_owned())
         };
-        let spelled = self.0.iter().find(|(place, _)| place.is_same(wanted));
-        Some(spelled.map_or(name, |(_, heading)| heading.clone()))
+        let spelled = self.0.iter().find(|(heading, _)| heading.is_same(wanted));
+        Some(spelled.map_or(name, |(_, spelling)| spelling.clone()))
     }
 }
 
-/// What a heading names: a column by its name, or by the API's path of its field; capitals, blanks
-/// and signs do not count.
-fn place(heading: &str) -> Option<Place> {
+/// A heading is a column's name or the API's path of its field; case, blanks and punctuation are
+/// ignored.
+fn parse_heading(heading: &str) -> Option<Heading> {
     let heading = heading.trim();
     if heading.is_empty() || heading.starts_with('#') {
-        return Some(Place::Own);
+        return Some(Heading::Note);
     }
-    let heading = bare(heading);
+    let heading = normalize(heading);
     let field = COLUMNS
         .iter()
-        .find(|column| bare(column.name) == heading || bare(column.path) == heading)
-        .map(Place::Field);
+        .find(|column| normalize(column.name) == heading || normalize(column.path) == heading)
+        .map(Heading::Field);
     field.or_else(|| product(&heading))
 }
 
-fn product(heading: &str) -> Option<Place> {
+fn product(heading: &str) -> Option<Heading> {
     let rest = heading.strip_prefix("product")?;
     let name = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     let number = rest.strip_suffix(name)?;
     let number = if number.is_empty() { 1 } else { number.parse().ok()? };
-    let column = PRODUCT.iter().find(|column| bare(column.name) == name)?;
-    (1..=PRODUCTS).contains(&number).then_some(Place::Product(number, column))
+    let column = PRODUCT_COLUMNS.iter().find(|column| normalize(column.name) == name)?;
+    (1..=MAX_PRODUCTS).contains(&number).then_some(Heading::Product(number, column))
 }
 
-fn bare(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Names that are less alike than this are no suggestion.
-const ALIKE: f64 = 0.8;
+/// Names that are less similar are not suggested (Jaro-Winkler; 1 is equal).
+const MIN_SIMILARITY: f64 = 0.8;
 
 fn nearest(heading: &str) -> Option<String> {
-    let heading = bare(heading);
+    let heading = normalize(heading);
     let names = COLUMNS.iter().map(|column| column.name.to_owned()).chain(product_names(1));
     names
-        .map(|name| (strsim::jaro_winkler(&bare(&name), &heading), name))
-        .filter(|(alike, _)| *alike >= ALIKE)
+        .map(|name| (strsim::jaro_winkler(&normalize(&name), &heading), name))
+        .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .max_by(|(one, _), (two, _)| one.total_cmp(two))
         .map(|(_, name)| name)
 }
 
 fn product_names(number: usize) -> impl Iterator<Item = String> {
-    PRODUCT.iter().map(move |column| match number {
+    PRODUCT_COLUMNS.iter().map(move |column| match number {
         1 => format!("product_{}", column.name),
         _ => format!("product_{number}_{}", column.name),
     })
@@ -246,7 +244,8 @@ fn fault(heading: &str, code: &str, text: Text) -> RowFault {
 /// A file with every column and one order.
 pub(crate) fn sample() -> Vec<[String; 2]> {
     let own = COLUMNS.iter().map(|column| [column.name.to_owned(), column.sample.to_owned()]);
-    let first = product_names(1).zip(PRODUCT).map(|(name, column)| [name, column.sample.into()]);
+    let first =
+        product_names(1).zip(PRODUCT_COLUMNS).map(|(name, column)| [name, column.sample.into()]);
     own.chain(first).chain(product_names(2).map(|name| [name, String::new()])).collect()
 }
 
@@ -262,14 +261,14 @@ mod tests {
     fn the_guide_has_every_column_and_no_other() {
         let guide = include_str!("../../docs/importing.md");
         let row = |name: String, path: &str, column: &Column| {
-            let needed = if column.is_needed { "yes" } else { "" };
+            let needed = if column.is_required { "yes" } else { "" };
             let sample = Some(column.sample).filter(|sample| !sample.is_empty());
             let sample = sample.map(|sample| format!("`{sample}`")).unwrap_or_default();
             format!("| `{name}` | `{path}` | {needed} | {sample} |")
         };
         let own = COLUMNS.iter().map(|column| row(column.name.to_owned(), column.path, column));
         let products = product_names(1)
-            .zip(PRODUCT)
+            .zip(PRODUCT_COLUMNS)
             .map(|(name, column)| row(name, &format!("products[].{}", column.path), column));
         let expected: Vec<_> = own.chain(products).collect();
         let table = guide.split("\n| column |").nth(1).unwrap().lines().skip(2);
@@ -282,7 +281,7 @@ mod tests {
         for heading in ["receiver_zip", " Receiver ZIP", "receiver-zip", "receiver.address.zipCode"]
         {
             assert!(
-                matches!(place(heading), Some(Place::Field(column)) if column.name == "receiver_zip"),
+                matches!(parse_heading(heading), Some(Heading::Field(column)) if column.name == "receiver_zip"),
                 "{heading}"
             );
         }
@@ -295,8 +294,8 @@ mod tests {
             ("product", None),
         ];
         for (heading, expected) in table {
-            let found = match place(heading) {
-                Some(Place::Product(number, column)) => Some((number, column.name)),
+            let found = match parse_heading(heading) {
+                Some(Heading::Product(number, column)) => Some((number, column.name)),
                 _ => None,
             };
             assert_eq!(found, expected, "{heading}");
@@ -310,7 +309,7 @@ mod tests {
         names[3] = "sendr_name".to_owned();
         names.extend(cells("Currency,# my note,,colour"));
         let faults = Header::read(&names).unwrap_err();
-        let told: Vec<_> = faults
+        let found: Vec<_> = faults
             .iter()
             .map(|fault| {
                 (fault.column.as_deref().unwrap(), &*fault.code, fault.suggestion.as_deref())
@@ -322,6 +321,6 @@ mod tests {
             ("colour", "UNKNOWN_COLUMN", None),
             ("sender_name", "REQUIRED", None),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 }

@@ -11,9 +11,9 @@ use parcelo::Decimal;
 use serde_json::{Map, Value, json};
 
 use super::{
-    columns::{Column, Header, Kind, Place},
-    rows::{Raw, RowFault},
-    source::Content,
+    columns::{CellType, Column, Header, Heading},
+    file::ImportFile,
+    row::{RawRow, RowFault},
 };
 use crate::{
     failure::Failure,
@@ -23,37 +23,41 @@ use crate::{
 /// The rows of a CSV file after its headings.
 pub(super) struct CsvRows {
     reader: Reader,
-    /// Lines end with CR LF, of which the parser leaves the LF to the next row.
+    /// Lines end with CR LF; the parser counts the LF as part of the next row.
     is_crlf: bool,
     header: Header,
     record: ByteRecord,
-    /// Line breaks inside cells so far: a spreadsheet counts rows, not lines.
+    /// Line breaks inside cells so far. They are subtracted from the parser's line number, because a
+    /// spreadsheet counts rows, not lines.
     breaks: u64,
-    /// All bytes, with the line breaks that are put after them.
+    /// The file's bytes and the line break that is appended.
     length: u64,
 }
 
-/// Every row ends with a line break, the last one too, and there is something behind it: nothing but
-/// a quote that is never closed reaches the end.
+/// A line break is appended to the file, so that the parser stops before the end of the input after
+/// every complete row: only a quote that is never closed reads up to it.
 type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 
 const SEPARATORS: [u8; 4] = *b",;\t|";
 
 impl CsvRows {
-    pub(super) fn of(content: &Content) -> Result<Self, Failure> {
-        let (separator, cells) = heading(content)?;
-        let is_crlf = is_crlf(content.open()?).map_err(|why| content.unreadable(&why))?;
+    pub(super) fn new(file: &ImportFile) -> Result<Self, Failure> {
+        let (separator, cells) = heading(file)?;
+        let is_crlf = is_crlf(file.open()?).map_err(|why| file.unreadable(&why))?;
         let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n\n" };
-        let length = content.length().map_err(|why| content.unreadable(&why))? + end.len() as u64;
-        let mut reader = reader(separator, content.open()?, end);
+        let length = file.length().map_err(|why| file.unreadable(&why))? + end.len() as u64;
+        let mut reader = reader(separator, file.open()?, end);
         let mut record = ByteRecord::new();
-        reader.read_byte_record(&mut record).map_err(|why| content.unreadable(&why.into()))?;
+        reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
         if cells.iter().all(|cell| cell.trim().is_empty()) {
             return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
         }
         let header = Header::read(&cells).map_err(|faults| {
-            Failure::invalid(texts::BAD_HEADER, faults.into_iter().map(RowFault::into).collect())
-                .hint(texts::SEE_COLUMNS)
+            Failure::invalid(
+                texts::INVALID_HEADINGS,
+                faults.into_iter().map(RowFault::into).collect(),
+            )
+            .hint(texts::SEE_COLUMNS)
         })?;
         let breaks = breaks(&record);
         Ok(Self { reader, is_crlf, header, record, breaks, length })
@@ -63,7 +67,7 @@ impl CsvRows {
         &self.header
     }
 
-    pub(super) fn next(&mut self) -> std::io::Result<Option<Raw>> {
+    pub(super) fn next(&mut self) -> std::io::Result<Option<RawRow>> {
         loop {
             if !self.reader.read_byte_record(&mut self.record)? {
                 return Ok(None);
@@ -84,36 +88,38 @@ impl CsvRows {
             } else {
                 self.body(&mut products)
             };
-            let surplus = if is_open { 0 } else { inside };
-            return Ok(Some(Raw { number, body, products, surplus }));
+            let extra_lines = if is_open { 0 } else { inside };
+            return Ok(Some(RawRow { number, body, products, extra_lines }));
         }
     }
 
-    /// True when the row has a cell under this heading that should be a number and is none.
-    pub(super) fn is_misread(&self, heading: &str) -> bool {
-        self.record.iter().zip(self.header.places()).enumerate().any(|(index, (cell, place))| {
-            place.kind() == Some(Kind::Number)
-                && self.header.heading(index) == Some(heading)
-                && std::str::from_utf8(cell).is_ok_and(|cell| number(cell.trim()).is_none())
-        })
+    /// True if the row's cell under this heading should be a number and is not.
+    pub(super) fn is_misread(&self, spelling: &str) -> bool {
+        self.record.iter().zip(self.header.headings()).enumerate().any(
+            |(index, (cell, heading))| {
+                heading.kind() == Some(CellType::Number)
+                    && self.header.spelling(index) == Some(spelling)
+                    && std::str::from_utf8(cell).is_ok_and(|cell| number(cell.trim()).is_none())
+            },
+        )
     }
 
     fn body(&self, products: &mut Vec<usize>) -> Result<Value, Box<RowFault>> {
         let surplus = self.record.iter().skip(self.header.len());
         if surplus.into_iter().any(|cell| !cell.trim_ascii().is_empty()) {
-            return Err(Box::new(RowFault::new("TOO_MANY_CELLS", texts::MANY_CELLS)));
+            return Err(Box::new(RowFault::new("TOO_MANY_CELLS", texts::TOO_MANY_CELLS)));
         }
         let mut order =
             json!({"sender": {"address": {}}, "receiver": {"address": {}}, "parcelDetails": {}});
         let mut items = std::collections::BTreeMap::<usize, Value>::new();
-        for (index, (cell, place)) in self.record.iter().zip(self.header.places()).enumerate() {
+        for (index, (cell, heading)) in self.record.iter().zip(self.header.headings()).enumerate() {
             let cell =
                 std::str::from_utf8(cell).map_err(|_| Box::new(self.not_text(index)))?.trim();
-            match place {
-                Place::Own => {}
+            match heading {
+                Heading::Note => {}
                 _ if cell.is_empty() => {}
-                Place::Field(column) => set(&mut order, column, cell),
-                Place::Product(number, column) => {
+                Heading::Field(column) => set(&mut order, column, cell),
+                Heading::Product(number, column) => {
                     set(items.entry(number).or_insert_with(|| json!({})), column, cell);
                 }
             }
@@ -127,7 +133,7 @@ impl CsvRows {
     }
 
     fn not_text(&self, cell: usize) -> RowFault {
-        let column = self.header.heading(cell).map(str::to_owned);
+        let column = self.header.spelling(cell).map(str::to_owned);
         RowFault { column, ..RowFault::new("NOT_UTF8", texts::NOT_UTF8) }
     }
 }
@@ -140,23 +146,23 @@ fn reader(separator: u8, file: File, end: &'static [u8]) -> Reader {
 
 fn is_crlf(file: File) -> std::io::Result<bool> {
     let mut line = Vec::new();
-    BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line)?;
+    BufReader::new(file.take(MAX_HEADING_BYTES)).read_until(b'\n', &mut line)?;
     Ok(line.ends_with(b"\r\n"))
 }
 
-/// More than headings take.
-const LONGEST: u64 = 1 << 20;
+/// More than any row of headings.
+const MAX_HEADING_BYTES: u64 = 1 << 20;
 
-/// The headings, and the separator by which most of them are known.
-fn heading(content: &Content) -> Result<(u8, Vec<String>), Failure> {
+/// The headings, split at the separator that yields the most known columns.
+fn heading(file: &ImportFile) -> Result<(u8, Vec<String>), Failure> {
     let mut best = (0, SEPARATORS[0], Vec::new());
     for separator in SEPARATORS {
         let mut record = ByteRecord::new();
-        let mut reader = reader(separator, content.open()?, b"\n");
-        reader.read_byte_record(&mut record).map_err(|why| content.unreadable(&why.into()))?;
+        let mut reader = reader(separator, file.open()?, b"\n");
+        reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
         let cells: Vec<_> =
             record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
-        let known = Header::recognised(&cells);
+        let known = Header::count_known(&cells);
         if known > best.0 || best.2.is_empty() {
             best = (known, separator, cells);
         }
@@ -168,24 +174,24 @@ fn breaks(record: &ByteRecord) -> u64 {
     record.iter().flatten().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// Puts a cell where its column belongs.
+/// Sets the field that a column fills.
 fn set(order: &mut Value, column: &Column, cell: &str) {
     let value = match column.kind {
-        Kind::Text => Value::from(cell),
-        Kind::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
+        CellType::Text => Value::from(cell),
+        CellType::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
     };
-    let mut place = order;
+    let mut target = order;
     for name in column.path.split('.') {
-        if !place.is_object() {
-            *place = Value::Object(Map::new());
+        if !target.is_object() {
+            *target = Value::Object(Map::new());
         }
-        place = &mut place[name];
+        target = &mut target[name];
     }
-    *place = value;
+    *target = value;
 }
 
-/// A number with a decimal point, or with a decimal comma and one or two digits after it: `1,250`
-/// may be either, and what is not clear is left to the rules, which refuse it.
+/// A number with a decimal point, or with a decimal comma and one or two digits after it. `1,250` is
+/// ambiguous, so it stays text, which the rules reject.
 fn number(cell: &str) -> Option<Value> {
     let text = match cell.split_once(',') {
         Some((whole, rest)) if (1..=2).contains(&rest.len()) => format!("{whole}.{rest}"),

@@ -1,8 +1,8 @@
-//! What an import has done so far, written down so that whatever kills it, `--resume` goes on where
-//! it was: a row before it is sent, and again when its order exists or surely does not.
+//! What an import has done so far, on disk, so that `--resume` continues whatever stopped it: each
+//! row is recorded before it is sent, and again when its order exists or certainly does not.
 //!
-//! A file of one JSON object a line, only ever appended to; a line counts when its end is there.
-//! What is written is on the disk before anything else happens.
+//! A file with one JSON object per line, which is only appended to; a line counts once its line break
+//! is written. Nothing that follows from a line happens before the line is on disk.
 
 use std::{
     collections::HashMap,
@@ -14,29 +14,58 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use parcelo::{Client, Environment, TrackingNumber};
+use parcelo::{ApiKey, Client, Environment, TrackingNumber};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::short_digest;
 use crate::{failure::Failure, texts::import as texts};
 
 /// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Entry {
-    /// The first line: where orders are created.
-    Begun { version: u32, service: String, environment: Environment },
+pub(crate) enum JournalEntry {
+    /// The first line, and once more for each API key that continues the import: where its orders are
+    /// created.
+    Begun {
+        version: u32,
+        #[serde(flatten)]
+        origin: Origin,
+    },
     /// The row is about to be sent.
     Sent { row: u64, reference: String, key: String, digest: String, at: DateTime<Utc> },
     /// Its order exists.
     Created { key: String, tracking_number: TrackingNumber },
-    /// Its order does not exist, and nobody is at creating it.
+    /// Its order does not exist, and no request is under way that could create it.
     NotCreated { key: String },
+}
+
+/// Where an import creates its orders. Elsewhere its idempotency keys are unknown, so that every order
+/// would be created a second time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Origin {
+    service: String,
+    environment: Environment,
+    /// A digest of the API key; journals of version 0.1 have none.
+    #[serde(default)]
+    api_key: Option<String>,
+}
+
+impl Origin {
+    pub(crate) fn new(client: &Client, key: &ApiKey) -> Self {
+        let service = client.base_url().to_string();
+        // Bound to the service, so that it cannot be compared with a digest made for another purpose.
+        // A key has 190 random bits, so no search leads from the digest back to it.
+        let digest = short_digest(&Value::from(key.secret()), &service);
+        Self { service, environment: client.environment(), api_key: Some(digest) }
+    }
 }
 
 /// What the journal knows of an order.
 #[derive(Debug, Clone)]
-pub(crate) enum Known {
+pub(crate) enum Recorded {
     /// It was sent, first at this time, and may exist.
     Sent {
         first: DateTime<Utc>,
@@ -49,19 +78,21 @@ pub(crate) enum Known {
     NotCreated,
 }
 
-/// What an import knows when it begins, by idempotency key.
-pub(crate) type Orders = HashMap<String, Known>;
+/// What the journal knows when an import starts, by idempotency key.
+pub(crate) type RecordedOrders = HashMap<String, Recorded>;
 
-/// Whether there may be a journal already.
+/// What to do about the journal of an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Past {
-    /// There must be none: without being asked to, nothing is taken up again.
-    None,
-    /// It is taken up.
-    Resumed,
+pub(crate) enum ResumeMode {
+    /// There must not be one: an import is never continued by accident.
+    Fresh,
+    /// It is continued by the API key that began it.
+    Resume,
+    /// It is continued, and the API key has a new secret since.
+    ResumeWithNewSecret,
 }
 
-/// The journal of a running import, held by this process alone.
+/// The journal of a running import, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Journal(mpsc::Sender<Line>);
 
@@ -74,47 +105,31 @@ struct Line {
 const VERSION: u32 = 1;
 
 impl Journal {
-    /// Opens the journal at `path`, and tells what it knows.
+    /// Opens the journal at `path` and reads what it knows.
     pub(crate) fn open(
         path: &Path,
-        past: Past,
-        client: &Client,
-    ) -> Result<(Self, Orders), Failure> {
-        let fault = |why: io::Error| Failure::unwritable(&path.to_string_lossy(), &why);
-        let name = path.to_string_lossy();
-        let mut options = OpenOptions::new();
-        options.read(true).append(true);
-        let options = match past {
-            Past::None => options.create_new(true),
-            Past::Resumed => options.create(true),
-        };
-        let mut file = options.open(path).map_err(|why| match why.kind() {
-            io::ErrorKind::AlreadyExists => already_there(&name),
-            _ => fault(why),
-        })?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(&name)),
-            Err(TryLockError::Error(why)) => return Err(fault(why)),
+        mode: ResumeMode,
+        origin: Origin,
+    ) -> Result<(Self, RecordedOrders), Failure> {
+        let unwritable = |why: io::Error| Failure::unwritable(&path.to_string_lossy(), &why);
+        let mut file = open_locked(path, mode)?;
+        let contents = read(&mut file).map_err(|error| error.failure(path))?;
+        if let Some(recorded) = &contents.origin {
+            check_origin(path, recorded, &origin, mode)?;
         }
-        let orders = read(&mut file, client).map_err(|unread| match unread {
-            Unread::Disk(why) => fault(why),
-            Unread::Line(line) => broken(&name, line),
-            Unread::Elsewhere(service) => elsewhere(&name, &service),
-        })?;
-        if file.metadata().map_err(fault)?.len() == 0 {
-            begin(&mut file, path, client).map_err(fault)?;
+        if contents.origin.as_ref() != Some(&origin) {
+            write_origin(&mut file, path, origin).map_err(unwritable)?;
         }
         let (lines, waiting) = mpsc::channel();
         thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || keep(&mut file, &waiting))
-            .map_err(fault)?;
-        Ok((Self(lines), orders))
+            .spawn(move || write_lines(&mut file, &waiting))
+            .map_err(unwritable)?;
+        Ok((Self(lines), contents.orders))
     }
 
-    /// Writes a line; when this is over, the line is on the disk.
-    pub(crate) async fn write(&self, entry: &Entry) -> io::Result<()> {
+    /// Writes a line; once this returns, the line is on disk.
+    pub(crate) async fn write(&self, entry: &JournalEntry) -> io::Result<()> {
         let (written, done) = oneshot::channel();
         let text = format!("{}\n", serde_json::to_string(entry)?);
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
@@ -123,135 +138,182 @@ impl Journal {
     }
 }
 
-/// Writes all lines that wait, together: the disk is asked once for many.
-fn keep(file: &mut File, lines: &mpsc::Receiver<Line>) {
+fn open_locked(path: &Path, mode: ResumeMode) -> Result<File, Failure> {
+    let name = path.to_string_lossy();
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    let options = match mode {
+        ResumeMode::Fresh => options.create_new(true),
+        ResumeMode::Resume | ResumeMode::ResumeWithNewSecret => options.create(true),
+    };
+    let file = options.open(path).map_err(|why| match why.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let message = texts::JOURNAL_EXISTS.with(&[("file", &name)]);
+            Failure::usage(message, texts::RESUME_OR_ELSEWHERE)
+        }
+        _ => Failure::unwritable(&name, &why),
+    })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let message = texts::JOURNAL_IN_USE.with(&[("file", &name)]);
+            Err(Failure::usage(message, texts::WAIT_FOR_OTHER))
+        }
+        Err(TryLockError::Error(why)) => Err(Failure::unwritable(&name, &why)),
+    }
+}
+
+fn check_origin(
+    path: &Path,
+    recorded: &Origin,
+    origin: &Origin,
+    mode: ResumeMode,
+) -> Result<(), Failure> {
+    let name = path.to_string_lossy();
+    if recorded.service != origin.service || recorded.environment != origin.environment {
+        let values = [("file", &*name), ("service", &recorded.service)];
+        let message = texts::JOURNAL_ELSEWHERE.with(&values);
+        return Err(Failure::usage(message, texts::SAME_SERVICE));
+    }
+    let is_other_key = recorded.api_key.is_some() && recorded.api_key != origin.api_key;
+    if is_other_key && mode != ResumeMode::ResumeWithNewSecret {
+        let message = texts::OTHER_API_KEY.with(&[("file", &*name)]);
+        return Err(Failure::usage(message, texts::SAME_API_KEY));
+    }
+    Ok(())
+}
+
+/// Writes all lines that wait in one go: syncing is what takes time, and one sync serves them all.
+fn write_lines(file: &mut File, lines: &mpsc::Receiver<Line>) {
     while let Ok(first) = lines.recv() {
         let group: Vec<_> = std::iter::once(first).chain(lines.try_iter()).collect();
         let text: String = group.iter().map(|line| line.text.as_str()).collect();
         let result = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
         for line in group {
-            let told = result.as_ref().copied().map_err(|why| io::Error::from(why.kind()));
-            // Who does not wait for it any more does not want to know.
-            let _ = line.written.send(told);
+            let result = result.as_ref().copied().map_err(|why| io::Error::from(why.kind()));
+            // The row that waited for it may have been abandoned by a second Ctrl-C.
+            let _ = line.written.send(result);
         }
+        // After a failed write or sync it is unknown which lines are on disk, so none follow.
         if result.is_err() {
             return;
         }
     }
 }
 
-fn begin(file: &mut File, path: &Path, client: &Client) -> io::Result<()> {
-    let entry = Entry::Begun {
-        version: VERSION,
-        service: client.base_url().to_string(),
-        environment: client.environment(),
-    };
+fn write_origin(file: &mut File, path: &Path, origin: Origin) -> io::Result<()> {
+    let entry = JournalEntry::Begun { version: VERSION, origin };
     writeln!(file, "{}", serde_json::to_string(&entry)?)?;
     file.sync_all()?;
-    // The name has to be on the disk too; where folders cannot be asked for that, they need not be.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
-        let _ = folder.sync_all();
+    // A new file's name must be on disk too. Where a directory cannot be synced, that is not needed.
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    if let Ok(directory) = File::open(directory.unwrap_or(Path::new("."))) {
+        let _ = directory.sync_all();
     }
     Ok(())
 }
 
-/// Why a journal cannot be taken up.
-enum Unread {
-    Disk(io::Error),
-    Line(u64),
-    Elsewhere(String),
+/// Why a journal cannot be read.
+enum JournalError {
+    Io(io::Error),
+    InvalidLine(u64),
 }
 
-impl From<io::Error> for Unread {
+impl From<io::Error> for JournalError {
     fn from(why: io::Error) -> Self {
-        Self::Disk(why)
+        Self::Io(why)
     }
 }
 
-/// Reads the journal, and cuts off a last line that was not written to its end: nothing was done
-/// before it was.
-fn read(file: &mut File, client: &Client) -> Result<Orders, Unread> {
+impl JournalError {
+    fn failure(self, path: &Path) -> Failure {
+        let name = path.to_string_lossy();
+        match self {
+            Self::Io(why) => Failure::unwritable(&name, &why),
+            Self::InvalidLine(line) => {
+                let values = [("file", &*name), ("line", &*line.to_string())];
+                let message = texts::INVALID_JOURNAL_LINE.with(&values);
+                Failure::usage(message, texts::RESTORE_JOURNAL)
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Contents {
+    /// The latest, if there is one.
+    origin: Option<Origin>,
+    orders: RecordedOrders,
+}
+
+/// Reads the journal, and cuts off a last line without a line break: it was being written when the
+/// process was killed, and nothing is done before a line is whole.
+fn read(file: &mut File) -> Result<Contents, JournalError> {
     file.seek(SeekFrom::Start(0))?;
-    let (mut orders, mut whole, mut number) = (Orders::new(), 0, 0);
+    let (mut contents, mut length, mut number) = (Contents::default(), 0, 0);
     let mut lines = BufReader::new(&*file);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         number += 1;
-        let entry = serde_json::from_slice(&line).map_err(|_| Unread::Line(number))?;
-        if let Entry::Begun { version, service, environment } = &entry {
-            if *version != VERSION {
-                return Err(Unread::Line(number));
-            }
-            if service != client.base_url().as_str() || *environment != client.environment() {
-                return Err(Unread::Elsewhere(service.clone()));
-            }
-        } else if number == 1 {
-            return Err(Unread::Line(number));
+        let entry = serde_json::from_slice(&line).ok();
+        let entry = entry.ok_or(JournalError::InvalidLine(number))?;
+        match entry {
+            JournalEntry::Begun { version: VERSION, origin } => contents.origin = Some(origin),
+            JournalEntry::Begun { .. } => return Err(JournalError::InvalidLine(number)),
+            _ if contents.origin.is_none() => return Err(JournalError::InvalidLine(number)),
+            JournalEntry::Sent { .. }
+            | JournalEntry::Created { .. }
+            | JournalEntry::NotCreated { .. } => apply(&mut contents.orders, entry),
         }
-        learn(&mut orders, entry);
-        whole += line.len() as u64;
+        length += line.len() as u64;
         line.clear();
     }
-    file.set_len(whole)?;
-    Ok(orders)
+    file.set_len(length)?;
+    Ok(contents)
 }
 
-fn learn(orders: &mut Orders, entry: Entry) {
+fn apply(orders: &mut RecordedOrders, entry: JournalEntry) {
     match entry {
-        Entry::Begun { .. } => {}
-        Entry::Sent { key, digest, at, .. } => {
+        JournalEntry::Begun { .. } => {}
+        JournalEntry::Sent { key, digest, at, .. } => {
             let first = match orders.get(&key) {
-                Some(Known::Sent { first, .. }) => *first,
+                Some(Recorded::Sent { first, .. }) => *first,
                 _ => at,
             };
-            orders.insert(key, Known::Sent { first, digest });
+            orders.insert(key, Recorded::Sent { first, digest });
         }
-        Entry::Created { key, tracking_number } => {
+        JournalEntry::Created { key, tracking_number } => {
             let digest = match orders.remove(&key) {
-                Some(Known::Sent { digest, .. } | Known::Created { digest, .. }) => digest,
-                Some(Known::NotCreated) | None => String::new(),
+                Some(Recorded::Sent { digest, .. } | Recorded::Created { digest, .. }) => digest,
+                Some(Recorded::NotCreated) | None => String::new(),
             };
-            orders.insert(key, Known::Created { tracking_number, digest });
+            orders.insert(key, Recorded::Created { tracking_number, digest });
         }
-        Entry::NotCreated { key } => {
-            orders.insert(key, Known::NotCreated);
+        JournalEntry::NotCreated { key } => {
+            orders.insert(key, Recorded::NotCreated);
         }
     }
-}
-
-fn already_there(file: &str) -> Failure {
-    Failure::usage(texts::JOURNAL_THERE.with(&[("file", file)]), texts::RESUME_OR_ELSEWHERE)
-}
-
-fn in_use(file: &str) -> Failure {
-    Failure::usage(texts::JOURNAL_IN_USE.with(&[("file", file)]), texts::WAIT_FOR_OTHER)
-}
-
-fn broken(file: &str, line: u64) -> Failure {
-    let values = [("file", file), ("line", &*line.to_string())];
-    Failure::usage(texts::JOURNAL_BROKEN.with(&values), texts::MEND_JOURNAL)
-}
-
-fn elsewhere(file: &str, service: &str) -> Failure {
-    let values = [("file", file), ("service", service)];
-    Failure::usage(texts::JOURNAL_ELSEWHERE.with(&values), texts::SAME_SERVICE)
 }
 
 #[cfg(test)]
 mod tests {
-    use parcelo::ApiKey;
-
     use super::*;
 
-    fn client(url: &str) -> Client {
-        let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
-        Client::builder(key).base_url(url).unwrap().build().unwrap()
+    fn origin(url: &str, random: u8) -> Origin {
+        let key = ApiKey::from_random(Environment::Sandbox, &[random; 32]);
+        let client = Client::builder(key.clone()).base_url(url).unwrap().build().unwrap();
+        Origin::new(&client, &key)
     }
 
-    fn sent(key: &str, at: &str) -> Entry {
+    fn sent(key: &str, at: &str) -> JournalEntry {
         let (reference, digest) = (key.to_owned(), "d".to_owned());
-        Entry::Sent { row: 2, reference, key: key.to_owned(), digest, at: at.parse().unwrap() }
+        JournalEntry::Sent {
+            row: 2,
+            reference,
+            key: key.to_owned(),
+            digest,
+            at: at.parse().unwrap(),
+        }
     }
 
     const EARLY: &str = "2026-01-05T08:00:00Z";
@@ -261,15 +323,15 @@ mod tests {
     async fn what_was_written_is_known_again_and_a_torn_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
-        let here = client("http://127.0.0.1:1");
-        let (journal, orders) = Journal::open(&path, Past::None, &here).unwrap();
+        let here = origin("http://127.0.0.1:1", 7);
+        let (journal, orders) = Journal::open(&path, ResumeMode::Fresh, here.clone()).unwrap();
         assert!(orders.is_empty());
         let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
-        let created = Entry::Created { key: "one".into(), tracking_number: number.clone() };
+        let created = JournalEntry::Created { key: "one".into(), tracking_number: number.clone() };
         for entry in [sent("one", EARLY), created, sent("two", EARLY), sent("two", LATE)] {
             journal.write(&entry).await.unwrap();
         }
-        for entry in [sent("three", EARLY), Entry::NotCreated { key: "three".into() }] {
+        for entry in [sent("three", EARLY), JournalEntry::NotCreated { key: "three".into() }] {
             journal.write(&entry).await.unwrap();
         }
         drop(journal);
@@ -278,18 +340,18 @@ mod tests {
             .unwrap();
 
         let (_journal, orders) = reopened(&path, &here);
-        assert!(matches!(&orders["one"], Known::Created { tracking_number, digest }
+        assert!(matches!(&orders["one"], Recorded::Created { tracking_number, digest }
             if *tracking_number == number && digest == "d"));
-        assert!(matches!(&orders["two"], Known::Sent { first, .. }
+        assert!(matches!(&orders["two"], Recorded::Sent { first, .. }
             if *first == EARLY.parse::<DateTime<Utc>>().unwrap()));
-        assert!(matches!(&orders["three"], Known::NotCreated));
+        assert!(matches!(&orders["three"], Recorded::NotCreated));
         assert_eq!(std::fs::read(&path).unwrap(), whole, "the torn line is gone");
     }
 
-    /// The lock falls when the writer has ended, a moment after its journal was dropped.
-    fn reopened(path: &Path, client: &Client) -> (Journal, Orders) {
+    /// The lock is released when the writer thread ends, shortly after its journal is dropped.
+    fn reopened(path: &Path, origin: &Origin) -> (Journal, RecordedOrders) {
         loop {
-            match Journal::open(path, Past::Resumed, client) {
+            match Journal::open(path, ResumeMode::Resume, origin.clone()) {
                 Ok(open) => return open,
                 Err(failure) => assert!(failure.message.en.contains("in use"), "{failure:?}"),
             }
@@ -298,20 +360,20 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_refused_when_it_is_there_in_use_broken_or_of_another_service() {
+    fn a_journal_is_refused_if_it_exists_is_in_use_invalid_or_of_another_service() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
-        let here = client("http://127.0.0.1:1");
-        let refused = |past, client: &Client| {
-            Journal::open(&path, past, client).map(drop).unwrap_err().message.en.clone()
+        let here = origin("http://127.0.0.1:1", 7);
+        let refused = |mode| {
+            Journal::open(&path, mode, here.clone()).map(drop).unwrap_err().message.en.clone()
         };
-        let journal = Journal::open(&path, Past::None, &here).unwrap();
-        assert!(refused(Past::None, &here).contains("there already"));
-        assert!(refused(Past::Resumed, &here).contains("in use"));
+        let journal = Journal::open(&path, ResumeMode::Fresh, here.clone()).unwrap();
+        assert!(refused(ResumeMode::Fresh).contains("already exists"));
+        assert!(refused(ResumeMode::Resume).contains("in use"));
         drop(journal);
         drop(reopened(&path, &here));
         let begun = std::fs::read_to_string(&path).unwrap();
-        for (text, said) in [
+        for (text, message) in [
             (begun.replace("127.0.0.1:1", "127.0.0.1:2"), "another service"),
             (begun.replace("sandbox", "production"), "another service"),
             (begun.replace("\"version\":1", "\"version\":2"), "line 1"),
@@ -320,8 +382,38 @@ mod tests {
         ] {
             let other = folder.path().join("b.journal");
             std::fs::write(&other, text).unwrap();
-            let failure = Journal::open(&other, Past::Resumed, &here).map(drop).unwrap_err();
-            assert!(failure.message.en.contains(said), "{failure:?}");
+            let failure =
+                Journal::open(&other, ResumeMode::Resume, here.clone()).map(drop).unwrap_err();
+            assert!(failure.message.en.contains(message), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn another_key_needs_permission_once_and_a_journal_without_a_key_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.journal");
+        let [first, second] = [7, 8].map(|random| origin("http://127.0.0.1:1", random));
+        drop(Journal::open(&path, ResumeMode::Fresh, first.clone()).unwrap());
+        drop(reopened(&path, &first));
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let key = |text: &str| {
+            let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            line["apiKey"].as_str().map(str::to_owned)
+        };
+        for (mode, accepted) in
+            [(ResumeMode::Resume, false), (ResumeMode::ResumeWithNewSecret, true)]
+        {
+            let copy = folder.path().join("b.journal");
+            std::fs::write(&copy, &whole).unwrap();
+            assert_eq!(Journal::open(&copy, mode, second.clone()).is_ok(), accepted);
+            let expected = if accepted { &second } else { &first };
+            let written = std::fs::read_to_string(&copy).unwrap();
+            assert_eq!(key(&written), expected.api_key);
+        }
+        let old = folder.path().join("old.journal");
+        let begun = r#"{"event":"begun","version":1,"service":"http://127.0.0.1:1/","environment":"sandbox"}"#;
+        std::fs::write(&old, format!("{begun}\n")).unwrap();
+        drop(Journal::open(&old, ResumeMode::Resume, second.clone()).unwrap());
+        assert_eq!(key(&std::fs::read_to_string(&old).unwrap()), second.api_key);
     }
 }

@@ -1,53 +1,56 @@
-//! Importing orders from a file: what its columns are, how its rows become orders, which of them go
-//! together, what the journal remembers of them, what is reported of each. `commands::import` does it.
+//! Importing orders from a file: columns, rows, duplicates, the journal, and reports.
+//! `commands::import` sends the orders.
 
 mod columns;
 mod csv_rows;
+mod file;
 mod journal;
+mod prescan;
 mod reports;
-mod rows;
-mod source;
-mod survey;
+mod row;
+mod row_reader;
 
 pub(crate) use columns::sample;
-pub(crate) use journal::{Entry, Journal, Known, Past};
-pub(crate) use reports::{Imported, Outcome, Reports, RowReport, Tally};
-pub(crate) use rows::{Row, RowFault, Rows};
-pub(crate) use source::Content;
-pub(crate) use survey::{Fit, Survey};
+pub(crate) use file::ImportFile;
+pub(crate) use journal::{Journal, JournalEntry, Origin, Recorded, RecordedOrders, ResumeMode};
+pub(crate) use prescan::{Duplicate, Prescan};
+pub(crate) use reports::{ImportResults, ReportSpool, RowCounts, RowOutcome, RowReport};
+pub(crate) use row::{Row, RowFault};
+pub(crate) use row_reader::RowReader;
 
 use std::path::PathBuf;
 
-use parcelo::LabelFormat;
+use parcelo::{LabelFormat, model::fingerprint};
+use serde_json::Value;
 
 use crate::input::Source;
 
 /// What an import was asked to do.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ImportPlan {
     pub(crate) source: Source,
     pub(crate) labels: PathBuf,
     pub(crate) format: LabelFormat,
     pub(crate) concurrency: usize,
-    pub(crate) mode: Mode,
-    pub(crate) past: Past,
-    /// Without a word on how it goes.
+    pub(crate) mode: ImportMode,
+    pub(crate) resume: ResumeMode,
+    /// Without progress.
     pub(crate) quiet: bool,
 }
 
 /// How far an import goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Whatever is valid is created.
-    GoodRows,
+pub(crate) enum ImportMode {
+    /// Valid rows are created, whatever the others are.
+    ValidRows,
     /// Nothing is created unless every row is valid.
     AllOrNothing,
     /// Rows are only checked.
     CheckOnly,
 }
 
-impl Plan {
-    /// The name that journal and results are called by.
+impl ImportPlan {
+    /// What the names of journal and results start with.
     fn name(&self) -> String {
         match &self.source {
             Source::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into(),
@@ -55,13 +58,19 @@ impl Plan {
         }
     }
 
-    /// Where the journal of this import is.
+    /// The path of this import's journal.
     pub(crate) fn journal(&self) -> PathBuf {
         self.labels.join(format!("{}.journal", self.name()))
     }
 
-    /// Where its results go.
+    /// The path of its results.
     pub(crate) fn results(&self) -> PathBuf {
         self.labels.join(format!("{}.results.csv", self.name()))
     }
+}
+
+/// Half of a fingerprint, in hexadecimal: 128 bits are enough to tell the rows of a file apart.
+fn short_digest(value: &Value, subject: &str) -> String {
+    let half = fingerprint(value, subject).first_chunk().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(half))
 }

@@ -1,5 +1,5 @@
-//! What became of each row: a line of results for everyone, in the order of the file although rows
-//! are done side by side, and how many ended in which way.
+//! The outcome of each row, in the order of the file although rows are sent concurrently, and how many
+//! rows had each outcome.
 
 use std::{
     collections::BTreeMap,
@@ -11,36 +11,36 @@ use std::{
 use parcelo::{IdempotencyKey, TrackingNumber, model::Warning};
 use serde::{Deserialize, Serialize};
 
-use super::{Row, RowFault};
-use crate::texts::Said;
+use super::row::{Row, RowFault};
+use crate::texts::Message;
 
-/// What became of a row. The words are what scripts rely on.
+/// The outcome of a row; scripts rely on the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub(crate) enum RowOutcome {
     /// Its order was created now.
     Created,
-    /// Its order existed already, by its key.
+    /// Its order existed already under its idempotency key.
     Replayed,
-    /// An earlier run had done it.
+    /// An earlier run completed it.
     DoneBefore,
     /// An earlier row is the same.
     Repeated,
-    /// It was only checked, and is fine.
+    /// It was only checked, and is valid.
     Valid,
     /// It breaks rules; nothing was sent.
     Invalid,
-    /// The service refused it, or could not be asked; there is no order.
+    /// The service rejected it or could not be reached; there is no order.
     Failed,
     /// Its order exists; its label could not be saved.
     LabelMissing,
-    /// Nobody knows whether its order exists.
+    /// Whether its order exists is unknown.
     Unknown,
-    /// It is fine, and its turn did not come.
+    /// It is valid, but the import stopped before it.
     NotSent,
 }
 
-impl Outcome {
+impl RowOutcome {
     pub(crate) const ALL: [Self; 10] = [
         Self::Created,
         Self::Replayed,
@@ -54,8 +54,8 @@ impl Outcome {
         Self::NotSent,
     ];
 
-    /// The word for machines.
-    pub(crate) fn word(self) -> &'static str {
+    /// The outcome for programs.
+    pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Replayed => "replayed",
@@ -70,7 +70,7 @@ impl Outcome {
         }
     }
 
-    /// True when there is nothing left to do for the row.
+    /// True if nothing is left to do for the row.
     pub(crate) fn is_good(self) -> bool {
         match self {
             Self::Created | Self::Replayed | Self::DoneBefore | Self::Repeated | Self::Valid => {
@@ -83,24 +83,24 @@ impl Outcome {
     }
 }
 
-/// What became of one row.
+/// The report of one row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RowReport {
     pub(crate) row: u64,
     pub(crate) reference: String,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RowOutcome,
     pub(crate) tracking_number: Option<TrackingNumber>,
     pub(crate) label_file: Option<PathBuf>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
-    /// What is wrong with it, or went wrong.
+    /// Its faults, or why it failed.
     pub(crate) errors: Vec<RowFault>,
     pub(crate) warnings: Vec<Warning>,
 }
 
 impl RowReport {
-    pub(crate) fn of(row: &Row, outcome: Outcome) -> Self {
-        let sent = !matches!(outcome, Outcome::Invalid | Outcome::Repeated);
+    pub(crate) fn new(row: &Row, outcome: RowOutcome) -> Self {
+        let sent = !matches!(outcome, RowOutcome::Invalid | RowOutcome::Repeated);
         Self {
             row: row.number,
             reference: row.reference.clone(),
@@ -113,28 +113,28 @@ impl RowReport {
         }
     }
 
-    pub(crate) fn because(mut self, fault: RowFault) -> Self {
+    pub(crate) fn with_fault(mut self, fault: RowFault) -> Self {
         self.errors.push(fault);
         self
     }
 
-    pub(crate) fn saying(self, code: &str, said: impl Into<Said>) -> Self {
-        self.because(RowFault::new(code, said))
+    pub(crate) fn with_message(self, code: &str, message: impl Into<Message>) -> Self {
+        self.with_fault(RowFault::new(code, message))
     }
 }
 
-/// How many rows ended in which way.
+/// How many rows had each outcome.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally([u64; Outcome::ALL.len()]);
+pub(crate) struct RowCounts([u64; RowOutcome::ALL.len()]);
 
-impl Tally {
-    fn count(&mut self, outcome: Outcome) {
+impl RowCounts {
+    fn count(&mut self, outcome: RowOutcome) {
         if let Some(count) = self.0.get_mut(outcome as usize) {
             *count += 1;
         }
     }
 
-    pub(crate) fn of(&self, outcome: Outcome) -> u64 {
+    pub(crate) fn get(&self, outcome: RowOutcome) -> u64 {
         self.0.get(outcome as usize).copied().unwrap_or_default()
     }
 
@@ -143,27 +143,31 @@ impl Tally {
     }
 
     pub(crate) fn good(&self) -> u64 {
-        Outcome::ALL.into_iter().filter(|outcome| outcome.is_good()).map(|one| self.of(one)).sum()
+        RowOutcome::ALL
+            .into_iter()
+            .filter(|outcome| outcome.is_good())
+            .map(|one| self.get(one))
+            .sum()
     }
 }
 
-/// The reports of a run, kept on the disk: a file may have any number of rows.
+/// The reports of a run, in temporary files, because a file may have any number of rows.
 #[derive(Debug)]
-pub(crate) struct Reports {
+pub(crate) struct ReportSpool {
     lines: BufWriter<File>,
     rows: csv::Writer<File>,
-    /// Those whose turn has not come, because an earlier row is still under way.
+    /// Reports that wait for that of an earlier row.
     early: BTreeMap<u64, RowReport>,
     next: u64,
-    tally: Tally,
+    counts: RowCounts,
 }
 
-/// What an import has to tell.
+/// The results of an import.
 #[derive(Debug)]
-pub(crate) struct Imported {
-    pub(crate) tally: Tally,
-    /// Where the results were written to, unless rows were only checked.
-    pub(crate) results: Option<PathBuf>,
+pub(crate) struct ImportResults {
+    pub(crate) counts: RowCounts,
+    /// The file of results, unless rows were only checked.
+    pub(crate) file: Option<PathBuf>,
     lines: File,
     rows: File,
 }
@@ -183,18 +187,18 @@ const HEADINGS: [&str; 12] = [
     "suggestion",
 ];
 
-impl Reports {
+impl ReportSpool {
     pub(crate) fn new() -> io::Result<Self> {
         let mut rows = csv::Writer::from_writer(tempfile::tempfile()?);
         rows.write_record(HEADINGS)?;
         let lines = BufWriter::new(tempfile::tempfile()?);
-        Ok(Self { lines, rows, early: BTreeMap::new(), next: 0, tally: Tally::default() })
+        Ok(Self { lines, rows, early: BTreeMap::new(), next: 0, counts: RowCounts::default() })
     }
 
-    /// Takes the report of the row at a place of the file, from 0; each place has one.
-    pub(crate) fn add(&mut self, place: u64, report: RowReport) -> io::Result<()> {
-        self.tally.count(report.outcome);
-        self.early.insert(place, report);
+    /// Adds the report of the row at a position in the file, from 0; each position has one report.
+    pub(crate) fn add(&mut self, position: u64, report: RowReport) -> io::Result<()> {
+        self.counts.count(report.outcome);
+        self.early.insert(position, report);
         while let Some(report) = self.early.remove(&self.next) {
             self.next += 1;
             serde_json::to_writer(&mut self.lines, &report)?;
@@ -204,13 +208,13 @@ impl Reports {
         Ok(())
     }
 
-    pub(crate) fn tally(&self) -> Tally {
-        self.tally
+    pub(crate) fn counts(&self) -> RowCounts {
+        self.counts
     }
 
-    /// All reports; `results` is where they are saved for people.
-    pub(crate) fn finish(mut self, results: Option<&Path>) -> io::Result<Imported> {
-        // Rows that were left behind in the middle have no report, those after them have.
+    /// Ends the spool, and saves the reports as CSV at `results`.
+    pub(crate) fn finish(mut self, results: Option<&Path>) -> io::Result<ImportResults> {
+        // After a second Ctrl-C or a failed write, rows in between may have no report.
         for (_, report) in std::mem::take(&mut self.early) {
             serde_json::to_writer(&mut self.lines, &report)?;
             self.lines.write_all(b"\n")?;
@@ -219,7 +223,7 @@ impl Reports {
         let lines = self.lines.into_inner().map_err(io::IntoInnerError::into_error)?;
         let rows = self.rows.into_inner().map_err(|why| io::Error::other(why.to_string()))?;
         let imported =
-            Imported { tally: self.tally, results: results.map(Path::to_owned), lines, rows };
+            ImportResults { counts: self.counts, file: results.map(Path::to_owned), lines, rows };
         if let Some(path) = results {
             let folder = path.parent().unwrap_or(Path::new("."));
             let mut draft = tempfile::Builder::new().prefix(".results-").tempfile_in(folder)?;
@@ -231,8 +235,8 @@ impl Reports {
     }
 }
 
-impl Imported {
-    /// The reports as JSON, one a line.
+impl ImportResults {
+    /// The reports as JSON, one per line.
     pub(crate) fn lines(&self) -> io::Result<impl Read> {
         rewound(&self.lines)
     }
@@ -249,14 +253,14 @@ fn rewound(file: &File) -> io::Result<File> {
     Ok(file)
 }
 
-/// A row for each thing that is wrong; one where nothing is.
+/// A row for each fault, or one row without faults.
 fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()> {
     let label = report.label_file.as_ref().map(|file| file.to_string_lossy());
     let row = report.row.to_string();
     let start = [
         &*row,
         &*report.reference,
-        report.outcome.word(),
+        report.outcome.code(),
         report.tracking_number.as_ref().map_or("", TrackingNumber::as_str),
         label.as_deref().unwrap_or_default(),
         report.idempotency_key.as_ref().map_or("", IdempotencyKey::as_str),

@@ -1,4 +1,4 @@
-//! With `--verbose`: the SDK's own record of attempts and waits, in words, as it comes.
+//! `--verbose`: the SDK's tracing events of attempts and waits, as sentences.
 
 use std::{
     fmt::Debug,
@@ -15,15 +15,15 @@ use tracing_subscriber::{Layer, layer::Context, registry::LookupSpan};
 
 use crate::texts;
 
-/// Listens to the SDK's calls.
+/// A tracing layer for the SDK's spans.
 #[derive(Debug)]
-pub(super) struct Attempts(pub(super) Language);
+pub(super) struct AttemptLog(pub(super) Language);
 
-/// The named values of a call or of an attempt.
+/// The fields of a span or an event.
 #[derive(Debug, Default)]
-struct Values(Vec<(&'static str, String)>);
+struct Fields(Vec<(&'static str, String)>);
 
-impl Values {
+impl Fields {
     fn get(&self, name: &str) -> &str {
         let found = self.0.iter().rev().find(|(known, _)| *known == name);
         found.map_or("", |(_, value)| value)
@@ -35,7 +35,7 @@ impl Values {
     }
 }
 
-impl Visit for Values {
+impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.0.push((field.name(), value.to_owned()));
     }
@@ -47,7 +47,7 @@ impl Visit for Values {
 
 const CALL: &str = "parcelo.call";
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Attempts {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for AttemptLog {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
         metadata.target().starts_with("parcelo::")
     }
@@ -58,7 +58,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Attempts {
         id: &span::Id,
         context: Context<'_, S>,
     ) {
-        let mut values = Values::default();
+        let mut values = Fields::default();
         attributes.record(&mut values);
         if let Some(span) = context.span(id) {
             span.extensions_mut().insert(values);
@@ -67,7 +67,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Attempts {
 
     fn on_record(&self, id: &span::Id, record: &span::Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(values) = span.extensions_mut().get_mut::<Values>()
+            && let Some(values) = span.extensions_mut().get_mut::<Fields>()
         {
             record.record(values);
         }
@@ -75,8 +75,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Attempts {
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let Some(span) = context.event_span(event) else { return };
-        let call = span.extensions().get::<Values>().map(Values::call).unwrap_or_default();
-        let mut values = Values::default();
+        let call = span.extensions().get::<Fields>().map(Fields::call).unwrap_or_default();
+        let mut values = Fields::default();
         event.record(&mut values);
         let places = [
             ("call", &*call),
@@ -84,22 +84,22 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Attempts {
             ("class", values.get("class")),
             ("wait", values.get("wait")),
         ];
-        self.say(texts::ATTEMPT_FAILED, &places);
+        self.write(texts::ATTEMPT_FAILED, &places);
     }
 
     fn on_close(&self, id: span::Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id).filter(|span| span.name() == CALL) else { return };
         let extensions = span.extensions();
-        let Some(values) = extensions.get::<Values>() else { return };
+        let Some(values) = extensions.get::<Fields>() else { return };
         let (call, status) = (values.call(), values.get("http.response.status_code"));
         let text = if status.is_empty() { texts::CALL_UNANSWERED } else { texts::CALL_ANSWERED };
-        self.say(text, &[("call", &call), ("status", status), ("n", values.get("attempts"))]);
+        self.write(text, &[("call", &call), ("status", status), ("n", values.get("attempts"))]);
     }
 }
 
-impl Attempts {
-    fn say(&self, text: texts::Text, places: &[(&str, &str)]) {
-        // Who closed standard error does not want to know.
+impl AttemptLog {
+    fn write(&self, text: texts::Text, places: &[(&str, &str)]) {
+        // Without a standard error there is nowhere to show it.
         let _ = writeln!(io::stderr(), "{}", text.with(places).pick(self.0));
     }
 }

@@ -1,4 +1,4 @@
-//! Failures, faults and warnings: sentences for people, one JSON object for programs.
+//! Failures, faults and warnings: text for people, one JSON object for programs.
 
 use std::io::{self, Write};
 
@@ -8,14 +8,13 @@ use parcelo::{
 };
 use serde::Serialize;
 
-use super::plain;
-use crate::{failure::Failure, texts};
+use crate::{failure::Failure, sanitize::plain, texts};
 
 const BOLD: anstyle::Style = anstyle::Style::new().bold();
 const RED: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 const YELLOW: anstyle::Style = anstyle::AnsiColor::Yellow.on_default().bold();
 
-/// What happened, which fields are wrong, what to do, what to quote to support.
+/// The message, the faults, the hint, and the request ID to quote to support.
 pub(super) fn write_failure(
     out: &mut impl Write,
     failure: &Failure,
@@ -32,7 +31,7 @@ pub(super) fn write_failure(
         write_warning(out, warning, language)?;
     }
     for (number, item) in &failure.items {
-        // A row that cannot be read may not even say of which parcel it is.
+        // A row that cannot be read may not even have a tracking number.
         let number = if number.is_empty() { "?" } else { number };
         writeln!(
             out,
@@ -74,16 +73,16 @@ pub(super) fn write_warning(
     writeln!(out, "{YELLOW}{}:{YELLOW:#} {field}: {text}", texts::WARNING.pick(language))
 }
 
-/// A warning that is of no field.
+/// A warning without a field.
 pub(super) fn write_note(out: &mut impl Write, text: &str, language: Language) -> io::Result<()> {
     writeln!(out, "{YELLOW}{}:{YELLOW:#} {text}", texts::WARNING.pick(language))
 }
 
-/// A failure for programs. Every member but `trackingNumber` is always there; one that has nothing
-/// to say is null, false or empty.
+/// A failure for programs. All members but `trackingNumber` are always present; those without a value
+/// are null, false or empty.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct FailureView<'a> {
+pub(super) struct FailureDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tracking_number: Option<&'a str>,
     code: &'a str,
@@ -103,11 +102,11 @@ pub(super) struct FailureView<'a> {
     items: Vec<Self>,
 }
 
-impl<'a> FailureView<'a> {
-    pub(super) fn of(failure: &'a Failure) -> Self {
+impl<'a> FailureDocument<'a> {
+    pub(super) fn new(failure: &'a Failure) -> Self {
         let item = |(number, item): &'a (String, Failure)| Self {
             tracking_number: Some(number),
-            ..Self::of(item)
+            ..Self::new(item)
         };
         Self {
             tracking_number: None,

@@ -1,11 +1,11 @@
-//! What `webhook listen` shows: where it listens, each message that is believed, and why another
-//! one is not.
+//! What `webhook listen` prints: its address, each webhook that was verified, and why others were
+//! rejected.
 
 use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ErrorCode,
+    ErrorCode, Language,
     model::{EventData, WebhookEvent},
     webhook::WebhookError,
 };
@@ -13,125 +13,102 @@ use serde_json::{Value, json};
 
 use super::{
     errors,
-    json::{Layout, one},
-    plain,
-    table::moment,
+    format::{Format, Layout, OutputOptions},
+    json::write_one,
     write_rows,
 };
 use crate::{
     failure::Failure,
-    texts::{self, Said},
-    voice::{Format, Voice},
+    results::table::moment,
+    sanitize::plain,
+    texts::{self, Message},
 };
 
-/// Where events are shown.
+/// Prints webhooks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Events(pub(crate) Voice);
+pub(crate) struct EventPrinter(pub(crate) OutputOptions);
 
-/// A message that is believed.
+/// A webhook whose signature was verified.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct ReceivedEvent {
     pub(crate) id: String,
     pub(crate) event: WebhookEvent,
     /// The body as it came.
     pub(crate) body: Value,
-    /// What the address said that it was forwarded to.
+    /// The status that the address answered to which it was forwarded.
     pub(crate) forwarded: Option<Result<u16, Failure>>,
 }
 
-const HEADING: [&str; 5] = ["id", "event", "timestamp", "trackingNumber", "forwarded"];
+const COLUMNS: [&str; 5] = ["id", "event", "timestamp", "trackingNumber", "forwarded"];
 
-impl Events {
-    /// Says where messages are awaited, before the first one can come.
+impl EventPrinter {
+    /// Writes the address, before the first webhook can come.
     pub(crate) fn listening(self, address: &str) -> io::Result<()> {
         let mut err = anstream::stderr();
-        match self.0.format {
-            Format::Json | Format::Ndjson => {
-                one(&mut err, &json!({"listening": address}), Layout::Lines)
-            }
-            Format::Csv => {
-                writeln!(err, "{}", said(self.0, address))?;
-                row(HEADING.map(str::to_owned))
-            }
-            Format::Table => writeln!(err, "{}", said(self.0, address)),
+        if self.0.format.is_json() {
+            return write_one(&mut err, &json!({"listening": address}), Layout::Lines);
         }
+        let text = texts::LISTENING.with(&[("address", address)]);
+        writeln!(err, "{}", text.pick(self.0.language))?;
+        if self.0.format == Format::Csv {
+            write_row(COLUMNS.map(str::to_owned))?;
+        }
+        Ok(())
     }
 
-    /// Shows a message.
-    pub(crate) fn show(self, message: &Message) -> io::Result<()> {
-        let number = number(&message.event.data).unwrap_or_default();
-        let kind = message.event.data.kind();
-        let forwarded = message.forwarded.as_ref();
-        // What the service is told then.
+    pub(crate) fn accepted(self, received: &ReceivedEvent) -> io::Result<()> {
+        let ReceivedEvent { id, event, body, forwarded } = received;
+        let number = number(&event.data).unwrap_or_default();
+        // If the address cannot be reached, this is what the service gets.
         let unreached = ErrorCode::ServiceUnavailable.status();
-        let status = forwarded.map(|answer| answer.as_ref().map_or(unreached, |status| *status));
+        let status = forwarded.as_ref().map(|answer| *answer.as_ref().unwrap_or(&unreached));
         match self.0.format {
             Format::Json | Format::Ndjson => {
-                let document =
-                    json!({"id": message.id, "event": message.body, "forwardedStatus": status});
-                one(&mut anstream::stdout(), &document, Layout::Lines)
+                let document = json!({"id": id, "event": body, "forwardedStatus": status});
+                write_one(&mut anstream::stdout(), &document, Layout::Lines)
             }
-            Format::Csv => row([
-                message.id.clone(),
-                kind.code().to_owned(),
-                parcelo::model::time::to_text(message.event.timestamp),
+            Format::Csv => write_row([
+                id.clone(),
+                event.data.kind().code().to_owned(),
+                parcelo::model::time::to_text(event.timestamp),
                 number,
                 status.map(|status| status.to_string()).unwrap_or_default(),
             ]),
-            Format::Table => self.tell(message, &number, status),
+            Format::Table => self.write_line(event, &number, status),
         }?;
         match forwarded {
-            Some(Err(failure)) => self.complain(failure),
-            Some(Ok(_)) | None => Ok(()),
+            Some(Err(failure)) if !self.0.format.is_json() => {
+                errors::write_failure(&mut anstream::stderr(), failure, self.0.language)
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
-    fn tell(self, message: &Message, number: &str, status: Option<u16>) -> io::Result<()> {
-        let time = moment(message.event.timestamp);
-        let kind = message.event.data.kind();
-        let news = news(&message.event.data, self.0);
-        let told: Vec<_> = [kind.code(), number, &news]
-            .into_iter()
-            .filter(|word| !word.is_empty())
-            .map(plain)
-            .collect();
+    fn write_line(self, event: &WebhookEvent, number: &str, status: Option<u16>) -> io::Result<()> {
+        let summary = summary(&event.data, self.0.language);
+        let parts = [event.data.kind().code(), number, &summary].map(plain);
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let forwarded = status.map(|status| format!("  → {status}")).unwrap_or_default();
-        writeln!(anstream::stdout(), "{time}  {}{forwarded}", told.join("  "))
+        let time = moment(event.timestamp);
+        writeln!(anstream::stdout(), "{time}  {}{forwarded}", parts.join("  "))
     }
 
-    /// Says why a message is not believed.
-    pub(crate) fn refuse(self, why: WebhookError, now: DateTime<Utc>) -> io::Result<()> {
-        let why = reason(why);
-        match self.0.format {
-            Format::Json | Format::Ndjson => {
-                let document = json!({"refused": why.en, "refused_es": why.es,
-                    "timestamp": parcelo::model::time::to_text(now)});
-                one(&mut anstream::stderr(), &document, Layout::Lines)
-            }
-            Format::Table | Format::Csv => {
-                let refused = texts::REFUSED.with(&[("why", why.pick(self.0.language))]);
-                let refused = refused.pick(self.0.language);
-                writeln!(anstream::stderr(), "{}  {refused}", moment(now))
-            }
-        }
-    }
-
-    fn complain(self, failure: &Failure) -> io::Result<()> {
+    pub(crate) fn rejected(self, error: WebhookError, now: DateTime<Utc>) -> io::Result<()> {
+        let reason = reason(error);
         if self.0.format.is_json() {
-            return Ok(());
+            let document = json!({"refused": reason.en, "refused_es": reason.es,
+                "timestamp": parcelo::model::time::to_text(now)});
+            return write_one(&mut anstream::stderr(), &document, Layout::Lines);
         }
-        errors::write_failure(&mut anstream::stderr(), failure, self.0.language)
+        let text = texts::REJECTED.with(&[("why", reason.pick(self.0.language))]);
+        writeln!(anstream::stderr(), "{}  {}", moment(now), text.pick(self.0.language))
     }
 }
 
-fn said(voice: Voice, address: &str) -> String {
-    texts::LISTENING.with(&[("address", address)]).pick(voice.language).to_owned()
-}
-
-fn row(cells: [String; 5]) -> io::Result<()> {
+fn write_row(cells: [String; 5]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(Vec::new());
     rows.write_record(cells)?;
-    let rows = rows.into_inner().map_err(|fault| io::Error::other(fault.to_string()))?;
+    let rows = rows.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
     let mut out = anstream::stdout();
     write_rows(&mut out, &rows)?;
     out.flush()
@@ -147,11 +124,11 @@ fn number(data: &EventData) -> Option<String> {
 }
 
 /// What happened, in words.
-fn news(data: &EventData, voice: Voice) -> String {
+fn summary(data: &EventData, language: Language) -> String {
     match data {
         EventData::StatusChanged(change) => {
             let names = [&change.previous_status, &change.new_status];
-            let [before, after] = names.map(|status| status.name(voice.language));
+            let [before, after] = names.map(|status| status.name(language));
             format!("{before} → {after}  {}", change.location)
         }
         EventData::ManifestSubmitted(manifest) => manifest.manifest_id.to_string(),
@@ -159,10 +136,10 @@ fn news(data: &EventData, voice: Voice) -> String {
     }
 }
 
-/// Why a message is not believed, in both languages.
-fn reason(why: WebhookError) -> Said {
+/// Why a webhook is rejected.
+fn reason(error: WebhookError) -> Message {
     let header = |name: &str, text: texts::Text| text.with(&[("name", name)]);
-    match why {
+    match error {
         WebhookError::HeaderMissing(name) => header(name, texts::HEADER_MISSING),
         WebhookError::HeaderRepeated(name) => header(name, texts::HEADER_REPEATED),
         WebhookError::HeaderMalformed(name) => header(name, texts::HEADER_MALFORMED),
@@ -172,8 +149,8 @@ fn reason(why: WebhookError) -> Said {
         WebhookError::TooNew { seconds } => {
             texts::TOO_NEW.with(&[("seconds", &seconds.to_string())])
         }
-        WebhookError::Replayed => texts::COPY.into(),
-        WebhookError::Body => texts::NO_EVENT.into(),
-        _ => texts::BAD_SIGNATURE.into(),
+        WebhookError::Replayed => texts::DUPLICATE_EVENT.into(),
+        WebhookError::Body => texts::INVALID_EVENT.into(),
+        _ => texts::SIGNATURE_MISMATCH.into(),
     }
 }

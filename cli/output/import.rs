@@ -1,88 +1,107 @@
-//! What became of an import's rows: a summary and the first faults for people, all rows for programs.
+//! The results of an import: a summary and the first failed rows for people, all rows for programs.
 
 use std::io::{self, BufRead, BufReader, Write};
 
 use parcelo::Language;
 use serde::Serialize;
 
-use super::{grid::write_facts, json::Layout, plain};
+use super::{
+    format::{Format, OutputOptions},
+    text::write_table,
+};
 use crate::{
-    import::{Imported, Outcome, RowReport},
-    texts::{self as words, Text, import as texts},
+    import::{ImportResults, RowOutcome, RowReport},
+    results::table::{Cell, Table, text_only},
+    sanitize::plain,
+    texts::{self as general, Text, import as texts},
 };
 
 /// The most rows that people are shown; the file of results has all.
-const SHOWN: usize = 20;
+const MAX_SHOWN_ROWS: usize = 20;
 
-const NAMES: [(Outcome, Text); Outcome::ALL.len()] = [
-    (Outcome::Created, texts::MADE),
-    (Outcome::Replayed, texts::EXISTED),
-    (Outcome::DoneBefore, texts::BEFORE_THIS),
-    (Outcome::Repeated, texts::REPEATED),
-    (Outcome::Valid, texts::VALID_ROWS),
-    (Outcome::Invalid, texts::INVALID_ROWS),
-    (Outcome::Failed, texts::FAILED_ROWS),
-    (Outcome::LabelMissing, texts::NO_LABEL),
-    (Outcome::Unknown, texts::UNKNOWN_ROWS),
-    (Outcome::NotSent, texts::UNSENT_ROWS),
+const NAMES: [(RowOutcome, Text); RowOutcome::ALL.len()] = [
+    (RowOutcome::Created, texts::CREATED_ROWS),
+    (RowOutcome::Replayed, texts::REPLAYED_ROWS),
+    (RowOutcome::DoneBefore, texts::DONE_BEFORE_ROWS),
+    (RowOutcome::Repeated, texts::REPEATED_ROWS),
+    (RowOutcome::Valid, texts::VALID_ROWS),
+    (RowOutcome::Invalid, texts::INVALID_ROWS),
+    (RowOutcome::Failed, texts::FAILED_ROWS),
+    (RowOutcome::LabelMissing, texts::LABEL_MISSING_ROWS),
+    (RowOutcome::Unknown, texts::UNKNOWN_ROWS),
+    (RowOutcome::NotSent, texts::NOT_SENT_ROWS),
 ];
 
-/// For people.
-pub(super) fn write_people(
+pub(super) fn write(
     out: &mut impl Write,
-    imported: &Imported,
-    language: Language,
+    results: &ImportResults,
+    options: OutputOptions,
 ) -> io::Result<()> {
-    let tally = &imported.tally;
-    let mut facts = vec![(texts::ROWS, tally.all().to_string())];
-    let counts = NAMES.into_iter().map(|(outcome, name)| (name, tally.of(outcome)));
-    facts.extend(
-        counts.filter(|(_, count)| *count > 0).map(|(name, count)| (name, count.to_string())),
-    );
-    if let Some(file) = &imported.results {
-        facts.push((texts::RESULTS_FILE, file.to_string_lossy().into_owned()));
+    match options.format {
+        Format::Table => write_text(out, results, options.language),
+        Format::Json => write_document(out, results),
+        Format::Ndjson => io::copy(&mut results.lines()?, out).map(drop),
+        // The same as the file of results.
+        Format::Csv => io::copy(&mut results.rows()?, out).map(drop),
     }
-    write_facts(out, &facts, language)?;
-    write_bad(out, imported, language)
 }
 
-fn write_bad(out: &mut impl Write, imported: &Imported, language: Language) -> io::Result<()> {
-    let mut bad = 0;
-    for line in BufReader::new(imported.lines()?).lines() {
+fn write_text(out: &mut impl Write, results: &ImportResults, language: Language) -> io::Result<()> {
+    let counts = &results.counts;
+    let rows = (texts::ROWS, Cell::new(counts.all()));
+    let outcomes = NAMES.into_iter().map(|(outcome, name)| (name, counts.get(outcome)));
+    let outcomes = outcomes.filter(|(_, count)| *count > 0);
+    let file = results.file.as_ref().map(|file| file.to_string_lossy());
+    let facts = [rows]
+        .into_iter()
+        .chain(outcomes.map(|(name, count)| (name, Cell::new(count))))
+        .chain([(texts::RESULTS_FILE, Cell::optional(file))]);
+    let facts = facts.map(|(heading, cell)| (text_only(heading), cell));
+    write_table(out, &Table::facts(facts), language)?;
+    write_failed_rows(out, results, language)
+}
+
+fn write_failed_rows(
+    out: &mut impl Write,
+    results: &ImportResults,
+    language: Language,
+) -> io::Result<()> {
+    let mut failed = 0_usize;
+    for line in BufReader::new(results.lines()?).lines() {
         let report: RowReport = serde_json::from_str(&line?)?;
         if report.outcome.is_good() || report.errors.is_empty() {
             continue;
         }
-        bad += 1;
-        if bad <= SHOWN {
+        failed += 1;
+        if failed <= MAX_SHOWN_ROWS {
             write_report(out, &report, language)?;
         }
     }
-    match bad.saturating_sub(SHOWN) {
+    match failed.saturating_sub(MAX_SHOWN_ROWS) {
         0 => Ok(()),
         more => {
-            let said = texts::MORE_FAULTS.with(&[("n", &more.to_string())]);
-            writeln!(out, "{}", said.pick(language))
+            let more = texts::MORE_ROWS.with(&[("n", &more.to_string())]);
+            writeln!(out, "{}", more.pick(language))
         }
     }
 }
 
 fn write_report(out: &mut impl Write, report: &RowReport, language: Language) -> io::Result<()> {
-    let row = texts::ROW_OF.with(&[("row", &report.row.to_string())]);
+    let row = texts::ROW_NUMBER.with(&[("row", &report.row.to_string())]);
     write!(out, "{}", row.pick(language))?;
     match &*report.reference {
         "" => writeln!(out)?,
         reference => writeln!(out, " ({})", plain(reference))?,
     }
     for fault in &report.errors {
-        let place = match fault.place() {
+        let location = match fault.location() {
             "" => String::new(),
-            place => format!("{}: ", plain(place)),
+            location => format!("{}: ", plain(location)),
         };
         let message = plain(language.pick(&fault.message, &fault.message_es));
-        write!(out, "  {place}{message}")?;
+        write!(out, "  {location}{message}")?;
         if let Some(suggestion) = &fault.suggestion {
-            let meant = words::SUGGESTION.with(&[("value", &plain(suggestion))]);
+            let meant = general::SUGGESTION.with(&[("value", &plain(suggestion))]);
             write!(out, " {}", meant.pick(language))?;
         }
         writeln!(out)?;
@@ -98,46 +117,23 @@ struct Summary {
     results_file: Option<String>,
 }
 
-/// As JSON: a summary and all rows, or a row a line.
-pub(super) fn write_json(
-    out: &mut impl Write,
-    imported: &Imported,
-    layout: Layout,
-) -> io::Result<()> {
-    let mut lines = imported.lines()?;
-    match layout {
-        Layout::Lines => io::copy(&mut lines, out).map(drop),
-        Layout::Document => {
-            write!(out, "{{\n\"summary\": ")?;
-            serde_json::to_writer(&mut *out, &summary(imported))?;
-            write!(out, ",\n\"rows\": [")?;
-            for (index, line) in BufReader::new(lines).lines().enumerate() {
-                write!(out, "{}\n{}", if index == 0 { "" } else { "," }, line?)?;
-            }
-            writeln!(out, "\n]\n}}")
-        }
+/// A summary and all rows.
+fn write_document(out: &mut impl Write, results: &ImportResults) -> io::Result<()> {
+    write!(out, "{{\n\"summary\": ")?;
+    serde_json::to_writer(&mut *out, &summary(results))?;
+    write!(out, ",\n\"rows\": [")?;
+    for (index, line) in BufReader::new(results.lines()?).lines().enumerate() {
+        write!(out, "{}\n{}", if index == 0 { "" } else { "," }, line?)?;
     }
+    writeln!(out, "\n]\n}}")
 }
 
-fn summary(imported: &Imported) -> Summary {
-    let tally = &imported.tally;
-    let count = |outcome: Outcome| (outcome.word().to_owned(), tally.of(outcome).into());
+fn summary(results: &ImportResults) -> Summary {
+    let counts = &results.counts;
+    let count = |outcome: RowOutcome| (outcome.code().to_owned(), counts.get(outcome).into());
     Summary {
-        rows: tally.all(),
-        counts: Outcome::ALL.into_iter().map(count).collect(),
-        results_file: imported.results.as_ref().map(|file| file.to_string_lossy().into_owned()),
+        rows: counts.all(),
+        counts: RowOutcome::ALL.into_iter().map(count).collect(),
+        results_file: results.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
     }
-}
-
-/// As CSV: the file of results.
-pub(super) fn write_csv(out: &mut impl Write, imported: &Imported) -> io::Result<()> {
-    io::copy(&mut imported.rows()?, out).map(drop)
-}
-
-/// A file to fill in.
-pub(super) fn write_sample(out: &mut impl Write, columns: &[[String; 2]]) -> io::Result<()> {
-    let mut rows = csv::Writer::from_writer(out);
-    rows.write_record(columns.iter().map(|[name, _]| name))?;
-    rows.write_record(columns.iter().map(|[_, sample]| sample))?;
-    rows.flush()
 }

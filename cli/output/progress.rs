@@ -1,5 +1,5 @@
-//! How an import goes, on standard error: a bar where there is a terminal, a line now and then
-//! elsewhere, nothing for programs.
+//! The progress of an import, on standard error: a bar on a terminal, else a line every few seconds,
+//! nothing with JSON.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -10,83 +10,83 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parcelo::Language;
 
 use crate::{
-    import::Tally,
-    texts::{Said, import as texts},
-    voice::Voice,
+    import::RowCounts,
+    output::format::OutputOptions,
+    texts::{Message, import as texts},
 };
 
-/// What people see of an import while it runs.
+/// The progress of an import.
 #[derive(Debug)]
 pub(crate) struct Progress {
     all: u64,
     language: Language,
-    shown: Shown,
+    display: Display,
 }
 
 #[derive(Debug)]
-enum Shown {
+enum Display {
     Bar(ProgressBar),
-    /// How often it was told, of which only some are shown.
+    /// How many ticks there were; a line is written every `TICKS_PER_LINE`.
     Lines(u32),
     Nothing,
 }
 
-/// Five seconds, as often as the import tells.
-const TICKS: u32 = 25;
+/// Five seconds, at an interval of 200 ms between ticks.
+const TICKS_PER_LINE: u32 = 25;
 
 impl Progress {
-    pub(crate) fn new(all: u64, quiet: bool, voice: Voice) -> Self {
-        let shown = if quiet || voice.format.is_json() {
-            Shown::Nothing
+    pub(crate) fn new(all: u64, quiet: bool, options: OutputOptions) -> Self {
+        let display = if quiet || options.format.is_json() {
+            Display::Nothing
         } else if io::stderr().is_terminal() {
-            Shown::Bar(bar(all))
+            Display::Bar(bar(all))
         } else {
-            Shown::Lines(0)
+            Display::Lines(0)
         };
-        Self { all, language: voice.language, shown }
+        Self { all, language: options.language, display }
     }
 
-    /// Tells how it stands.
-    pub(crate) fn tick(&mut self, tally: &Tally) {
-        let said = said(tally, self.all);
-        let said = said.pick(self.language);
-        match &mut self.shown {
-            Shown::Bar(bar) => {
-                bar.set_position(tally.all());
+    /// Shows the current counts.
+    pub(crate) fn tick(&mut self, counts: &RowCounts) {
+        let text = counts_text(counts, self.all);
+        let text = text.pick(self.language);
+        match &mut self.display {
+            Display::Bar(bar) => {
+                bar.set_position(counts.all());
                 let left = left(bar.eta());
-                let left = texts::LEFT.with(&[("progress", said), ("left", &left)]);
+                let left = texts::LEFT.with(&[("progress", text), ("left", &left)]);
                 bar.set_message(left.pick(self.language).to_owned());
             }
-            Shown::Lines(ticks) => {
+            Display::Lines(ticks) => {
                 *ticks += 1;
-                if ticks.is_multiple_of(TICKS) {
-                    write(said);
+                if ticks.is_multiple_of(TICKS_PER_LINE) {
+                    write(text);
                 }
             }
-            Shown::Nothing => {}
+            Display::Nothing => {}
         }
     }
 
-    /// Says something besides.
-    pub(crate) fn say(&self, said: &Said) {
-        let said = said.pick(self.language);
-        match &self.shown {
-            Shown::Bar(bar) => bar.suspend(|| write(said)),
-            Shown::Lines(_) => write(said),
-            Shown::Nothing => {}
+    /// Prints a message without disturbing the bar.
+    pub(crate) fn print(&self, message: &Message) {
+        let text = message.pick(self.language);
+        match &self.display {
+            Display::Bar(bar) => bar.suspend(|| write(text)),
+            Display::Lines(_) => write(text),
+            Display::Nothing => {}
         }
     }
 
-    /// Leaves the terminal as it was.
-    pub(crate) fn end(&self, tally: &Tally) {
-        let said = said(tally, self.all);
-        match &self.shown {
-            Shown::Bar(bar) => {
+    /// Removes the bar, and prints the final counts.
+    pub(crate) fn end(&self, counts: &RowCounts) {
+        let text = counts_text(counts, self.all);
+        match &self.display {
+            Display::Bar(bar) => {
                 bar.finish_and_clear();
-                write(said.pick(self.language));
+                write(text.pick(self.language));
             }
-            Shown::Lines(_) => write(said.pick(self.language)),
-            Shown::Nothing => {}
+            Display::Lines(_) => write(text.pick(self.language)),
+            Display::Nothing => {}
         }
     }
 }
@@ -99,7 +99,7 @@ fn bar(all: u64) -> ProgressBar {
     }
 }
 
-/// Seconds, minutes or hours as every language writes them.
+/// A duration in units that are the same in both languages.
 fn left(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
@@ -108,8 +108,8 @@ fn left(time: Duration) -> String {
     }
 }
 
-fn said(tally: &Tally, all: u64) -> Said {
-    let (done, good) = (tally.all(), tally.good());
+fn counts_text(counts: &RowCounts, all: u64) -> Message {
+    let (done, good) = (counts.all(), counts.good());
     let [done_text, all, good_text, bad] =
         [done, all, good, done - good].map(|number| number.to_string());
     texts::PROGRESS.with(&[
@@ -120,9 +120,9 @@ fn said(tally: &Tally, all: u64) -> Said {
     ])
 }
 
-fn write(said: &str) {
-    // Who closed standard error does not want to know.
-    let _ = writeln!(io::stderr(), "{said}");
+fn write(text: &str) {
+    // Without a standard error there is nowhere to show it.
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_that_is_left_is_said_in_no_language() {
+    fn the_time_left_needs_no_translation() {
         let table =
             [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "119 min"), (7_200, "2 h")];
         for (seconds, expected) in table {

@@ -1,37 +1,44 @@
-//! What the arguments of `order import` mean.
+//! The arguments of `order import`.
 
-use super::{Caller, Job};
+use super::Resolver;
 use crate::{
     args::Import,
+    commands::Job,
     failure::Failure,
-    import::{Mode, Past, Plan},
+    import::{ImportMode, ImportPlan, Origin, ResumeMode},
     input::Source,
 };
 
-impl Caller {
+impl Resolver {
     pub(super) fn import(&self, import: Import) -> Result<Job, Failure> {
-        let source = Source::of(&import.rows);
+        let source = Source::from_argument(&import.rows);
         self.stdin_once(usize::from(source.is_stdin()))?;
         let mode = match (&self.dry_run, import.all_or_nothing) {
-            (Some(_), _) => Mode::CheckOnly,
-            (None, true) => Mode::AllOrNothing,
-            (None, false) => Mode::GoodRows,
+            (Some(_), _) => ImportMode::CheckOnly,
+            (None, true) => ImportMode::AllOrNothing,
+            (None, false) => ImportMode::ValidRows,
         };
-        let plan = Plan {
+        let plan = ImportPlan {
             source,
             labels: import.labels,
             format: import.format.into(),
             concurrency: import.concurrency.into(),
             mode,
-            past: if import.resume { Past::Resumed } else { Past::None },
+            resume: match (import.resume, import.key_rotated) {
+                (false, _) => ResumeMode::Fresh,
+                (true, false) => ResumeMode::Resume,
+                (true, true) => ResumeMode::ResumeWithNewSecret,
+            },
             quiet: import.quiet,
         };
         let plan = Box::new(plan);
-        if mode == Mode::CheckOnly {
-            // Checking works without a key; with one it is known where the orders are for.
+        if mode == ImportMode::CheckOnly {
+            // Checking works without a key; with one, the rules of its environment apply too.
             let environment = self.client().ok().map(|client| client.environment());
-            return Ok(Job::CheckImport { environment, plan });
+            return Ok(Job::CheckImport(environment, plan));
         }
-        Ok(Job::Import { client: self.client()?, plan, voice: self.voice })
+        let (client, key) = self.client_and_key()?;
+        let origin = Origin::new(&client, &key);
+        Ok(Job::Import(client, plan, origin, self.settings.output))
     }
 }

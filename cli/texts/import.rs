@@ -1,92 +1,70 @@
-//! The words of `order import`.
+//! Texts of `order import`.
 
 use super::Text;
 
 #[rustfmt::skip]
 texts! {
-    // What is wrong with the file or with a row.
-    COLUMN_UNKNOWN = "There is no such column. A heading that begins with # is a note of your own.", "No existe esa columna. Un encabezado que empieza por # es una nota suya.";
-    COLUMN_TWICE = "This column is there twice.", "Esta columna está dos veces.";
-    COLUMN_MISSING = "This column is missing.", "Falta esta columna.";
-    BAD_HEADER = "The file's headings are not right; nothing was sent.", "Los encabezados del archivo no son correctos; no se envió nada.";
-    SEE_COLUMNS = "parcelo order template --csv prints a file with every column.", "parcelo order template --csv imprime un archivo con todas las columnas.";
-    WIDE_TEXT = "The file is UTF-16, not UTF-8.", "El archivo es UTF-16, no UTF-8.";
-    NO_TEXT = "The file is not text, or is UTF-16, not UTF-8.", "El archivo no es texto, o es UTF-16, no UTF-8.";
-    ONE_DOCUMENT = "The file is one JSON document; an import takes an order on each line.", "El archivo es un solo documento JSON; una importación toma un pedido por línea.";
-    LINE_BY_LINE = "jq -c . FILE writes an order on a line, jq -c '.[]' FILE those of an array; parcelo order create takes one order as it is.", "jq -c . ARCHIVO escribe un pedido en una línea, jq -c '.[]' ARCHIVO los de una lista; parcelo order create toma un pedido tal como está.";
+    // Invalid files and rows.
+    COLUMN_UNKNOWN = "Unknown column. Start a heading with # for notes of your own.", "Columna desconocida. Empiece un encabezado con # para notas propias.";
+    COLUMN_REPEATED = "Repeated column.", "Columna repetida.";
+    COLUMN_MISSING = "Missing column.", "Falta la columna.";
+    INVALID_HEADINGS = "Invalid headings; nothing was sent.", "Encabezados no válidos; no se envió nada.";
+    SEE_COLUMNS = "parcelo order template --csv prints a file with all columns.", "parcelo order template --csv imprime un archivo con todas las columnas.";
+    UTF16_FILE = "The file is UTF-16, not UTF-8.", "El archivo es UTF-16, no UTF-8.";
+    BINARY_FILE = "The file is not text, or is UTF-16, not UTF-8.", "El archivo no es texto, o es UTF-16, no UTF-8.";
+    ONE_DOCUMENT = "The file is a single JSON document; an import needs one order per line.", "El archivo es un único documento JSON; una importación necesita un pedido por línea.";
+    LINE_BY_LINE = "Convert an order with jq -c . FILE, an array with jq -c '.[]' FILE; parcelo order create takes a single order as it is.", "Convierta un pedido con jq -c . ARCHIVO, una lista con jq -c '.[]' ARCHIVO; parcelo order create acepta un solo pedido tal como está.";
     SAVE_UTF8 = "Save it as CSV UTF-8.", "Guárdelo como CSV UTF-8.";
-    NOT_UTF8 = "The cell is not UTF-8 text: save the file as CSV UTF-8.", "La celda no es texto UTF-8: guarde el archivo como CSV UTF-8.";
-    MANY_CELLS = "The row has more cells than there are headings: a cell that holds the separator must stand in quotes.", "La fila tiene más celdas que encabezados: una celda que contiene el separador debe ir entre comillas.";
-    OPEN_QUOTE = "A cell of this row begins with a quote that is never closed: the rest of the file would be in it.", "Una celda de esta fila empieza con una comilla que nunca se cierra: el resto del archivo quedaría dentro.";
-    LATE_QUOTE = "A cell of this row goes on over {n} more lines: if that is not meant, a quote is missing, and the rows on them were not read.", "Una celda de esta fila sigue durante {n} líneas más: si no es lo que quería, falta una comilla y no se leyeron las filas de esas líneas.";
-    NO_NUMBER = "This is not a number: write digits and a decimal point, such as 1250 or 1.25.", "Esto no es un número: escriba cifras y un punto decimal, por ejemplo 1250 o 1.25.";
+    NOT_UTF8 = "The cell is not UTF-8 text. Save the file as CSV UTF-8.", "La celda no es texto UTF-8. Guarde el archivo como CSV UTF-8.";
+    TOO_MANY_CELLS = "The row has more cells than there are headings. A cell that contains the separator must be in quotes.", "La fila tiene más celdas que encabezados. Una celda que contiene el separador debe ir entre comillas.";
+    OPEN_QUOTE = "A quote in this row is never closed: the rest of the file would be in its cell.", "Una comilla de esta fila nunca se cierra: el resto del archivo quedaría en su celda.";
+    MULTILINE_CELL = "A cell of this row spans {n} more line(s). If that is not intended, a quote is missing, and the rows on these lines were not read.", "Una celda de esta fila ocupa {n} línea(s) más. Si no es intencionado, falta una comilla y no se leyeron las filas de esas líneas.";
+    NOT_A_NUMBER = "Not a number: use digits and a decimal point, for example 1250 or 1.25.", "No es un número: use cifras y un punto decimal, por ejemplo 1250 o 1.25.";
     LONG_LINE = "The line is longer than 1 MiB.", "La línea supera 1 MiB.";
-    NO_REFERENCE = "A row needs a reference: it keeps the order from being created twice.", "Una fila necesita una referencia: evita que el pedido se cree dos veces.";
-    RIVAL_ROW = "Row {row} has the same reference and another content.", "La fila {row} tiene la misma referencia y otro contenido.";
-    SAME_ROW = "This is the same order as in row {row}; it is sent once.", "Es el mismo pedido que en la fila {row}; se envía una vez.";
-    ROW_CHANGED = "An earlier run created this order as {number}, and the row says something else now; nothing was sent. Void it and give the row a new reference, or leave it.", "Una ejecución anterior creó este pedido como {number} y la fila ahora dice otra cosa; no se envió nada. Anúlelo y dé a la fila una referencia nueva, o déjelo.";
-    UNCLEAR = "It was sent more than 24 hours ago, and it is not clear what came of it. Look at your orders with the reference {reference}; if it is not among them, give the row a new reference.", "Se envió hace más de 24 horas y no está claro qué resultó. Mire sus pedidos con la referencia {reference}; si no está entre ellos, dé a la fila una referencia nueva.";
+    NO_REFERENCE = "A reference is required: it prevents the order from being created twice.", "Se necesita una referencia: evita que el pedido se cree dos veces.";
+    CONFLICTING_ROW = "Row {row} has the same reference and different content.", "La fila {row} tiene la misma referencia y otro contenido.";
+    SAME_ROW = "Same order as row {row}; it is sent once.", "Mismo pedido que la fila {row}; se envía una vez.";
+    ROW_CHANGED = "An earlier run created this order as {number}, and the row has changed since; nothing was sent. Void that order and give the row a new reference, or leave it.", "Una ejecución anterior creó este pedido como {number} y la fila ha cambiado desde entonces; no se envió nada. Anule ese pedido y dé a la fila una referencia nueva, o déjelo.";
+    OUTCOME_UNKNOWN = "It was sent more than 24 hours ago and its outcome is unknown. Look for the reference {reference} among your orders; if it is not there, give the row a new reference.", "Se envió hace más de 24 horas y el resultado es desconocido. Busque la referencia {reference} entre sus pedidos; si no está, dé a la fila una referencia nueva.";
 
     // The journal.
-    JOURNAL_THERE = "{file} is there already: an earlier import of this file was begun.", "{file} ya existe: ya se empezó a importar este archivo.";
-    RESUME_OR_ELSEWHERE = "Add --resume to go on with it; rows that are done are not sent again. For another file of the same name, give another directory.", "Añada --resume para continuar; las filas hechas no se envían otra vez. Para otro archivo del mismo nombre, indique otro directorio.";
-    JOURNAL_IN_USE = "{file} is in use: another import of this file is running.", "{file} está en uso: se está importando este archivo.";
-    WAIT_FOR_OTHER = "Wait until it has ended.", "Espere a que termine.";
-    JOURNAL_BROKEN = "{file} cannot be understood: line {line} is none of a journal.", "No se entiende {file}: la línea {line} no es de un diario.";
-    MEND_JOURNAL = "Restore the file from a copy. Without it nobody knows which rows were sent.", "Restaure el archivo de una copia. Sin él no se sabe qué filas se enviaron.";
-    JOURNAL_ELSEWHERE = "{file} is of an import to another service or environment: {service}", "{file} es de una importación a otro servicio o entorno: {service}";
+    JOURNAL_EXISTS = "{file} already exists: an import of this file was started earlier.", "{file} ya existe: ya se inició una importación de este archivo.";
+    RESUME_OR_ELSEWHERE = "Add --resume to continue it; completed rows are not sent again. For another file with the same name, use another directory.", "Añada --resume para continuarla; las filas completadas no se envían otra vez. Para otro archivo con el mismo nombre, use otro directorio.";
+    JOURNAL_IN_USE = "{file} is in use: another import of this file is running.", "{file} está en uso: hay otra importación de este archivo en curso.";
+    WAIT_FOR_OTHER = "Wait until it has finished.", "Espere a que termine.";
+    INVALID_JOURNAL_LINE = "{file}: line {line} is not a valid journal entry.", "{file}: la línea {line} no es una entrada válida del diario.";
+    RESTORE_JOURNAL = "Restore the file from a backup. Without it, it is unknown which rows were sent.", "Restaure el archivo de una copia de seguridad. Sin él no se sabe qué filas se enviaron.";
+    JOURNAL_ELSEWHERE = "{file} belongs to an import to another service or environment: {service}", "{file} es de una importación a otro servicio o entorno: {service}";
     SAME_SERVICE = "Use the same address and a key of the same environment, or another directory.", "Use la misma dirección y una clave del mismo entorno, u otro directorio.";
-    RESUMED = "Going on: {done} order(s) were created by earlier runs. They are not sent again where their rows are unchanged.", "Se continúa: las ejecuciones anteriores crearon {done} pedido(s). No se envían otra vez si sus filas no cambiaron.";
-    ROWS_GONE = "{n} order(s) of the journal are not in the file any more.", "{n} pedido(s) del diario ya no están en el archivo.";
+    OTHER_API_KEY = "{file} belongs to an import that was started with another API key. Idempotency holds per API key: with this one, orders could be created a second time.", "{file} es de una importación iniciada con otra clave de API. La idempotencia vale por clave de API: con esta, los pedidos podrían crearse por segunda vez.";
+    SAME_API_KEY = "Use the API key that started the import. If this is the same key with a new secret (rotated), add --key-rotated.", "Use la clave de API que inició la importación. Si es la misma clave con un secreto nuevo (rotada), añada --key-rotated.";
+    RESUMED = "Resuming: {done} order(s) were created by earlier runs and are not sent again.", "Se continúa: las ejecuciones anteriores crearon {done} pedido(s), que no se envían otra vez.";
+    ROWS_GONE = "{n} order(s) in the journal are no longer in the file.", "{n} pedido(s) del diario ya no están en el archivo.";
 
-    // How it goes and how it ends.
-    PROGRESS = "{done} of {all} rows: {good} done, {bad} not", "{done} de {all} filas: {good} hechas, {bad} no";
+    // Progress and outcome.
+    PROGRESS = "{done} of {all} rows: {good} done, {bad} not done", "{done} de {all} filas: {good} hechas, {bad} sin hacer";
     LEFT = "{progress}; about {left} left", "{progress}; faltan unos {left}";
-    FINISHING = "Finishing the rows that are under way. Press Ctrl-C again to stop at once.", "Terminando las filas en curso. Pulse Ctrl-C otra vez para parar de inmediato.";
-    BAD_ROWS = "{bad} of {all} rows are not valid; nothing was sent.", "{bad} de {all} filas no son válidas; no se envió nada.";
-    FIX_ROWS = "Correct these rows and run the command again.", "Corrija estas filas y ejecute el comando de nuevo.";
-    PARTLY_IMPORTED = "{done} of {all} rows are done; {file} says what became of each.", "{done} de {all} filas están hechas; {file} dice qué pasó con cada una.";
-    FIX_AND_RESUME = "Correct the rows that failed and run the command again with --resume; rows that are done are not sent again.", "Corrija las filas que fallaron y ejecute el comando de nuevo con --resume; las filas hechas no se envían otra vez.";
+    FINISHING = "Finishing the rows in progress. Press Ctrl-C again to stop immediately.", "Terminando las filas en curso. Pulse Ctrl-C otra vez para detenerse de inmediato.";
+    INVALID_ROW_COUNT = "{bad} of {all} row(s) are invalid; nothing was sent.", "{bad} de {all} fila(s) no son válidas; no se envió nada.";
+    FIX_ROWS = "Correct these rows and try again.", "Corrija estas filas e inténtelo de nuevo.";
+    PARTLY_IMPORTED = "{done} of {all} rows are done; {file} has the outcome of each row.", "{done} de {all} filas están hechas; {file} tiene el resultado de cada fila.";
+    FIX_AND_RESUME = "Correct the failed rows and run the command again with --resume; completed rows are not sent again.", "Corrija las filas que fallaron y ejecute el comando de nuevo con --resume; las filas completadas no se envían otra vez.";
     CHECK_NETWORK = "Check the address and the network.", "Revise la dirección y la red.";
-    RESUME_IMPORT = "Run the same command again with --resume; rows that are done are not sent again.", "Ejecute el mismo comando otra vez con --resume; las filas hechas no se envían de nuevo.";
-    MORE_FAULTS = "… and {n} more.", "… y {n} más.";
+    RESUME_IMPORT = "Run the same command again with --resume; completed rows are not sent again.", "Ejecute el mismo comando otra vez con --resume; las filas completadas no se envían de nuevo.";
+    MORE_ROWS = "… and {n} more row(s).", "… y {n} fila(s) más.";
 
     // Headings.
     ROWS = "Rows", "Filas";
     RESULTS_FILE = "Results", "Resultados";
-    MADE = "Created", "Creados";
-    EXISTED = "Existed already", "Ya existían";
-    BEFORE_THIS = "Done by an earlier run", "Hechos antes";
-    REPEATED = "Repeated rows", "Filas repetidas";
+    CREATED_ROWS = "Created", "Creados";
+    REPLAYED_ROWS = "Already existed", "Ya existían";
+    DONE_BEFORE_ROWS = "Done by an earlier run", "Hechos por una ejecución anterior";
+    REPEATED_ROWS = "Repeated rows", "Filas repetidas";
     VALID_ROWS = "Valid", "Válidas";
-    INVALID_ROWS = "Not valid", "No válidas";
+    INVALID_ROWS = "Invalid", "No válidas";
     FAILED_ROWS = "Failed", "Fallidas";
-    NO_LABEL = "Without a label", "Sin etiqueta";
+    LABEL_MISSING_ROWS = "Without a label", "Sin etiqueta";
     UNKNOWN_ROWS = "Outcome unknown", "Resultado desconocido";
-    UNSENT_ROWS = "Not sent", "Sin enviar";
-    ROW_OF = "Row {row}", "Fila {row}";
+    NOT_SENT_ROWS = "Not sent", "Sin enviar";
+    ROW_NUMBER = "Row {row}", "Fila {row}";
 }
-
-/// What the command does, by its path.
-#[rustfmt::skip]
-pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
-    ("parcelo order import", Text { en: "Create the orders of a CSV or NDJSON file, and save their labels", es: "Crear los pedidos de un archivo CSV o NDJSON y guardar sus etiquetas" }),
-];
-
-/// What each of its arguments means, by its id.
-#[rustfmt::skip]
-pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
-    ("rows", Text { en: "Orders: CSV with a row of headings, or one JSON order a line; - reads standard input", es: "Pedidos: CSV con una fila de encabezados, o un pedido JSON por línea; - lee la entrada estándar" }),
-    ("labels", Text { en: "Where labels, journal and results go; it is made if need be", es: "Dónde van las etiquetas, el diario y los resultados; se crea si hace falta" }),
-    ("resume", Text { en: "Go on where an earlier import of this file was interrupted", es: "Continuar donde se interrumpió una importación anterior de este archivo" }),
-    ("concurrency", Text { en: "Rows under way at once, 1-64 [default: 16]", es: "Filas en curso a la vez, 1-64 [por defecto: 16]" }),
-    ("all_or_nothing", Text { en: "Create nothing unless every row is valid", es: "No crear nada si alguna fila no es válida" }),
-    ("quiet", Text { en: "Show no progress", es: "No mostrar el avance" }),
-    ("csv", Text { en: "Print a CSV file for order import instead", es: "Imprimir en su lugar un archivo CSV para order import" }),
-];
-
-/// The names of its values.
-#[rustfmt::skip]
-pub(crate) const VALUE_NAMES: &[(&str, Text)] = &[
-    ("DIR", Text { en: "DIR", es: "DIRECTORIO" }),
-];

@@ -1,9 +1,9 @@
-//! SDK of Parcelo, a cross-border parcel shipping service: create an order with its label, track
+//! The Rust SDK of Parcelo, a cross-border parcel shipping service: create an order with its label, track
 //! the parcel, and never ship anything twice.
 //!
 #![doc = include_str!("../guide.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// A struct that others may write as a literal could never get another field.
+// A struct that other crates may write as a literal could not get another field in a minor version.
 #![warn(clippy::exhaustive_structs)]
 
 #[cfg(feature = "blocking")]
@@ -43,35 +43,39 @@ pub use model::{
     void::{VoidManyRequest, VoidRequest},
 };
 
-// Of other crates, what stands in this one's signatures: in the versions that fit it.
+// The crates whose types appear in this one's signatures, in the matching versions.
 #[cfg(feature = "client")]
 pub use bytes;
 pub use chrono;
+#[cfg(feature = "client")]
+pub use futures_util;
 #[cfg(any(feature = "client", feature = "webhooks"))]
 pub use http;
 #[cfg(feature = "client")]
 pub use reqwest;
 pub use rust_decimal::Decimal;
+pub use serde_json;
 #[cfg(feature = "client")]
 pub use url;
 
-/// What a [`Client`]'s methods hand out: handles, questions, streams, and what is known about a call.
+/// The types that a [`Client`]'s methods return: handles, requests, streams, and metadata of calls.
 #[cfg(feature = "client")]
 pub mod calls {
     pub use crate::client::{
-        Attempt, CreateMany, FailureClass, GetTracking, Items, LabelDownload, LabelStream, Labels,
-        ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus, RawAnswer, ReplyMeta,
-        Sandbox, StopReason, TrackBatch, Tracking,
+        Attempt, CreateMany, FailureClass, GetTracking, ItemStream, LabelDownload, LabelStream,
+        Labels, ListParcels, Manifests, Orders, Page, Parcels, RateLimitStatus, RawResponse,
+        ReplyMeta, Sandbox, StopReason, TrackBatch, Tracking,
     };
 }
 
-/// What carries a client's requests: the trait [`Transport`](transport::Transport), for one of your own.
+/// The trait [`Transport`](transport::Transport), which sends a client's requests: implement your own, or wrap the
+/// client's.
 #[cfg(feature = "client")]
 pub mod transport {
     pub use crate::client::{BodyStream, Phase, Transport, TransportError};
 }
 
-/// For the server: what operators and carriers say. Not part of this crate's promises.
+/// For the server: the requests of operators and carriers. Not covered by semantic versioning.
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod admin {

@@ -1,4 +1,4 @@
-//! Where the wall clock is read: the machine's, unless a test gives another one.
+//! The only place where the SDK reads the wall clock: the machine's, or one that a test passes.
 
 use std::{fmt, sync::Arc};
 

@@ -44,7 +44,7 @@ mod webhook;
 ///
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
 /// `tests/it/listening.rs`,
-/// `server/benches` (`creates`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
+/// `server/benches` (`load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
 /// repository in `tests/it/tidy`.
 #[doc(hidden)]
 pub mod internals {
@@ -58,7 +58,7 @@ pub mod internals {
             secrets::Secrets,
             session::SESSION_LIFETIME,
             site::Site,
-            state::{State, TRANSITIONS},
+            state::State,
             tenant::{AccountKey, Tenant},
             webhooks::{
                 IN_FLIGHT,

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::{
     peer,
-    shop::{Desk, Ran, Shop},
+    shop::{RunOutput, Shop, Workdir},
 };
 
 const CHECKS: [&str; 8] =
     ["profile", "address", "key", "environment", "dns", "service", "clock", "limits"];
 
-fn states(ran: &Ran) -> Vec<String> {
+fn states(ran: &RunOutput) -> Vec<String> {
     let checks = ran.json();
     let checks = checks.as_array().unwrap();
     let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();
@@ -26,7 +26,7 @@ async fn all_is_well_but_for_a_clock_that_is_months_ahead() {
     let expected = ["ok", "ok", "ok", "ok", "ok", "ok", "warning", "ok"];
     assert_eq!(states(&ran), expected);
     assert!(ran.json()[6]["hint"].as_str().unwrap().contains("clock"), "{ran:?}");
-    assert!(ran.json()[7]["detail"].as_str().unwrap().starts_with("100 requests a second, "));
+    assert!(ran.json()[7]["detail"].as_str().unwrap().starts_with("100 requests per second, "));
     assert_eq!(shop.run("doctor -o ndjson").lines().len(), CHECKS.len());
     let csv = shop.run("doctor -o csv");
     assert!(csv.text().starts_with("check,state,detail,hint\nprofile,ok,"), "{csv:?}");
@@ -64,11 +64,11 @@ async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
         (secret, &*url.replace("http:", "https:"), 8, "ok ok ok ok ok failed skipped skipped"),
     ];
     for (key, address, code, expected) in table {
-        let desk = Desk::new(key, address);
-        let ran = desk.run("doctor -o json");
+        let dir = Workdir::new(key, address);
+        let ran = dir.run("doctor -o json");
         assert_eq!((ran.code, &*states(&ran).join(" ")), (code, expected), "{address}: {ran:?}");
         assert_eq!(ran.error()["code"], json!("DOCTOR"), "{address}");
-        let people = desk.run("doctor --lang es");
+        let people = dir.run("doctor --lang es");
         assert_eq!(people.code, code, "{address}");
         assert!(people.text().contains("falló"), "{people:?}");
     }
@@ -76,8 +76,8 @@ async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_signs_in_by_the_address_is_not_told() {
-    let desk = Desk::new(Shop::open().await.key.secret(), "http://ana:geheim@127.0.0.1:1");
-    let ran = desk.run("doctor -o json");
+    let dir = Workdir::new(Shop::open().await.key.secret(), "http://ana:geheim@127.0.0.1:1");
+    let ran = dir.run("doctor -o json");
     assert_eq!(ran.code, 2);
     assert!(!format!("{ran:?}").contains("geheim"), "{ran:?}");
 }

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::{
     peer,
-    shop::{Desk, Shop},
+    shop::{Shop, Workdir},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
-    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody());
+    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::nobody());
     let table = [
         ("order create order.json --label label.pdf", "POST", "/api/v1/orders/create"),
         ("order void SB-SUCCESS-0001 --reason Torn", "POST", "/api/v1/orders/void"),
@@ -35,19 +35,19 @@ async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
         ("api DELETE /api/v1/health", "DELETE", "/api/v1/health"),
     ];
     for (line, method, path) in table {
-        let people = desk.run(&format!("{line} --dry-run"));
+        let people = dir.run(&format!("{line} --dry-run"));
         assert_eq!((people.code, &*people.stderr), (0, ""), "{line}");
         let curl = people.text();
         assert!(curl.starts_with(&format!("curl -X {method} 'http://127.0.0.1:")), "{curl}");
         assert!(curl.contains(&format!("{path}'")), "{line}: {curl}");
         assert!(curl.contains("'x-api-key: pk_test_***'"), "{curl}");
-        let request = desk.run(&format!("{line} --dry-run -o ndjson")).lines()[0].clone();
+        let request = dir.run(&format!("{line} --dry-run -o ndjson")).lines()[0].clone();
         assert_eq!(request["method"], method);
         assert_eq!(request["headers"]["x-api-key"], "pk_test_***");
-        let csv = desk.run(&format!("{line} --dry-run -o csv"));
+        let csv = dir.run(&format!("{line} --dry-run -o csv"));
         assert!(csv.text().starts_with("method,url,body,curl\n"), "{csv:?}");
     }
-    assert!(!desk.path("out").exists() && !desk.path("label.pdf").exists());
+    assert!(!dir.path("out").exists() && !dir.path("label.pdf").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,12 +58,8 @@ async fn a_dry_run_shows_each_label_and_the_body_as_it_would_be_sent() {
     let body = shop.run("order create order.json --dry-run -o json").json()[0]["body"].clone();
     assert_eq!(body["idempotencyKey"], "order-SB-SUCCESS-0001");
     assert_eq!(shop.run("track SB-SUCCESS-0001").code, 5, "nothing was created");
-    shop.desk.write("bad.json", &json!({}));
-    assert_eq!(
-        shop.run("order create bad.json --dry-run").code,
-        3,
-        "what breaks the rules is told"
-    );
+    shop.dir.write("bad.json", &json!({}));
+    assert_eq!(shop.run("order create bad.json --dry-run").code, 3, "invalid orders are reported");
     assert_eq!(shop.run("order validate order.json --dry-run").code, 0);
 }
 
@@ -73,7 +69,7 @@ async fn the_shell_runs_the_shown_line() {
     let shop = Shop::open().await;
     let mut order = crate::shop::order("SB-SUCCESS-0001");
     order["receiver"]["fullName"] = json!("Luis O'Higgins $HOME `id` \\");
-    shop.desk.write("order.json", &order);
+    shop.dir.write("order.json", &order);
     let curl = shop.run("order create order.json --dry-run");
     // The shell reads the line as it would for curl; the words come back one a line.
     let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\n{}", curl.text());
@@ -91,7 +87,7 @@ async fn a_raw_call_has_the_key_and_brings_back_the_answer_as_it_came() {
     let created = shop.run("api post /api/v1/orders/create --data order.json");
     assert_eq!(created.json()["parcel"]["trackingNumber"], "SB-SUCCESS-0001", "{created:?}");
     let body = r#"{"trackingNumbers":["SB-SUCCESS-0001"]}"#;
-    let batch = shop.desk.run_with("api POST /api/v1/tracking/batch --data - -o json", &[], body);
+    let batch = shop.dir.run_with("api POST /api/v1/tracking/batch --data - -o json", &[], body);
     assert_eq!(batch.json()["data"]["summary"]["found"], 1, "{batch:?}");
     let list = shop.run("api GET /api/v1/parcels?limit=1&status=LABEL_GENERATED");
     assert_eq!(list.json()["meta"]["total"], 1, "{}", list.text());
@@ -112,10 +108,10 @@ async fn an_answer_commands_no_terminal() {
         "200 OK\r\ncontent-type: application/json; charset=utf-8",
     ] {
         let url = peer::saying(head, "a\u{1b}[2Jb\nc").await;
-        let desk = Desk::new(key.secret(), &url);
-        let ran = tokio::task::block_in_place(|| desk.on_terminal("api GET /page", ""));
+        let dir = Workdir::new(key.secret(), &url);
+        let ran = tokio::task::block_in_place(|| dir.on_terminal("api GET /page", ""));
         assert_eq!((ran.code, ran.text()), (0, "a [2Jb\r\nc\r\n"), "{head}");
-        let piped = desk.run("api GET /page");
+        let piped = dir.run("api GET /page");
         assert_eq!(piped.text(), "a\u{1b}[2Jb\nc\n", "{head}: as it came");
     }
 }
@@ -123,7 +119,7 @@ async fn an_answer_commands_no_terminal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raw_call_fails_as_every_call_does() {
     let shop = Shop::open().await;
-    shop.desk.write("empty.json", &json!({}));
+    shop.dir.write("empty.json", &json!({}));
     let table = [
         ("api GET /api/v1/nothing", 5, "NOT_FOUND"),
         ("api GET /api/v1/tracking/SB-UNKNOWN-01", 5, "PARCEL_NOT_FOUND"),
@@ -143,11 +139,12 @@ async fn a_raw_call_fails_as_every_call_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raw_call_is_tried_again_where_that_is_safe() {
     let shop = Shop::open().await;
-    let desk = Desk::new(shop.key.secret(), &peer::cutting().await);
+    let dir = Workdir::new(shop.key.secret(), &peer::cutting().await);
     let attempts = |line: &str| {
-        let ran = desk.run(&format!("{line} -v"));
-        let said = ran.stderr.lines().find(|line| line.contains("no answer")).unwrap().to_owned();
-        (ran.code, said.split(' ').rev().nth(1).unwrap().to_owned())
+        let ran = dir.run(&format!("{line} -v"));
+        let printed =
+            ran.stderr.lines().find(|line| line.contains("no response")).unwrap().to_owned();
+        (ran.code, printed.split(' ').rev().nth(1).unwrap().to_owned())
     };
     assert_eq!(attempts("api GET /api/v1/health"), (8, "4".to_owned()));
     assert_eq!(attempts("api GET /anything"), (8, "4".to_owned()));

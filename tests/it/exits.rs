@@ -1,4 +1,4 @@
-//! Every exit code that a run can end with, and what is said with it.
+//! Every exit code that a run can end with, and what is printed with it.
 
 use std::{process::Stdio, time::Duration};
 
@@ -6,30 +6,30 @@ use serde_json::json;
 
 use crate::{
     peer,
-    shop::{Desk, Shop},
+    shop::{Shop, Workdir},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_is_0_and_tells_about_the_key() {
     let shop = Shop::open().await;
     let key = shop.server.key().name("Warehouse 1").countries(["EC", "CO"]).issue();
-    let desk = shop.with_key(&key);
-    let ran = desk.run("health");
+    let dir = shop.with_key(&key);
+    let ran = dir.run("health");
     assert_eq!(ran.code, 0, "{ran:?}");
     insta::assert_snapshot!("health", ran.text());
     let expected = json!(["EC", "CO"]);
-    assert_eq!(desk.run("health -o json").json()["allowedCountries"], expected);
-    assert_eq!(desk.run("health -o ndjson").lines()[0]["allowedCountries"], expected);
+    assert_eq!(dir.run("health -o json").json()["allowedCountries"], expected);
+    assert_eq!(dir.run("health -o ndjson").lines()[0]["allowedCountries"], expected);
     let csv = "status,keyName,environment,allowedCountries\nok,Warehouse 1,sandbox,EC CO\n";
-    assert_eq!(desk.run("health -o csv").text(), csv);
-    assert!(shop.run("health").text().contains("every supported country"));
+    assert_eq!(dir.run("health -o csv").text(), csv);
+    assert!(shop.run("health").text().contains("all supported countries"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_without_root_certificates_is_as_good_as_any() {
     let shop = Shop::open().await;
     let nowhere = [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
-    let ran = shop.desk.run_with("health", &nowhere, "");
+    let ran = shop.dir.run_with("health", &nowhere, "");
     assert_eq!(ran.code, 0, "{ran:?}");
 }
 
@@ -37,7 +37,7 @@ async fn a_machine_without_root_certificates_is_as_good_as_any() {
 async fn a_server_without_a_certificate_that_is_trusted_is_told_as_that() {
     let shop = Shop::open().await;
     let plain = shop.server.url().replace("http:", "https:");
-    let ran = shop.desk.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
+    let ran = shop.dir.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
     assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
     let hint = ran.error()["hint"].to_string();
     assert!(hint.contains("SSL_CERT_FILE"), "{hint}");
@@ -89,7 +89,7 @@ async fn a_wrong_command_line_is_2() {
         "sandbox",
         "sandbox reset",
         "sandbox reset --api-key-stdin",
-        "label show SB-SUCCESS-0001 --draw -o json",
+        "label show SB-SUCCESS-0001 --open",
         "track SB-SUCCESS-0001 --every 5",
         "track SB-SUCCESS-0001 --watch --every 0",
         "api",
@@ -118,8 +118,8 @@ async fn a_wrong_command_line_is_2() {
     ] {
         let ran = shop.run(line);
         assert_eq!(ran.code, 2, "{line}: {ran:?}");
-        let told = ["what to do:", "\"hint\":\""].iter().any(|word| ran.stderr.contains(word));
-        assert!(told || line.contains("missing"), "{line}: {ran:?}");
+        let found = ["hint:", "\"hint\":\""].iter().any(|word| ran.stderr.contains(word));
+        assert!(found || line.contains("missing"), "{line}: {ran:?}");
         let json = shop.run(&format!("{line} -o json"));
         assert!(line.contains("-o ") || json.error()["code"].is_string(), "{line}: {json:?}");
     }
@@ -128,7 +128,7 @@ async fn a_wrong_command_line_is_2() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_address_is_2_and_a_flag_stronger_than_the_environment() {
     let shop = Shop::open().await;
-    let nowhere = Desk::new(shop.key.secret(), "");
+    let nowhere = Workdir::new(shop.key.secret(), "");
     let ran = nowhere.run("health");
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("PARCELO_BASE_URL"), "{ran:?}");
@@ -150,8 +150,8 @@ async fn a_missing_mistyped_or_foreign_key_is_4() {
         (elsewhere.secret(), "AUTH_INVALID_API_KEY"),
     ];
     for (key, code) in table {
-        let desk = Desk::new(key, shop.server.url());
-        let ran = desk.run("health -o json");
+        let dir = Workdir::new(key, shop.server.url());
+        let ran = dir.run("health -o json");
         assert_eq!((ran.code, &ran.error()["code"]), (4, &json!(code)), "{ran:?}");
         assert!(ran.error()["hint"].as_str().unwrap().contains("PARCELO_API_KEY"), "{ran:?}");
     }
@@ -160,8 +160,8 @@ async fn a_missing_mistyped_or_foreign_key_is_4() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_country_that_the_key_may_not_ship_to_is_4() {
     let shop = Shop::open().await;
-    let desk = shop.with_key(&shop.server.key().countries(["CO"]).issue());
-    let ran = desk.run("order create order.json -o json");
+    let dir = shop.with_key(&shop.server.key().countries(["CO"]).issue());
+    let ran = dir.run("order create order.json -o json");
     assert_eq!((ran.code, &ran.error()["code"]), (4, &json!("AUTH_COUNTRY_NOT_ALLOWED")));
     assert_eq!(ran.error()["mayHaveExecuted"], false);
 }
@@ -169,7 +169,7 @@ async fn a_country_that_the_key_may_not_ship_to_is_4() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_key_comes_from_the_environment_or_standard_input_never_from_an_argument() {
     let shop = Shop::open().await;
-    let keyless = Desk::new("", shop.server.url());
+    let keyless = Workdir::new("", shop.server.url());
     let secret = shop.key.secret();
     let ran = keyless.run_with("health --api-key-stdin", &[], &format!("{secret}\n"));
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -178,8 +178,8 @@ async fn the_key_comes_from_the_environment_or_standard_input_never_from_an_argu
         let ran = shop.run(&format!("{line}{secret}"));
         assert!(ran.code == 2 || line == "track ", "{line}: {ran:?}");
     }
-    let told = shop.run(&format!("health --api-key={secret}"));
-    assert!(told.stderr.contains("--api-key-stdin"), "{told:?}");
+    let found = shop.run(&format!("health --api-key={secret}"));
+    assert!(found.stderr.contains("--api-key-stdin"), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,18 +189,18 @@ async fn too_many_requests_is_7_and_says_how_long_to_wait() {
         r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#,
     )
     .await;
-    let desk = Desk::new(Shop::open().await.key.secret(), &url);
-    let ran = desk.run("track SB-SUCCESS-0001");
+    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    let ran = dir.run("track SB-SUCCESS-0001");
     assert_eq!(ran.code, 7, "{ran:?}");
     assert!(ran.stderr.contains("Wait 3600 second(s)"), "{ran:?}");
-    let json = desk.run("order create order.json -o json");
+    let json = dir.run("order create order.json -o json");
     assert_eq!((json.code, &json.error()["retryAfter"]), (7, &json!(3600)));
     assert_eq!(json.error()["mayHaveExecuted"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_there_is_8_for_reads_and_writes() {
-    let desk = Desk::new(Shop::open().await.key.secret(), &peer::nobody());
+    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::nobody());
     for line in [
         "health",
         "track SB-SUCCESS-0001",
@@ -215,7 +215,7 @@ async fn nobody_there_is_8_for_reads_and_writes() {
         "manifest submit SB-SUCCESS-0001 --awb 176-12345675",
         "sandbox reset --yes",
     ] {
-        let ran = desk.run(&format!("{line} -o json"));
+        let ran = dir.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{line}: {ran:?}");
         assert_eq!(ran.error()["mayHaveExecuted"], false, "{line}");
     }
@@ -223,12 +223,12 @@ async fn nobody_there_is_8_for_reads_and_writes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_is_cut_off_is_8_and_a_write_9_with_the_key_to_resume_with() {
-    let desk = Desk::new(Shop::open().await.key.secret(), &peer::cutting().await);
-    assert_eq!(desk.run("track SB-SUCCESS-0001").code, 8);
-    let people = desk.run("order create order.json --lang es");
+    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::cutting().await);
+    assert_eq!(dir.run("track SB-SUCCESS-0001").code, 8);
+    let people = dir.run("order create order.json --lang es");
     assert_eq!(people.code, 9, "{people:?}");
     assert!(people.stderr.contains("clave de idempotencia order-SB-SUCCESS-0001"), "{people:?}");
-    let error = desk.run("order create order.json -o json");
+    let error = dir.run("order create order.json -o json");
     assert_eq!(error.code, 9);
     assert_eq!(error.error()["mayHaveExecuted"], true);
     assert_eq!(error.error()["idempotencyKey"], "order-SB-SUCCESS-0001");
@@ -236,7 +236,7 @@ async fn a_read_that_is_cut_off_is_8_and_a_write_9_with_the_key_to_resume_with()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_write_that_is_cut_off_says_how_it_can_be_resumed() {
-    let desk = Desk::new(Shop::open().await.key.secret(), &peer::cutting().await);
+    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::cutting().await);
     let table = [
         ("order void SB-SUCCESS-0001", "--idempotency-key idk-", true),
         (
@@ -250,7 +250,7 @@ async fn every_write_that_is_cut_off_says_how_it_can_be_resumed() {
         ("api POST /api/v1/orders/create --data order.json", "idempotencyKey", true),
     ];
     for (line, remedy, keyed) in table {
-        let ran = desk.run(&format!("{line} -o json"));
+        let ran = dir.run(&format!("{line} -o json"));
         let error = ran.error();
         assert_eq!((ran.code, &error["mayHaveExecuted"]), (9, &json!(true)), "{line}: {ran:?}");
         let hint = error["hint"].as_str().unwrap();
@@ -266,8 +266,8 @@ async fn every_write_that_is_cut_off_says_how_it_can_be_resumed() {
 async fn a_foreign_answer_is_8_for_reads() {
     let secret = Shop::open().await.key;
     for (head, body) in [("200 OK", "<html>"), ("302 Found\r\nlocation: /", ""), ("501 No", "")] {
-        let desk = Desk::new(secret.secret(), &peer::saying(head, body).await);
-        assert_eq!(desk.run("health").code, 8, "{head}");
+        let dir = Workdir::new(secret.secret(), &peer::saying(head, body).await);
+        assert_eq!(dir.run("health").code, 8, "{head}");
     }
 }
 
@@ -280,12 +280,12 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
         ("order void SB-SUCCESS-0001 --idempotency-key void-0001", "void-0001"),
     ] {
         let (url, taken) = peer::silent().await;
-        let desk = Desk::new(key.secret(), &url);
+        let dir = Workdir::new(key.secret(), &url);
         let line = format!("{line} -o json");
-        let child = desk.start(&line, Stdio::piped());
+        let child = dir.start(&line, Stdio::piped());
         tokio::time::timeout(Duration::from_secs(10), taken.notified()).await.unwrap();
         crate::shop::interrupt(&child);
-        let ran = desk.ended(child.wait_with_output().unwrap(), &line);
+        let ran = dir.ended(child.wait_with_output().unwrap(), &line);
         assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
         assert_eq!(ran.error()["idempotencyKey"], resumed);
         assert!(ran.error()["hint"].as_str().unwrap().contains(resumed), "{ran:?}");
@@ -296,10 +296,10 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_quiet() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     // More than is held back before it is written.
     let many = vec![crate::shop::order("SB-SUCCESS-0001"); 2000];
-    std::fs::write(desk.path("many.json"), serde_json::to_vec(&many).unwrap()).unwrap();
+    std::fs::write(dir.path("many.json"), serde_json::to_vec(&many).unwrap()).unwrap();
     for line in [
         "order template",
         "--help",
@@ -310,8 +310,8 @@ fn a_closed_pipe_is_quiet() {
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let child = desk.start(line, writer.into());
-        let ran = desk.ended(child.wait_with_output().unwrap(), line);
+        let child = dir.start(line, writer.into());
+        let ran = dir.ended(child.wait_with_output().unwrap(), line);
         assert_eq!(ran.code, 0, "{line}: {ran:?}");
         assert!(!ran.stderr.contains("error"), "{line}: {ran:?}");
     }
@@ -320,10 +320,10 @@ fn a_closed_pipe_is_quiet() {
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_cannot_be_written_are_1() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let full = std::fs::File::create("/dev/full").unwrap();
-    let child = desk.start("order template", full.into());
-    let ran = desk.ended(child.wait_with_output().unwrap(), "order template");
+    let child = dir.start("order template", full.into());
+    let ran = dir.ended(child.wait_with_output().unwrap(), "order template");
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains("standard output"), "{ran:?}");
 }
@@ -335,15 +335,15 @@ async fn a_watch_that_cannot_be_written_is_1() {
     shop.run("order create order.json");
     let line = "track SB-SUCCESS-0001 --watch --every 3600";
     let full = std::fs::File::create("/dev/full").unwrap();
-    let child = shop.desk.start(line, full.into());
-    let ran = shop.desk.ended(child.wait_with_output().unwrap(), line);
+    let child = shop.dir.start(line, full.into());
+    let ran = shop.dir.ended(child.wait_with_output().unwrap(), line);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains("standard output"), "{ran:?}");
 }
 
 #[test]
 fn who_asks_for_help_in_a_word_is_told_the_option() {
-    let ran = Desk::new("", "").run("help");
+    let ran = Workdir::new("", "").run("help");
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("--help") && !ran.stderr.contains("health"), "{ran:?}");
 }

@@ -10,7 +10,7 @@ use std::{collections::HashMap, fs};
 use parcelo::Operation;
 use serde_json::Value;
 
-use crate::shop::{Ran, Shop};
+use crate::shop::{RunOutput, Shop};
 
 const HEADINGS: &str = "reference,sender_name,sender_phone,sender_line1,sender_city,sender_state,\
     sender_zip,sender_country,receiver_name,receiver_phone,receiver_national_id,receiver_id_type,\
@@ -36,16 +36,16 @@ fn rows(count: usize) -> Vec<String> {
 
 impl Shop {
     fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.desk.path(name), content).unwrap();
+        fs::write(self.dir.path(name), content).unwrap();
     }
 
     /// Imports `orders.csv` into `out`.
-    fn import(&self, options: &str) -> Ran {
+    fn import(&self, options: &str) -> RunOutput {
         self.run(&format!("order import orders.csv --labels out {options}"))
     }
 
     fn results(&self) -> Vec<HashMap<String, String>> {
-        records(&self.desk.read("out/orders.csv.results.csv"))
+        records(&self.dir.read("out/orders.csv.results.csv"))
     }
 
     fn creations(&self) -> usize {
@@ -54,7 +54,7 @@ impl Shop {
 
     /// How many label files there are; each is whole.
     fn labels(&self) -> usize {
-        let files = fs::read_dir(self.desk.path("out")).unwrap();
+        let files = fs::read_dir(self.dir.path("out")).unwrap();
         let files = files.map(|file| file.unwrap().path());
         let labels = files.filter(|file| file.extension().is_some_and(|ending| ending == "pdf"));
         labels
@@ -75,7 +75,7 @@ fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
     csv::Reader::from_reader(csv).deserialize().map(Result::unwrap).collect()
 }
 
-fn outcomes(ran: &Ran) -> Vec<String> {
+fn outcomes(ran: &RunOutput) -> Vec<String> {
     ran.lines().iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -86,15 +86,15 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
     let ran = shop.import("");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
-    assert_eq!(ran.stderr, "3 of 3 rows: 3 done, 0 not\n");
+    assert_eq!(ran.stderr, "3 of 3 rows: 3 done, 0 not done\n");
     assert_eq!((shop.creations(), shop.labels()), (3, 3));
     let results = shop.results();
-    let told: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();
-    assert_eq!(told, [("2", "A-1"), ("3", "A-2"), ("4", "A-3")]);
+    let found: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();
+    assert_eq!(found, [("2", "A-1"), ("3", "A-2"), ("4", "A-3")]);
     for row in results {
         let (number, file) = (&row["trackingNumber"], &row["labelFile"]);
         assert_eq!((&*row["outcome"], file), ("created", &format!("out/label-{number}.pdf")));
-        assert!(shop.desk.path(file).is_file());
+        assert!(shop.dir.path(file).is_file());
     }
     let listed = shop.run("parcel list -o ndjson").lines();
     assert_eq!(listed.len(), 3);
@@ -112,7 +112,7 @@ async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
     assert_eq!((shop.creations(), shop.labels()), (1, 1));
     assert!(ran.stderr.contains("--resume"), "{ran:?}");
     let results = shop.results();
-    let told: Vec<_> = results
+    let found: Vec<_> = results
         .iter()
         .map(|row| (&*row["row"], &*row["outcome"], &*row["column"], &*row["suggestion"]))
         .collect();
@@ -123,7 +123,7 @@ async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
         ("4", "invalid", "weight_kg", ""),
         ("5", "invalid", "reference", ""),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     for row in &results[1..] {
         assert!(!row["message"].is_empty() && row["message"] != row["message_es"], "{row:?}");
         assert!(ran.text().contains(&row["message"]), "{ran:?}");
@@ -150,7 +150,7 @@ async fn nothing_is_sent_when_only_checked_or_not_all_are_valid_and_that_was_ask
         let ran = shop.import(&format!("{options} -o ndjson"));
         assert_eq!((ran.code, outcomes(&ran)), (code, words.map(str::to_owned).to_vec()));
         assert!(code == 0 || ran.error()["code"] == "VALIDATION_FAILED", "{ran:?}");
-        assert!(!shop.desk.path("out/orders.csv.journal").exists());
+        assert!(!shop.dir.path("out/orders.csv.journal").exists());
     }
     assert_eq!(shop.server.requests().count(), 0);
     shop.put("orders.csv", sheet(&rows(2)));
@@ -191,7 +191,7 @@ async fn every_format_has_the_same_rows_and_only_people_see_progress() {
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&document["rows"][0]), names(&lines[0]));
     let csv = shop.import("--resume -o csv");
-    assert_eq!(csv.stdout, shop.desk.read("out/orders.csv.results.csv"));
+    assert_eq!(csv.stdout, shop.dir.read("out/orders.csv.results.csv"));
     assert!(csv.stderr.contains("2 of 2 rows"), "{csv:?}");
     assert!(!shop.import("--resume --quiet").stderr.contains(" of 2 rows: "));
 }
@@ -209,6 +209,6 @@ async fn a_label_that_cannot_be_had_is_told_and_fetched_later() {
     assert_eq!((ran.code, outcomes(&ran)), (0, vec!["done_before".into(); 2]));
     assert_eq!(shop.creations(), 2);
     for line in ran.lines() {
-        assert!(shop.desk.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));
+        assert!(shop.dir.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));
     }
 }

@@ -12,12 +12,12 @@ async fn from_a_template_to_delivery() {
     let shop = Shop::open().await;
     let mut order = shop.run("order template --country EC").json();
     order["trackingNumber"] = json!("SB-SUCCESS-0077");
-    shop.desk.write("order.json", &order);
+    shop.dir.write("order.json", &order);
     assert_eq!(shop.run("order validate order.json").code, 0);
 
     let created = shop.run("order create order.json --label label.pdf -o json");
     assert_eq!(created.code, 0, "{created:?}");
-    assert!(shop.desk.read("label.pdf").starts_with(b"%PDF-"));
+    assert!(shop.dir.read("label.pdf").starts_with(b"%PDF-"));
     let line = "track SB-SUCCESS-0077 --history -o json";
     assert_eq!(shop.run(line).json()["status"], "LABEL_GENERATED");
 
@@ -59,7 +59,7 @@ async fn the_command_line_and_the_sdk_see_the_same_parcel() {
 async fn an_order_sent_by_the_sdk_is_replayed_by_the_command_line() {
     let shop = Shop::open().await;
     let order: parcelo::OrderRequest =
-        serde_json::from_slice(&shop.desk.read("order.json")).unwrap();
+        serde_json::from_slice(&shop.dir.read("order.json")).unwrap();
     let client = shop.server.client(&shop.key);
     let created = client.orders().create(&order).await.unwrap();
     assert_eq!(created.outcome(), Outcome::Created);

@@ -6,6 +6,12 @@ use crate::shop::Shop;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
+/// The link's port and signature are random.
+fn without_link(text: &str) -> String {
+    let line = |line: &str| line.split("http://").next().unwrap().to_owned() + "\n";
+    text.lines().map(line).collect()
+}
+
 async fn shop_with_two() -> Shop {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
@@ -26,7 +32,7 @@ async fn get_saves_a_real_file_of_each_format() {
         let ran = shop.run(&format!("label get SB-SUCCESS-0001 {options}"));
         assert_eq!((ran.code, &*ran.stderr), (0, ""), "{options}");
         assert!(ran.text().contains(file), "{ran:?}");
-        let content = shop.desk.read(file);
+        let content = shop.dir.read(file);
         assert!(content.starts_with(head), "{file}");
         assert!(content.trim_ascii_end().ends_with(tail), "{file}");
     }
@@ -48,7 +54,7 @@ async fn the_files_are_labels_of_four_by_six_inches_with_the_number_on_them() {
 async fn get_says_what_it_saved_in_every_format() {
     let shop = shop_with_two().await;
     let one = shop.run("label get SB-SUCCESS-0001 -f zpl -o json").json();
-    let bytes = shop.desk.read("label-SB-SUCCESS-0001.zpl").len();
+    let bytes = shop.dir.read("label-SB-SUCCESS-0001.zpl").len();
     let expected = json!({"trackingNumber": "SB-SUCCESS-0001", "format": "ZPL",
         "file": "./label-SB-SUCCESS-0001.zpl", "bytes": bytes});
     assert_eq!(one, expected);
@@ -66,12 +72,12 @@ async fn standard_output_takes_the_file_and_nothing_else() {
     shop.run("label get SB-SUCCESS-0001 -f png");
     let raw = shop.run("label get SB-SUCCESS-0001 -f png -d -");
     assert_eq!((raw.code, &*raw.stderr), (0, ""));
-    assert_eq!(raw.stdout, shop.desk.read("label-SB-SUCCESS-0001.png"));
+    assert_eq!(raw.stdout, shop.dir.read("label-SB-SUCCESS-0001.png"));
     let zpl = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 -f zpl --dir -");
     assert_eq!(zpl.text().matches("^XA").count(), 2);
     let pdf = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dir -");
     assert_eq!((pdf.code, &*pdf.stdout), (2, &b""[..]));
-    assert!(pdf.stderr.contains("what to do: Add --format zpl"), "{pdf:?}");
+    assert!(pdf.stderr.contains("hint: Add --format zpl"), "{pdf:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,7 +104,7 @@ async fn info_tells_what_is_known_of_a_label_also_after_a_void() {
     let shop = shop_with_two().await;
     let people = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((people.code, &*people.stderr), (0, ""));
-    for fact in ["SB-SUCCESS-0001", "Usable (ACTIVE)", "Version", "2026-01-05 08:00:00 UTC", "sig="]
+    for fact in ["SB-SUCCESS-0001", "Active (ACTIVE)", "Version", "2026-01-05 08:00:00 UTC", "sig="]
     {
         assert!(people.text().contains(fact), "{fact}: {people:?}");
     }
@@ -160,44 +166,62 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
     for (line, exit, code) in table {
         let ran = shop.run(&format!("{line} -o json"));
         assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
-        assert!(ran.error()["hint"].is_string(), "{line}: it says what to do: {ran:?}");
+        assert!(ran.error()["hint"].is_string(), "{line}: it says hint: {ran:?}");
     }
     assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_is_drawn_where_that_is_asked_for_and_never_into_json() {
+async fn people_are_shown_what_stands_on_the_label_and_programs_its_facts() {
     let shop = shop_with_two().await;
-    let ran = shop.run("label show SB-SUCCESS-0001 --draw");
+    let ran = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    let picture: Vec<_> = ran.text().split("\n\n").next().unwrap().lines().collect();
-    assert_eq!(picture.len(), 60, "4 by 6 inches in 80 columns");
-    assert!(picture.iter().all(|line| line.chars().count() <= 80), "{picture:?}");
-    let bars = picture.windows(5).find(|lines| {
-        lines[0].matches('⣿').count() > 20 && lines.iter().all(|line| line == &lines[0])
-    });
-    assert!(bars.is_some(), "the bar code stands upright: {picture:?}");
-    assert!(ran.text().contains("Usable (ACTIVE)"), "the facts stand below");
-    let facts = shop.run("label show SB-SUCCESS-0001");
-    assert!(!facts.text().contains('⣿'), "nothing is drawn into a pipe");
-    for format in ["json", "csv"] {
-        assert_eq!(shop.run(&format!("label show SB-SUCCESS-0001 --draw -o {format}")).code, 2);
+    insta::assert_snapshot!("label", without_link(ran.text()));
+    for format in ["json", "ndjson", "csv"] {
+        let facts = shop.run(&format!("label show SB-SUCCESS-0001 -o {format}"));
+        assert!(!facts.text().contains("Luis Paredes"), "{facts:?}");
     }
-    assert_eq!(shop.run("label show SB-UNKNOWN-01 --draw").code, 5);
+    assert_eq!(shop.run("label show SB-UNKNOWN-01").code, 5);
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
-    let void = shop.run("label show SB-SUCCESS-0002 --draw");
+    let void = shop.run("label show SB-SUCCESS-0002");
     assert_eq!(void.code, 0);
-    assert!(void.text().contains("Voided") && void.stderr.contains("not drawn"), "{void:?}");
+    assert!(void.text().contains("Voided") && void.stderr.contains("is void"), "{void:?}");
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_terminal_a_label_is_drawn_unasked() {
+async fn a_label_is_opened_on_a_terminal_only_and_by_the_system_s_program() {
+    use std::os::unix::fs::PermissionsExt;
     let shop = shop_with_two().await;
-    let ran = shop.desk.on_terminal("label show SB-SUCCESS-0001", "");
-    assert!(ran.code == 0 && ran.text().contains("⣿⣿"), "{ran:?}");
-    let json = shop.desk.on_terminal("label show SB-SUCCESS-0001 -o json", "");
-    assert!(json.json()["labelId"].is_string());
+    let line = "label show SB-SUCCESS-0001 --open";
+    let piped = shop.run(line);
+    assert_eq!(piped.code, 2);
+    assert!(piped.stderr.contains("needs a terminal"), "{piped:?}");
+
+    // `script` and the shell it needs, but no xdg-open.
+    let bin = shop.dir.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for program in ["script", "sh"] {
+        std::os::unix::fs::symlink(format!("/usr/bin/{program}"), bin.join(program)).unwrap();
+    }
+    let path = [("PATH", bin.to_str().unwrap()), ("TMPDIR", bin.to_str().unwrap())];
+    let none = shop.dir.on_terminal_with(line, &path, "");
+    assert_eq!(none.code, 2);
+    assert!(none.text().contains("xdg-open is not installed"), "{none:?}");
+
+    let opener = bin.join("xdg-open");
+    std::fs::write(&opener, "#!/bin/sh\n/bin/cp \"$1\" opened.pdf\n").unwrap();
+    std::fs::set_permissions(&opener, PermissionsExt::from_mode(0o755)).unwrap();
+    let in_ci = shop.dir.on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
+    assert_eq!(in_ci.code, 2, "{in_ci:?}");
+    assert!(!shop.dir.path("opened.pdf").exists());
+    let ran = shop.dir.on_terminal_with(line, &path, "");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.text().contains("label-SB-SUCCESS-0001.pdf"), "{ran:?}");
+    assert!(shop.dir.read("opened.pdf").starts_with(b"%PDF-"));
+    std::fs::write(&opener, "#!/bin/sh\nexit 3\n").unwrap();
+    let failed = shop.dir.on_terminal_with(line, &path, "");
+    assert!(failed.code == 2 && failed.text().contains("xdg-open failed"), "{failed:?}");
 }
 
 #[cfg(target_os = "linux")]
@@ -217,7 +241,7 @@ async fn a_label_that_cannot_be_saved_says_why() {
 async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
     use std::{fs, os::unix::fs::FileTypeExt, process::Command};
     let shop = Shop::open().await;
-    let pipe = shop.desk.path("pipe");
+    let pipe = shop.dir.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let reader = std::thread::spawn({
         let pipe = pipe.clone();
@@ -228,11 +252,11 @@ async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
     assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(), "it is still a pipe");
     assert!(reader.join().unwrap().starts_with(b"%PDF"));
 
-    fs::write(shop.desk.path("old.pdf"), "old").unwrap();
-    std::os::unix::fs::symlink("old.pdf", shop.desk.path("link.pdf")).unwrap();
+    fs::write(shop.dir.path("old.pdf"), "old").unwrap();
+    std::os::unix::fs::symlink("old.pdf", shop.dir.path("link.pdf")).unwrap();
     assert_eq!(shop.run("order create order.json --label link.pdf").code, 0);
-    assert!(fs::symlink_metadata(shop.desk.path("link.pdf")).unwrap().is_symlink());
-    assert!(fs::read(shop.desk.path("old.pdf")).unwrap().starts_with(b"%PDF"));
+    assert!(fs::symlink_metadata(shop.dir.path("link.pdf")).unwrap().is_symlink());
+    assert!(fs::read(shop.dir.path("old.pdf")).unwrap().starts_with(b"%PDF"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     peer,
-    shop::{Desk, interrupt},
+    shop::{Workdir, interrupt},
 };
 
 const CHANGE: &str = r#"{"id":"evt_1","event":"parcel.status_changed","environment":"sandbox",
@@ -33,17 +33,17 @@ fn secret() -> Secret {
     Secret::from_random(&[7; 32])
 }
 
-fn listen(desk: &Desk, options: &str) -> Listening {
-    listen_with(desk, options, &secret().expose())
+fn listen(dir: &Workdir, options: &str) -> Listening {
+    listen_with(dir, options, &secret().expose())
 }
 
-fn listen_with(desk: &Desk, options: &str, secret: &str) -> Listening {
-    listen_where(desk, options, &[("PARCELO_WEBHOOK_SECRET", secret)])
+fn listen_with(dir: &Workdir, options: &str, secret: &str) -> Listening {
+    listen_where(dir, options, &[("PARCELO_WEBHOOK_SECRET", secret)])
 }
 
-fn listen_where(desk: &Desk, options: &str, variables: &[(&str, &str)]) -> Listening {
+fn listen_where(dir: &Workdir, options: &str, variables: &[(&str, &str)]) -> Listening {
     let line = format!("webhook listen --port 0 {options}");
-    let mut child = desk.start_with(&line, variables, Stdio::piped());
+    let mut child = dir.start_with(&line, variables, Stdio::piped());
     let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = stderr.next().unwrap().unwrap();
@@ -57,11 +57,11 @@ impl Listening {
         self.stdout.next().unwrap().unwrap()
     }
 
-    fn told(&mut self) -> String {
+    fn stderr_line(&mut self) -> String {
         self.stderr.next().unwrap().unwrap()
     }
 
-    /// Ctrl-C; the exit code, and what else was said.
+    /// Ctrl-C; the exit code, and what else was printed.
     fn end(mut self) -> (Option<i32>, Vec<String>) {
         interrupt(&self.child);
         let rest = self.stdout.chain(self.stderr).map(Result::unwrap).collect();
@@ -84,8 +84,8 @@ async fn send(url: &str, secret: &Secret, body: &str) -> StatusCode {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() {
-    let desk = Desk::new("", "");
-    let mut people = listen(&desk, "");
+    let dir = Workdir::new("", "");
+    let mut people = listen(&dir, "");
     assert_eq!(send(&people.url, &secret(), CHANGE).await, StatusCode::OK);
     let expected = "2026-01-10 15:05:00 UTC  parcel.status_changed  SB-SUCCESS-0001  \
         In transit → Delivered  Quito, EC";
@@ -94,13 +94,13 @@ async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() 
     assert_eq!(people.shown(), "2026-01-10 15:05:00 UTC  webhook.test");
     assert_eq!(people.end(), (Some(0), vec![]));
 
-    let mut spanish = listen(&desk, "--lang es");
+    let mut spanish = listen(&dir, "--lang es");
     send(&spanish.url, &secret(), CHANGE).await;
     assert!(spanish.shown().contains("En tránsito → Entregado"));
     spanish.end();
 
     for format in ["json", "ndjson"] {
-        let mut program = listen(&desk, &format!("-o {format}"));
+        let mut program = listen(&dir, &format!("-o {format}"));
         send(&program.url, &secret(), CHANGE).await;
         let event: Value = serde_json::from_str(&program.shown()).unwrap();
         let expected: Value = serde_json::from_str(CHANGE).unwrap();
@@ -108,7 +108,7 @@ async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() 
         assert_eq!(program.end(), (Some(0), vec![]));
     }
 
-    let mut sheet = listen(&desk, "-o csv");
+    let mut sheet = listen(&dir, "-o csv");
     assert_eq!(sheet.shown(), "id,event,timestamp,trackingNumber,forwarded");
     send(&sheet.url, &secret(), CHANGE).await;
     let row = "evt_1,parcel.status_changed,2026-01-10T15:05:00.000Z,SB-SUCCESS-0001,";
@@ -118,15 +118,15 @@ async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_without_root_certificates_can_listen_and_pass_on() {
-    let (desk, secret) = (Desk::new("", ""), secret().expose().clone());
+    let (dir, secret) = (Workdir::new("", ""), secret().expose().clone());
     let variables = [
         ("PARCELO_WEBHOOK_SECRET", secret.as_str()),
         ("SSL_CERT_FILE", "/nowhere/certificates"),
         ("SSL_CERT_DIR", "/nowhere"),
     ];
-    let receiver = listen(&desk, "");
+    let receiver = listen(&dir, "");
     let target = format!("--forward-to {}", receiver.url);
-    let mut between = listen_where(&desk, &target, &variables);
+    let mut between = listen_where(&dir, &target, &variables);
     assert_eq!(send(&between.url, &self::secret(), TEST).await, StatusCode::OK);
     assert!(between.shown().contains("webhook.test"));
     assert_eq!(between.end().0, Some(0));
@@ -134,36 +134,36 @@ async fn a_machine_without_root_certificates_can_listen_and_pass_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_signed_is_refused_with_its_reason_and_not_shown() {
-    let desk = Desk::new("", "");
+async fn what_is_not_signed_is_rejected_with_its_reason_and_not_shown() {
+    let dir = Workdir::new("", "");
     let other = Secret::from_random(&[8; 32]);
-    let mut people = listen(&desk, "");
+    let mut people = listen(&dir, "");
     assert_eq!(send(&people.url, &other, CHANGE).await, StatusCode::UNAUTHORIZED);
-    assert!(people.told().contains("refused: no signature fits"));
+    assert!(people.stderr_line().contains("rejected: signature mismatch"));
     let bare = reqwest::Client::new().post(&people.url).body(CHANGE).send().await.unwrap();
     assert_eq!(bare.status(), StatusCode::BAD_REQUEST);
-    assert!(people.told().contains("refused: the header webhook-id is missing"));
+    assert!(people.stderr_line().contains("rejected: missing header webhook-id"));
     assert_eq!(send(&people.url, &secret(), "{}").await, StatusCode::BAD_REQUEST);
-    assert!(people.told().contains("refused: the body is not the JSON of an event"));
+    assert!(people.stderr_line().contains("rejected: the body is not a valid event"));
     let get = reqwest::get(&people.url).await.unwrap().status();
     assert_eq!(get, StatusCode::METHOD_NOT_ALLOWED);
     let large = "x".repeat((1 << 20) + 1);
     assert_eq!(send(&people.url, &secret(), &large).await, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(people.end(), (Some(0), vec![]));
 
-    let mut program = listen(&desk, "-o ndjson --lang es");
+    let mut program = listen(&dir, "-o ndjson --lang es");
     send(&program.url, &other, CHANGE).await;
-    let told: Value = serde_json::from_str(&program.told()).unwrap();
-    assert!(told["refused_es"].as_str().unwrap().contains("ninguna firma"), "{told}");
+    let line: Value = serde_json::from_str(&program.stderr_line()).unwrap();
+    assert!(line["refused_es"].as_str().unwrap().contains("la firma no coincide"), "{line}");
     program.end();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_of_several_secrets_counts_while_one_is_replaced() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let (old, new) = (Secret::from_random(&[1; 32]), Secret::from_random(&[2; 32]));
     let both = format!("{},{}", old.expose(), new.expose());
-    let mut listening = listen_with(&desk, "", &both);
+    let mut listening = listen_with(&dir, "", &both);
     for secret in [&old, &new] {
         assert_eq!(send(&listening.url, secret, TEST).await, StatusCode::OK);
         listening.shown();
@@ -173,10 +173,10 @@ async fn each_of_several_secrets_counts_while_one_is_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_is_passed_on_as_it_came_and_answered_as_the_program_answers() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     for (status, code) in [("204 No Content", 204), ("500 Internal Server Error", 500)] {
         let (target, mut received) = peer::recording(status).await;
-        let mut listening = listen(&desk, &format!("-o ndjson --forward-to {target}/hooks?a=b"));
+        let mut listening = listen(&dir, &format!("-o ndjson --forward-to {target}/hooks?a=b"));
         assert_eq!(send(&listening.url, &secret(), CHANGE).await.as_u16(), code);
         let event: Value = serde_json::from_str(&listening.shown()).unwrap();
         assert_eq!(event["forwardedStatus"], code);
@@ -196,31 +196,31 @@ async fn an_event_is_passed_on_as_it_came_and_answered_as_the_program_answers() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_cannot_be_passed_on_is_to_be_sent_again() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let target = peer::nobody();
-    let mut listening = listen(&desk, &format!("--forward-to {target}"));
+    let mut listening = listen(&dir, &format!("--forward-to {target}"));
     let answer = send(&listening.url, &secret(), CHANGE).await;
     assert_eq!(answer, StatusCode::SERVICE_UNAVAILABLE);
     let shown = listening.shown();
     assert!(shown.contains("parcel.status_changed") && shown.contains("→ 503"), "{shown}");
-    assert!(listening.told().contains("could not be passed on"));
+    assert!(listening.stderr_line().contains("Cannot forward the event"));
     listening.end();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_that_is_taken_is_2_and_the_secret_is_never_shown() {
-    let desk = Desk::new("", "");
-    let taken = listen(&desk, "");
+    let dir = Workdir::new("", "");
+    let taken = listen(&dir, "");
     let port = taken.url.rsplit(':').next().unwrap().split('/').next().unwrap().to_owned();
     let exposed = secret().expose();
-    let ran = desk.run(&format!("webhook listen --port {port} --secret {exposed} -v"));
+    let ran = dir.run(&format!("webhook listen --port {port} --secret {exposed} -v"));
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains(&port) && ran.stderr.contains("--port"), "{ran:?}");
     assert!(!format!("{ran:?}").contains(&exposed));
-    let ran = desk.run_with(&format!("webhook listen --port {port} --secret -"), &[], &exposed);
+    let ran = dir.run_with(&format!("webhook listen --port {port} --secret -"), &[], &exposed);
     assert!(ran.stderr.contains("--port"), "the secret was read: {ran:?}");
     for bad in ["nonsense", "whsec_", "whsec_%%%"] {
-        let ran = desk.run(&format!("webhook listen --secret {bad}"));
+        let ran = dir.run(&format!("webhook listen --secret {bad}"));
         assert_eq!((ran.code, ran.stderr.contains(&format!("{bad}."))), (2, false), "{ran:?}");
     }
     taken.end();
@@ -229,20 +229,20 @@ async fn a_port_that_is_taken_is_2_and_the_secret_is_never_shown() {
 #[cfg(target_os = "linux")]
 #[test]
 fn events_that_cannot_be_written_are_1() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let full = std::fs::File::create("/dev/full").unwrap();
     let line = "webhook listen --port 0 -o csv";
     let secret = secret().expose().clone();
-    let child = desk.start_with(line, &[("PARCELO_WEBHOOK_SECRET", &secret)], full.into());
-    let ran = desk.ended(child.wait_with_output().unwrap(), line);
+    let child = dir.start_with(line, &[("PARCELO_WEBHOOK_SECRET", &secret)], full.into());
+    let ran = dir.ended(child.wait_with_output().unwrap(), line);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains("standard output"), "{ran:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_closes_the_pipe_has_seen_enough() {
-    let desk = Desk::new("", "");
-    let mut listening = listen(&desk, "");
+    let dir = Workdir::new("", "");
+    let mut listening = listen(&dir, "");
     send(&listening.url, &secret(), TEST).await;
     listening.shown();
     drop(listening.stdout);

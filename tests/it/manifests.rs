@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::shop::{Desk, Shop};
+use crate::shop::{Shop, Workdir};
 
 async fn shop_with_two() -> Shop {
     let shop = Shop::open().await;
@@ -25,7 +25,7 @@ async fn submit_says_what_leaves_and_moves_the_parcels() {
     assert_eq!(shop.run("track SB-SUCCESS-0002 -o json").json()["status"], "MANIFEST_SUBMITTED");
     let again = shop.run(&format!("{BOTH} --lang es"));
     assert_eq!(again.code, 0);
-    assert!(again.stderr.contains("Este manifiesto ya existía"), "{again:?}");
+    assert!(again.stderr.contains("Este manifiesto ya se había enviado"), "{again:?}");
     assert!(again.text().contains("Guía aérea"), "{again:?}");
 }
 
@@ -89,8 +89,8 @@ async fn one_bad_parcel_is_named_and_nothing_is_submitted() {
     ]);
     assert_eq!(json!(items), expected);
     let people = shop.run(&format!("{line} --lang es"));
-    for said in ["  SB-UNKNOWN-01: No existe", "Deje fuera estos paquetes"] {
-        assert!(people.stderr.contains(said), "{people:?}");
+    for text in ["  SB-UNKNOWN-01: No existe", "Quite estos paquetes"] {
+        assert!(people.stderr.contains(text), "{people:?}");
     }
     assert_eq!(shop.run("track SB-SUCCESS-0001 -o json").json()["status"], "LABEL_GENERATED");
 }
@@ -110,16 +110,16 @@ async fn another_set_under_the_same_air_waybill_is_a_conflict_that_names_the_man
 async fn numbers_come_from_standard_input_and_an_unknown_manifest_is_not_found() {
     let shop = shop_with_two().await;
     let line = "manifest submit - --awb 176-12345675 -o json";
-    let ran = shop.desk.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");
+    let ran = shop.dir.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");
     assert_eq!((ran.code, &ran.json()["parcelCount"]), (0, &json!(2)), "{ran:?}");
     let ran = shop.run("manifest show man_01KEBQ5R8T0000000000000000 -o json");
     assert_eq!((ran.code, &ran.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
-    assert!(ran.error()["hint"].as_str().unwrap().contains("Check the id"), "{ran:?}");
+    assert!(ran.error()["hint"].as_str().unwrap().contains("Check the ID"), "{ran:?}");
 }
 
 #[test]
 fn a_manifest_that_breaks_the_service_s_rules_is_not_sent() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let table = [
         ("SB-SUCCESS-0001 --awb 176-12345676", "awbNumber"),
         ("SB-SUCCESS-0001 --awb nonsense", "awbNumber"),
@@ -131,13 +131,13 @@ fn a_manifest_that_breaks_the_service_s_rules_is_not_sent() {
         ("SB-SUCCESS-0001 --awb 176-12345675 --to U1O", "destinationAirport"),
     ];
     for (arguments, field) in table {
-        let ran = desk.run(&format!("manifest submit {arguments} -o json"));
+        let ran = dir.run(&format!("manifest submit {arguments} -o json"));
         assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!(field)), "{ran:?}");
         assert_eq!(ran.error()["fields"].as_array().unwrap().len(), 1, "{ran:?}");
     }
     let many: Vec<_> = (0..501).map(|i| format!("SB-NUMBER-{i:04}")).collect();
-    let ran = desk.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many.join("\n"));
+    let ran = dir.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many.join("\n"));
     assert_eq!((ran.code, &ran.error()["fields"][0]["code"]), (3, &json!("TOO_LONG")));
-    let awb = desk.run("manifest show 176-12345675 -o json");
+    let awb = dir.run("manifest show 176-12345675 -o json");
     assert_eq!((awb.code, &awb.error()["fields"][0]["field"]), (3, &json!("manifestId")));
 }

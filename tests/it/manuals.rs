@@ -2,35 +2,35 @@
 
 use std::{fs, process::Command};
 
-use crate::shop::Desk;
+use crate::shop::Workdir;
 
 /// Runs a program over a text; what it says of it.
 fn read_by(program: &str, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(program).args(arguments).output();
     let output = output.unwrap_or_else(|why| panic!("{program}: {why}"));
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
 }
 
-fn completions(shell: &str) -> (Desk, String) {
-    let desk = Desk::new("", "");
-    let ran = desk.run(&format!("completions {shell}"));
+fn completions(shell: &str) -> (Workdir, String) {
+    let dir = Workdir::new("", "");
+    let ran = dir.run(&format!("completions {shell}"));
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    fs::write(desk.path("script"), ran.text()).unwrap();
-    let path = desk.path("script").to_str().unwrap().to_owned();
-    (desk, path)
+    fs::write(dir.path("script"), ran.text()).unwrap();
+    let path = dir.path("script").to_str().unwrap().to_owned();
+    (dir, path)
 }
 
 #[test]
 fn every_shell_has_completions_that_know_every_command() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let ran = desk.run(&format!("completions {shell}"));
+        let ran = dir.run(&format!("completions {shell}"));
         for word in ["reprint", "listen", "doctor", "dry-run", "forward-to"] {
             assert!(ran.text().contains(word), "{shell}: {word}");
         }
     }
-    let spanish = desk.run("completions fish --lang es");
+    let spanish = dir.run("completions fish --lang es");
     assert!(spanish.text().contains("Mostrar dónde están los paquetes"));
 }
 
@@ -60,15 +60,15 @@ fn zsh_loads_its_completions() {
 fn fish_loads_its_completions_and_completes() {
     let (_desk, script) = completions("fish");
     let ask = format!("source {script}; complete -C 'parcelo lab'");
-    let (done, said) = read_by("fish", &["--no-config", "-c", &ask]);
-    assert!(done && said.starts_with("label\t"), "{said}");
+    let (done, printed) = read_by("fish", &["--no-config", "-c", &ask]);
+    assert!(done && printed.starts_with("label\t"), "{printed}");
 }
 
 #[test]
 fn a_page_has_all_that_a_reader_looks_for_in_both_languages() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let page = |line: &str| {
-        let ran = desk.run(line);
+        let ran = dir.run(line);
         assert_eq!((ran.code, &*ran.stderr), (0, ""), "{line}");
         ran.text().to_owned()
     };
@@ -94,28 +94,29 @@ fn a_page_has_all_that_a_reader_looks_for_in_both_languages() {
 
 #[test]
 fn every_command_has_a_page_in_the_directory() {
-    let desk = Desk::new("", "");
-    let ran = desk.run("man --dir pages");
+    let dir = Workdir::new("", "");
+    let ran = dir.run("man --dir pages");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     assert!(ran.text().lines().any(|line| line == "pages/parcelo-label-get.1"), "{ran:?}");
     for file in ran.text().lines() {
-        let page = String::from_utf8(desk.read(file)).unwrap();
+        let page = String::from_utf8(dir.read(file)).unwrap();
         assert!(page.contains(".TH PARCELO") && page.contains("EXIT STATUS"), "{file}");
     }
-    assert_eq!(desk.run("man --dir pages -o json").json()[0]["file"], "pages/parcelo.1");
-    assert_eq!(desk.run("man --dir order.json").code, 2);
+    assert_eq!(dir.run("man --dir pages -o json").json()[0]["file"], "pages/parcelo.1");
+    assert_eq!(dir.run("man --dir order.json").code, 2);
 }
 
 #[test]
 #[ignore = "needs groff: .ci/run installs it and runs this"]
 fn groff_reads_every_page_without_a_warning() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     for language in ["en", "es"] {
-        let ran = desk.run(&format!("man --dir {language} --lang {language}"));
+        let ran = dir.run(&format!("man --dir {language} --lang {language}"));
         for file in ran.text().lines() {
-            let path = desk.path(file);
-            let said = read_by("groff", &["-man", "-Kutf8", "-ww", "-z", path.to_str().unwrap()]);
-            assert_eq!(said, (true, String::new()), "{file}");
+            let path = dir.path(file);
+            let printed =
+                read_by("groff", &["-man", "-Kutf8", "-ww", "-z", path.to_str().unwrap()]);
+            assert_eq!(printed, (true, String::new()), "{file}");
         }
     }
 }

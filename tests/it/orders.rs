@@ -5,11 +5,11 @@ use std::fs;
 use parcelo::CountryCode;
 use serde_json::{Value, json};
 
-use crate::shop::{Desk, Shop, order, order_but};
+use crate::shop::{Shop, Workdir, order, order_but};
 
 /// A folder without key and address: enough for what works offline.
-fn offline() -> Desk {
-    Desk::new("", "")
+fn offline() -> Workdir {
+    Workdir::new("", "")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -19,7 +19,7 @@ async fn create_prints_the_number_and_saves_the_label() {
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     assert!(ran.text().contains("SB-SUCCESS-0001"), "{ran:?}");
     assert!(ran.text().contains("Label generated (LABEL_GENERATED)"), "{ran:?}");
-    assert!(shop.desk.read("label.pdf").starts_with(b"%PDF-"));
+    assert!(shop.dir.read("label.pdf").starts_with(b"%PDF-"));
     let text = ran.text().replace(shop.server.url(), "http://server");
     let (before, signature) = text.split_once("sig=").unwrap();
     let (_, after) = signature.split_once('\n').unwrap();
@@ -41,7 +41,7 @@ async fn the_label_has_the_format_asked_for_or_that_of_its_ending() {
         let ran = shop.run(&format!("order create order.json {label} -o json"));
         assert_eq!(ran.code, 0, "{label}: {ran:?}");
         let file = ran.json()["label"]["file"].as_str().unwrap().to_owned();
-        let content = shop.desk.read(&file);
+        let content = shop.dir.read(&file);
         assert!(content.starts_with(magic), "{label}");
         assert_eq!(ran.json()["label"]["bytes"], content.len(), "{label}");
     }
@@ -51,10 +51,10 @@ async fn the_label_has_the_format_asked_for_or_that_of_its_ending() {
 async fn an_order_comes_from_standard_input_too() {
     let shop = Shop::open().await;
     let input = order("SB-STDIN-0001").to_string();
-    let ran = shop.desk.run_with("order create - -o json", &[], &input);
+    let ran = shop.dir.run_with("order create - -o json", &[], &input);
     assert_eq!((ran.code, &ran.json()["parcel"]["trackingNumber"]), (0, &json!("SB-STDIN-0001")));
     let bom = format!("\u{feff}{}", order("SB-STDIN-0002"));
-    assert_eq!(shop.desk.run_with("order create -", &[], &bom).code, 0);
+    assert_eq!(shop.dir.run_with("order create -", &[], &bom).code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +88,7 @@ async fn creating_again_says_that_nothing_new_was_made() {
     assert_eq!(shop.run("order create order.json").stderr, "");
     let again = shop.run("order create order.json");
     assert_eq!(again.code, 0);
-    assert!(again.stderr.contains("existed already"), "{again:?}");
+    assert!(again.stderr.contains("nothing was created now"), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,10 +96,10 @@ async fn a_warning_is_told_and_the_order_created() {
     let shop = Shop::open().await;
     let mut odd = order("SB-ODD-000001");
     odd["reciever"] = json!({});
-    shop.desk.write("odd.json", &odd);
-    let told = shop.run("order create odd.json");
-    assert_eq!(told.code, 0);
-    assert!(told.stderr.contains("warning: reciever:"), "{told:?}");
+    shop.dir.write("odd.json", &odd);
+    let found = shop.run("order create odd.json");
+    assert_eq!(found.code, 0);
+    assert!(found.stderr.contains("warning: reciever:"), "{found:?}");
     let silent = shop.run("order create odd.json -o json");
     assert_eq!((silent.code, &*silent.stderr), (0, ""));
     assert_eq!(silent.json()["warnings"][0]["code"], "UNKNOWN_FIELD");
@@ -123,13 +123,10 @@ async fn create_refuses_with_the_code_of_the_reason() {
         (changed.to_string(), 6, "IDEMPOTENCY_CONFLICT", ""),
     ];
     for (content, code, word, field) in table {
-        fs::write(shop.desk.path("bad.json"), content).unwrap();
+        fs::write(shop.dir.path("bad.json"), content).unwrap();
         let people = shop.run("order create bad.json");
         assert_eq!((people.code, &*people.stdout), (code, &b""[..]), "{people:?}");
-        assert!(
-            people.stderr.contains(word) && people.stderr.contains("what to do:"),
-            "{people:?}"
-        );
+        assert!(people.stderr.contains(word) && people.stderr.contains("hint:"), "{people:?}");
         assert!(people.stderr.contains(field), "{people:?}");
         let machine = shop.run("order create bad.json -o json");
         assert_eq!((machine.code, &*machine.stdout), (code, &b""[..]), "{machine:?}");
@@ -142,7 +139,7 @@ async fn create_refuses_with_the_code_of_the_reason() {
 async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
     let shop = Shop::open().await;
     let misspelt = order("SB-ODD-000001").to_string().replace("receiver", "reciever");
-    fs::write(shop.desk.path("odd.json"), misspelt).unwrap();
+    fs::write(shop.dir.path("odd.json"), misspelt).unwrap();
     let people = shop.run("order create odd.json");
     assert!(people.stderr.contains("warning: reciever:"), "{people:?}");
     let error = shop.run("order create odd.json -o json").error();
@@ -154,16 +151,16 @@ async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
 async fn an_order_that_was_refused_goes_through_with_its_key_once_corrected() {
     let shop = Shop::open().await;
     let faulty = order_but("SB-FAULTY-001", "/receiver/address/zipCode", json!("1705"));
-    shop.desk.write("order.json", &faulty);
+    shop.dir.write("order.json", &faulty);
     assert_eq!(shop.run("order create order.json").code, 3);
-    shop.desk.write("order.json", &order("SB-FAULTY-001"));
+    shop.dir.write("order.json", &order("SB-FAULTY-001"));
     assert_eq!(shop.run("order create order.json -o json").json()["outcome"], "created");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_created_when_the_label_has_no_place() {
     let shop = Shop::open().await;
-    fs::create_dir(shop.desk.path("folder")).unwrap();
+    fs::create_dir(shop.dir.path("folder")).unwrap();
     for label in ["nowhere/label.pdf", "folder", "order.json/label.pdf", "-"] {
         let ran = shop.run(&format!("order create order.json --label {label}"));
         assert_eq!(ran.code, 2, "{label}: {ran:?}");
@@ -185,11 +182,11 @@ async fn an_order_whose_label_cannot_be_saved_exists_and_says_how_to_get_it() {
 
 #[test]
 fn validate_tells_the_verdict_on_each_order_line_by_line() {
-    let desk = offline();
+    let dir = offline();
     let bad = order_but("SB-SUCCESS-0002", "/receiver/address/zipCode", json!("090101"));
     let lines = format!("{}\n\n{bad}\n{{\n", order("SB-SUCCESS-0001"));
-    fs::write(desk.path("orders.ndjson"), lines).unwrap();
-    let ran = desk.run("order validate orders.ndjson -o ndjson");
+    fs::write(dir.path("orders.ndjson"), lines).unwrap();
+    let ran = dir.run("order validate orders.ndjson -o ndjson");
     assert_eq!(ran.code, 3, "{ran:?}");
     let verdicts = ran.lines();
     assert_eq!(verdicts.len(), 3);
@@ -204,15 +201,15 @@ fn validate_tells_the_verdict_on_each_order_line_by_line() {
     );
     assert!(fault["message"].is_string() && fault["message_es"].is_string());
     assert_eq!(verdicts[2]["errors"][0]["code"], "MALFORMED_JSON");
-    assert_eq!(ran.error()["message"], "2 of 3 order(s) are not valid.");
+    assert_eq!(ran.error()["message"], "2 of 3 order(s) are invalid.");
 }
 
 #[test]
 fn validate_reads_arrays_several_files_and_standard_input() {
-    let desk = offline();
-    desk.write("two.json", &json!([order("SB-SUCCESS-0001"), order("SB-SUCCESS-0002")]));
+    let dir = offline();
+    dir.write("two.json", &json!([order("SB-SUCCESS-0001"), order("SB-SUCCESS-0002")]));
     let input = order("SB-SUCCESS-0003").to_string();
-    let ran = desk.run_with("order validate two.json - order.json -o json", &[], &input);
+    let ran = dir.run_with("order validate two.json - order.json -o json", &[], &input);
     assert_eq!(ran.code, 0, "{ran:?}");
     let verdicts = ran.json();
     let places: Vec<_> =
@@ -224,15 +221,15 @@ fn validate_reads_arrays_several_files_and_standard_input() {
 
 #[test]
 fn validate_speaks_to_people_and_in_csv() {
-    let desk = offline();
+    let dir = offline();
     let mut bad = order("SB-SUCCESS-0002");
     bad["receiver"]["address"]["province"] = Value::Null;
     bad["colour"] = json!("red");
-    desk.write("bad.json", &bad);
-    let people = desk.run("order validate order.json bad.json");
+    dir.write("bad.json", &bad);
+    let people = dir.run("order validate order.json bad.json");
     assert_eq!(people.code, 3);
     insta::assert_snapshot!("validate", format!("{}---\n{}", people.text(), people.stderr));
-    let csv = desk.run("order validate order.json bad.json -o csv");
+    let csv = dir.run("order validate order.json bad.json -o csv");
     let rows: Vec<_> = csv.text().lines().collect();
     assert_eq!(rows[0], "file,index,valid,severity,field,code,message,suggestion");
     assert_eq!(rows[1], "order.json,0,true,,,,,");
@@ -242,8 +239,8 @@ fn validate_speaks_to_people_and_in_csv() {
 
 #[test]
 fn validate_refuses_what_it_cannot_read() {
-    let desk = offline();
-    fs::write(desk.path("empty.json"), " \n").unwrap();
+    let dir = offline();
+    fs::write(dir.path("empty.json"), " \n").unwrap();
     for (line, code) in [
         ("order validate missing.json", 2),
         ("order validate order.json missing.json", 2),
@@ -252,7 +249,7 @@ fn validate_refuses_what_it_cannot_read() {
         ("order validate", 2),
         ("order validate empty.json", 3),
     ] {
-        let ran = desk.run(line);
+        let ran = dir.run(line);
         assert_eq!(ran.code, code, "{line}: {ran:?}");
         assert!(!ran.stderr.is_empty(), "{line}");
     }
@@ -260,28 +257,28 @@ fn validate_refuses_what_it_cannot_read() {
 
 #[test]
 fn every_template_passes_validation_as_it_is() {
-    let desk = offline();
+    let dir = offline();
     for country in ["EC", "MX", "CO", "PE", "US", "CA", "ES", "JP", "GB"] {
-        let sample = desk.run(&format!("order template --country {country}"));
+        let sample = dir.run(&format!("order template --country {country}"));
         assert_eq!(sample.code, 0, "{sample:?}");
         assert_eq!(sample.json()["receiver"]["address"]["country"], country);
-        let verdict = desk.run_with("order validate - -o json", &[], sample.text());
+        let verdict = dir.run_with("order validate - -o json", &[], sample.text());
         assert_eq!(verdict.code, 0, "{country}: {verdict:?}");
     }
-    assert_eq!(desk.run("order template").json()["receiver"]["address"]["country"], "EC");
+    assert_eq!(dir.run("order template").json()["receiver"]["address"]["country"], "EC");
 }
 
 #[test]
 fn a_template_has_a_fresh_key_and_explains_itself_beside_the_json() {
-    let desk = offline();
-    let (one, other) = (desk.run("order template"), desk.run("order template --lang es"));
+    let dir = offline();
+    let (one, other) = (dir.run("order template"), dir.run("order template --lang es"));
     assert_ne!(one.json()["idempotencyKey"], other.json()["idempotencyKey"]);
     let name = |language| CountryCode::EC.name(language);
     assert!(one.stderr.contains(&format!("sample order to {}", name(parcelo::Language::En))));
     assert!(other.stderr.contains("pedido de ejemplo"), "{other:?}");
-    assert_eq!(desk.run("order template -o json").stderr, "");
+    assert_eq!(dir.run("order template -o json").stderr, "");
     for line in ["order template --country ec", "order template --country XX"] {
-        assert_eq!(desk.run(line).code, 2, "{line}");
+        assert_eq!(dir.run(line).code, 2, "{line}");
     }
 }
 

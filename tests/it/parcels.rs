@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     peer,
-    shop::{Desk, Shop, order},
+    shop::{Shop, Workdir, order},
 };
 
 /// Five parcels, each a second later than the one before; the fifth has an order id.
@@ -15,7 +15,7 @@ async fn shop_with_five() -> Shop {
         if i == 5 {
             order["externalOrderId"] = json!("shop-5");
         }
-        shop.desk.write("new.json", &order);
+        shop.dir.write("new.json", &order);
         assert_eq!(shop.run("order create new.json").code, 0, "{i}");
         shop.server.clock().advance(std::time::Duration::from_secs(1)).await;
     }
@@ -43,7 +43,7 @@ async fn a_page_has_the_newest_first_and_says_where_it_stands() {
     assert_eq!((numbers(&default).len(), &default["meta"]["limit"]), (5, &json!(20)));
     assert_eq!(shop.run("parcel list").stderr, "", "one page is all there is");
     for line in ["parcel list --country CO", "parcel list --country CO --all"] {
-        assert!(shop.run(line).stderr.contains("no such parcels"), "{line}");
+        assert!(shop.run(line).stderr.contains("No parcels found"), "{line}");
     }
 
     let past = shop.run("parcel list --page 9 --lang es");
@@ -77,10 +77,10 @@ async fn a_parcel_that_moves_down_the_list_meanwhile_is_listed_once() {
     let body = r#"{"success":true,"data":[{"id":"par_1","trackingNumber":"SB-NUMBER-0001","status":"ORDERED",
         "statusName":"x","destinationCountry":"EC","createdAt":"2026-01-05T08:00:00.000Z",
         "updatedAt":"2026-01-05T08:00:00.000Z"}],"meta":{"requestId":"req_1","page":1,"limit":1,"total":3,"totalPages":3}}"#;
-    let desk = Desk::new(Shop::open().await.key.secret(), &peer::saying("200 OK", body).await);
-    let all = desk.run("parcel list --all -o json -v");
+    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::saying("200 OK", body).await);
+    let all = dir.run("parcel list --all -o json -v");
     assert_eq!((all.code, numbers(&all.json())), (0, vec!["SB-NUMBER-0001".to_owned()]));
-    assert_eq!(all.stderr.matches("answer 200").count(), 3, "three pages were asked for: {all:?}");
+    assert_eq!(all.stderr.matches("status 200").count(), 3, "three pages were asked for: {all:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +111,7 @@ async fn a_reset_deletes_everything_and_only_when_it_was_told_yes() {
     let unsure = shop.run("sandbox reset");
     assert_eq!(unsure.code, 2);
     assert!(unsure.stderr.contains("Add --yes"), "{unsure:?}");
-    let typed = shop.desk.run_with("sandbox reset -o json", &[], "yes\n");
+    let typed = shop.dir.run_with("sandbox reset -o json", &[], "yes\n");
     assert_eq!(typed.code, 2, "a pipe is nobody to ask: {typed:?}");
     assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 5);
 

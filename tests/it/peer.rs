@@ -34,11 +34,11 @@ pub(crate) async fn cutting() -> String {
 pub(crate) async fn silent() -> (String, Arc<Notify>) {
     let (listener, url) = listen().await;
     let taken = Arc::new(Notify::new());
-    let tell = Arc::clone(&taken);
+    let sender = Arc::clone(&taken);
     tokio::spawn(async move {
         let mut stream = listener.accept().await.unwrap().0;
         take_request(&mut stream).await;
-        tell.notify_one();
+        sender.notify_one();
         std::future::pending::<()>().await;
     });
     (url, taken)
@@ -64,7 +64,7 @@ pub(crate) async fn saying(head: &'static str, body: &'static str) -> String {
 /// Answers every request with a status, and hands over each as it came.
 pub(crate) async fn recording(status: &'static str) -> (String, UnboundedReceiver<Vec<u8>>) {
     let (listener, url) = listen().await;
-    let (tell, told) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         loop {
             let mut stream = listener.accept().await.unwrap().0;
@@ -72,10 +72,10 @@ pub(crate) async fn recording(status: &'static str) -> (String, UnboundedReceive
             let answer =
                 format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             stream.write_all(answer.as_bytes()).await.unwrap();
-            tell.send(request).unwrap();
+            sender.send(request).unwrap();
         }
     });
-    (url, told)
+    (url, receiver)
 }
 
 async fn listen() -> (TcpListener, String) {

@@ -1,17 +1,16 @@
-//! The terminal pictures of the shipper's guide, made from what the command really prints
+//! The terminal picture of the shipper's guide, made from what the command really prints
 //! (`PARCELO_BLESS=1` writes them).
 
 use std::{fmt::Write, fs, path::Path};
 
 use parcelo_server::mock::{Clock, MockServer};
 
-use crate::shop::Desk;
+use crate::shop::Workdir;
 
 const COLOURED: &[(&str, &str)] = &[("CLICOLOR_FORCE", "1")];
 
-/// The size of a character, and of one of a drawn label.
+/// Width and height of a character.
 const CELL: (f64, f64) = (8.0, 18.0);
-const SMALL: (f64, f64) = (6.0, 12.0);
 const MARGIN: f64 = 20.0;
 
 /// A run of characters in one style.
@@ -21,27 +20,23 @@ struct Run {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guide_s_pictures_show_what_the_command_prints() {
+async fn the_guide_s_picture_shows_what_the_command_prints() {
     let clock = Clock::frozen("2026-01-05T08:00:00Z");
     let server = MockServer::builder().clock(clock).seed(42);
     let server = server.base_url("http://127.0.0.1:8081").start().await;
-    let desk = Desk::new(server.key().issue().secret(), server.url());
+    let dir = Workdir::new(server.key().issue().secret(), server.url());
     let mut session = String::new();
     for line in ["order create order.json --label label.pdf", "track SB-SUCCESS-0001 --history"] {
-        session += &said(&desk, line);
+        session += &session_of(&dir, line);
         server.clock().advance(std::time::Duration::from_secs(25 * 60)).await;
     }
-    session += &said(&desk, "order void SB-SUCCESS-0001 --lang es");
-    check("docs/terminal.svg", &picture(&session, CELL));
-
-    let drawn = desk.run("label show SB-SUCCESS-0001 --draw");
-    let drawn = drawn.text().split("\n\n").next().unwrap();
-    check("docs/terminal-label.svg", &picture(drawn, SMALL));
+    session += &session_of(&dir, "order void SB-SUCCESS-0001 --lang es");
+    check("docs/terminal.svg", &picture(&session));
 }
 
 /// A prompt with the line, and all that came of it.
-fn said(desk: &Desk, line: &str) -> String {
-    let ran = desk.run_with(line, COLOURED, "");
+fn session_of(dir: &Workdir, line: &str) -> String {
+    let ran = dir.run_with(line, COLOURED, "");
     let text: Vec<_> = ran.text().lines().chain(ran.stderr.lines()).map(shortened).collect();
     format!("\u{1b}[36m$\u{1b}[0m \u{1b}[1mparcelo {line}\u{1b}[0m\n{}\n\n", text.join("\n"))
 }
@@ -55,21 +50,17 @@ fn shortened(line: &str) -> String {
     }
 }
 
-/// Compares with the file, but for drawn labels, whose look is none of the command's business.
 fn check(path: &str, picture: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("PARCELO_BLESS").is_some() {
         fs::write(&file, picture).unwrap();
     }
     let kept = fs::read_to_string(&file).unwrap_or_default();
-    let words = |text: &str| -> Vec<String> {
-        let is_drawn = |line: &&str| line.contains(|c| ('\u{2800}'..='\u{28ff}').contains(&c));
-        text.lines().filter(|line| !is_drawn(line)).map(str::to_owned).collect()
-    };
-    assert!(words(&kept) == words(picture), "{path} shows something else: PARCELO_BLESS=1");
+    assert!(kept == picture, "{path} shows something else: PARCELO_BLESS=1");
 }
 
-fn picture(text: &str, (width, height): (f64, f64)) -> String {
+fn picture(text: &str) -> String {
+    let (width, height) = CELL;
     let lines: Vec<_> = text.trim_end().lines().map(runs).collect();
     let length = |line: &Vec<Run>| line.iter().map(|run| run.text.chars().count()).sum::<usize>();
     let columns = f64::from(u32::try_from(lines.iter().map(length).max().unwrap()).unwrap());

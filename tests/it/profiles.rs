@@ -4,100 +4,100 @@ use std::{fs, path::PathBuf};
 
 use serde_json::json;
 
-use crate::shop::{Desk, Shop};
+use crate::shop::{Shop, Workdir};
 
-/// A desk without key and address in its environment.
-fn bare() -> Desk {
-    Desk::new("", "")
+/// A dir without key and address in its environment.
+fn bare() -> Workdir {
+    Workdir::new("", "")
 }
 
-fn file(desk: &Desk) -> PathBuf {
-    desk.path(".config/parcelo/config.toml")
+fn file(dir: &Workdir) -> PathBuf {
+    dir.path(".config/parcelo/config.toml")
 }
 
-fn write(desk: &Desk, content: &str) {
-    fs::create_dir_all(file(desk).parent().unwrap()).unwrap();
-    fs::write(file(desk), content).unwrap();
+fn write(dir: &Workdir, content: &str) {
+    fs::create_dir_all(file(dir).parent().unwrap()).unwrap();
+    fs::write(file(dir), content).unwrap();
 }
 
 /// Makes a profile of the shop's key and address.
-fn init(desk: &Desk, shop: &Shop, options: &str) {
+fn init(dir: &Workdir, shop: &Shop, options: &str) {
     let line = format!("config init {options} --api-key-stdin --base-url {}", shop.server.url());
-    let ran = desk.run_with(&line, &[], &format!("{}\n", shop.key.secret()));
+    let ran = dir.run_with(&line, &[], &format!("{}\n", shop.key.secret()));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(!format!("{ran:?}").contains(shop.key.secret()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profile_is_made_once_and_used_by_every_command() {
-    let (shop, desk) = (Shop::open().await, bare());
-    assert_eq!(desk.run("health").code, 4);
-    init(&desk, &shop, "");
-    assert_eq!(desk.run("health").code, 0);
-    assert_eq!(desk.run("order create order.json").code, 0);
+    let (shop, dir) = (Shop::open().await, bare());
+    assert_eq!(dir.run("health").code, 4);
+    init(&dir, &shop, "");
+    assert_eq!(dir.run("health").code, 0);
+    assert_eq!(dir.run("order create order.json").code, 0);
     let url = shop.server.url();
     let again = format!("config init --api-key-stdin --base-url {url}");
-    let ran = desk.run_with(&again, &[], shop.key.secret());
+    let ran = dir.run_with(&again, &[], shop.key.secret());
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("--force"), "{ran:?}");
-    init(&desk, &shop, "--force");
+    init(&dir, &shop, "--force");
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn only_its_owner_can_read_the_file_and_who_opens_it_is_warned() {
     use std::os::unix::fs::PermissionsExt;
-    let (shop, desk) = (Shop::open().await, bare());
-    init(&desk, &shop, "");
+    let (shop, dir) = (Shop::open().await, bare());
+    init(&dir, &shop, "");
     let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let file = file(&desk);
+    let file = file(&dir);
     assert_eq!((mode(&file), mode(&file.parent().unwrap().to_path_buf())), (0o600, 0o700));
     let files = fs::read_dir(file.parent().unwrap()).unwrap().count();
     assert_eq!(files, 1, "no draft is left");
-    assert_eq!(desk.run("health").stderr, "");
+    assert_eq!(dir.run("health").stderr, "");
     for (mode, warned) in [(0o644, true), (0o640, true), (0o600, false), (0o400, false)] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         for (line, word) in [("health", "warning:"), ("health --lang es", "aviso:")] {
-            let ran = desk.run(line);
+            let ran = dir.run(line);
             assert_eq!((ran.code, ran.stderr.contains(word)), (0, warned), "{mode:o}: {ran:?}");
         }
-        assert_eq!(desk.run("health -o json").stderr, "", "programs read JSON only");
+        assert_eq!(dir.run("health -o json").stderr, "", "programs read JSON only");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flag_is_stronger_than_a_variable_and_that_than_the_profile() {
-    let (shop, desk) = (Shop::open().await, bare());
-    init(&desk, &shop, "home --lang es -o json");
-    assert!(desk.run("health").stdout.starts_with(b"{"));
-    assert!(desk.run("track short").error()["code"].is_string());
-    let table = desk.run("health -o table");
+    let (shop, dir) = (Shop::open().await, bare());
+    init(&dir, &shop, "home --lang es -o json");
+    assert!(dir.run("health").stdout.starts_with(b"{"));
+    assert!(dir.run("track short").error()["code"].is_string());
+    let table = dir.run("health -o table");
     assert!(table.text().contains("Estado"), "{table:?}");
     let english =
-        desk.run_with("health", &[("PARCELO_LANG", "en"), ("PARCELO_OUTPUT", "table")], "");
+        dir.run_with("health", &[("PARCELO_LANG", "en"), ("PARCELO_OUTPUT", "table")], "");
     assert!(english.text().contains("Status"), "{english:?}");
     let both = [("PARCELO_LANG", "en"), ("PARCELO_OUTPUT", "table")];
-    assert!(desk.run_with("health --lang es -o csv", &both, "").text().starts_with("status,"));
+    assert!(dir.run_with("health --lang es -o csv", &both, "").text().starts_with("status,"));
     for (name, value) in [("PARCELO_OUTPUT", "yaml"), ("PARCELO_LANG", "fr")] {
-        let ran = desk.run_with("health -o table", &[(name, value)], "");
+        let ran = dir.run_with("health -o table", &[(name, value)], "");
         assert_eq!((ran.code, ran.stderr.contains(name)), (2, true), "{ran:?}");
     }
     let elsewhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
-    assert_eq!(desk.run_with("health", &elsewhere, "").code, 8);
+    assert_eq!(dir.run_with("health", &elsewhere, "").code, 8);
     let line = format!("health --base-url {}", shop.server.url());
-    assert_eq!(desk.run_with(&line, &elsewhere, "").code, 0);
+    assert_eq!(dir.run_with(&line, &elsewhere, "").code, 0);
     let other = shop.server.key().name("Other").issue();
-    let ran = desk.run_with("health", &[("PARCELO_API_KEY", other.secret())], "");
+    let ran = dir.run_with("health", &[("PARCELO_API_KEY", other.secret())], "");
     assert_eq!(ran.json()["keyName"], "Other");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_profile_is_the_flag_s_or_the_variable_s_or_the_chosen_one() {
-    let (shop, other, desk) = (Shop::open().await, Shop::open().await, bare());
-    init(&desk, &shop, "one");
-    init(&desk, &other, "two -o csv");
+    let (shop, other, dir) = (Shop::open().await, Shop::open().await, bare());
+    init(&dir, &shop, "one");
+    init(&dir, &other, "two -o csv");
     let url = |line: &str, variables: &[(&str, &str)]| {
-        let ran = desk.run_with(
+        let ran = dir.run_with(
             &format!("{line} api GET /api/v1/health --dry-run -o json"),
             variables,
             "",
@@ -109,25 +109,22 @@ async fn the_profile_is_the_flag_s_or_the_variable_s_or_the_chosen_one() {
     assert!(url("--profile two", &[]).starts_with(second));
     assert!(url("", &[("PARCELO_PROFILE", "two")]).starts_with(second));
     assert!(url("--profile=one", &[("PARCELO_PROFILE", "two")]).starts_with(first));
-    assert_eq!(desk.run("config use two").code, 0);
+    assert_eq!(dir.run("config use two").code, 0);
     assert!(url("", &[]).starts_with(second));
-    assert_eq!(desk.run_with("health", &[("PARCELO_PROFILE", "three")], "").code, 2);
+    assert_eq!(dir.run_with("health", &[("PARCELO_PROFILE", "three")], "").code, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn profiles_are_listed_without_their_keys() {
-    let (shop, desk) = (Shop::open().await, bare());
-    let none = desk.run("config list");
+    let (shop, dir) = (Shop::open().await, bare());
+    let none = dir.run("config list");
     assert_eq!((none.code, none.text()), (0, ""));
     assert!(none.stderr.contains("config init"), "{none:?}");
-    init(&desk, &shop, "one --lang es");
-    write(
-        &desk,
-        &format!("{}\n# mine\n[profiles.two]\n", fs::read_to_string(file(&desk)).unwrap()),
-    );
-    let people = desk.run("config list --lang en");
+    init(&dir, &shop, "one --lang es");
+    write(&dir, &format!("{}\n# mine\n[profiles.two]\n", fs::read_to_string(file(&dir)).unwrap()));
+    let people = dir.run("config list --lang en");
     let expected = format!(
-        "Profile  In use  Address{:pad$}API key      Language  Output\none      *       {url}  pk_test_***  es\ntwo\n",
+        "Profile  Current  Address{:pad$}API key      Language  Output\none      *        {url}  pk_test_***  es\ntwo\n",
         "",
         url = shop.server.url(),
         pad = shop.server.url().len() - 5,
@@ -135,64 +132,64 @@ async fn profiles_are_listed_without_their_keys() {
     assert_eq!(people.text(), expected);
     let expected = json!({"name": "one", "current": true, "baseUrl": shop.server.url(),
         "key": "pk_test_***", "language": "es", "output": null});
-    assert_eq!(desk.run("config list -o json").json()[0], expected);
-    assert_eq!(desk.run("config list -o ndjson").lines()[0], expected);
-    let csv = desk.run("config list -o csv");
+    assert_eq!(dir.run("config list -o json").json()[0], expected);
+    assert_eq!(dir.run("config list -o ndjson").lines()[0], expected);
+    let csv = dir.run("config list -o csv");
     assert!(
         csv.text().starts_with("name,current,baseUrl,key,language,output\none,true,"),
         "{csv:?}"
     );
     for format in ["table", "json", "ndjson", "csv"] {
-        let ran = desk.run(&format!("config list -o {format}"));
+        let ran = dir.run(&format!("config list -o {format}"));
         assert!(!format!("{ran:?}").contains(shop.key.secret()), "{format}");
     }
-    assert_eq!(desk.run("config use two").code, 0);
-    let kept = fs::read_to_string(file(&desk)).unwrap();
+    assert_eq!(dir.run("config use two").code, 0);
+    let kept = fs::read_to_string(file(&dir)).unwrap();
     assert!(kept.contains("# mine") && kept.contains("profile = \"two\""), "{kept}");
 }
 
 #[test]
 fn the_place_of_the_file_is_told_whether_it_is_there_or_broken() {
-    let desk = bare();
-    let path = file(&desk);
+    let dir = bare();
+    let path = file(&dir);
     let path = path.to_str().unwrap();
-    assert_eq!(desk.run("config path").text(), format!("{path}\n"));
+    assert_eq!(dir.run("config path").text(), format!("{path}\n"));
     let absent = json!({"path": path, "exists": false});
-    assert_eq!(desk.run("config path -o json").json(), absent);
-    write(&desk, "[");
-    assert_eq!(desk.run("config path").code, 0);
+    assert_eq!(dir.run("config path -o json").json(), absent);
+    write(&dir, "[");
+    assert_eq!(dir.run("config path").code, 0);
     let elsewhere = [("XDG_CONFIG_HOME", "/nowhere")];
-    let ran = desk.run_with("config path", &elsewhere, "");
+    let ran = dir.run_with("config path", &elsewhere, "");
     assert_eq!(ran.text(), "/nowhere/parcelo/config.toml\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_is_2_and_names_the_place_but_not_the_key() {
-    let (shop, desk) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, bare());
     let secret = shop.key.secret();
     let table = [
         (format!("[profiles.default]\napi_key = {secret}\n"), "line 2"),
         (format!("[profiles.default]\napikey = '{secret}'\n"), "profiles.default.apikey"),
         (format!("[profiles.default]\napi_key = ['{secret}']\n"), "profiles.default.api_key"),
         (format!("[profiles.default]\nlanguage = '{secret}'\n"), "profiles.default.language"),
-        ("profile = 'gone'\n".to_owned(), "no profile gone"),
+        ("profile = 'gone'\n".to_owned(), "Profile gone does not exist"),
     ];
     for (content, place) in table {
-        write(&desk, &content);
+        write(&dir, &content);
         for line in ["health", "health -o json -v", "doctor", "config list"] {
-            let ran = desk.run(line);
+            let ran = dir.run(line);
             assert!(!format!("{ran:?}").contains(secret), "{line}: {ran:?}");
             assert!(line == "config list" || ran.code == 2, "{line}: {ran:?}");
         }
-        assert!(desk.run("health").stderr.contains(place), "{content}");
-        assert_eq!(desk.run("order template").code, 0, "what needs no profile goes on");
-        assert_eq!(desk.run("--version").code, 0);
+        assert!(dir.run("health").stderr.contains(place), "{content}");
+        assert_eq!(dir.run("order template").code, 0, "what needs no profile goes on");
+        assert_eq!(dir.run("--version").code, 0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn init_refuses_what_could_not_be_used_and_never_takes_the_key_as_argument() {
-    let (shop, desk) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, bare());
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let table = [
         (format!("config init --base-url {url}"), "", 2),
@@ -206,21 +203,21 @@ async fn init_refuses_what_could_not_be_used_and_never_takes_the_key_as_argument
         (format!("config init --profile a/b --base-url {url} --api-key-stdin"), secret, 2),
     ];
     for (line, input, code) in table {
-        let ran = desk.run_with(&line, &[], input);
+        let ran = dir.run_with(&line, &[], input);
         assert_eq!(ran.code, code, "{line}: {ran:?}");
         assert!(!format!("{ran:?}").contains(secret), "{line}");
-        assert!(!file(&desk).exists(), "{line}");
+        assert!(!file(&dir).exists(), "{line}");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_terminal_address_and_key_are_asked_for_and_the_key_is_not_shown() {
-    let (shop, desk) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, bare());
     let typed = format!("{}\n{}\n", shop.server.url(), shop.key.secret());
-    let ran = desk.on_terminal("config init", &typed);
+    let ran = dir.on_terminal("config init", &typed);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.text().contains("it is not shown"), "{ran:?}");
+    assert!(ran.text().contains("API key (hidden)"), "{ran:?}");
     assert!(!ran.text().contains(shop.key.secret()), "{ran:?}");
-    assert_eq!(desk.run("health").code, 0);
+    assert_eq!(dir.run("health").code, 0);
 }

@@ -17,11 +17,11 @@ use tempfile::TempDir;
 pub(crate) struct Shop {
     pub(crate) server: MockServer,
     pub(crate) key: ApiKey,
-    pub(crate) desk: Desk,
+    pub(crate) dir: Workdir,
 }
 
 /// A folder from which the command is run, with a key and an address in the environment.
-pub(crate) struct Desk {
+pub(crate) struct Workdir {
     folder: TempDir,
     key: String,
     url: String,
@@ -29,7 +29,7 @@ pub(crate) struct Desk {
 
 /// How a run of the command ended.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -43,32 +43,32 @@ impl Shop {
 
     pub(crate) fn of(server: MockServer) -> Self {
         let key = server.key().issue();
-        let desk = Desk::new(key.secret(), server.url());
-        Self { server, key, desk }
+        let dir = Workdir::new(key.secret(), server.url());
+        Self { server, key, dir }
     }
 
     /// The same server with another key.
-    pub(crate) fn with_key(&self, key: &ApiKey) -> Desk {
-        Desk::new(key.secret(), self.server.url())
+    pub(crate) fn with_key(&self, key: &ApiKey) -> Workdir {
+        Workdir::new(key.secret(), self.server.url())
     }
 
-    pub(crate) fn run(&self, line: &str) -> Ran {
-        self.desk.run(line)
+    pub(crate) fn run(&self, line: &str) -> RunOutput {
+        self.dir.run(line)
     }
 
     /// Creates an order under a tracking number.
     pub(crate) fn create(&self, number: &str) {
-        self.desk.write("new.json", &order(number));
+        self.dir.write("new.json", &order(number));
         assert_eq!(self.run("order create new.json").code, 0, "{number}");
     }
 }
 
-impl Desk {
+impl Workdir {
     pub(crate) fn new(key: &str, url: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let desk = Self { folder, key: key.to_owned(), url: url.to_owned() };
-        desk.write("order.json", &order("SB-SUCCESS-0001"));
-        desk
+        let dir = Self { folder, key: key.to_owned(), url: url.to_owned() };
+        dir.write("order.json", &order("SB-SUCCESS-0001"));
+        dir
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -84,11 +84,16 @@ impl Desk {
     }
 
     /// Runs the command; the words of the line are separated by blanks.
-    pub(crate) fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> RunOutput {
         self.run_with(line, &[], "")
     }
 
-    pub(crate) fn run_with(&self, line: &str, variables: &[(&str, &str)], input: &str) -> Ran {
+    pub(crate) fn run_with(
+        &self,
+        line: &str,
+        variables: &[(&str, &str)],
+        input: &str,
+    ) -> RunOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_parcelo"));
         command.args(line.split_whitespace()).current_dir(self.folder.path()).env_clear();
         command
@@ -99,7 +104,7 @@ impl Desk {
         self.ended(command.output().unwrap(), line)
     }
 
-    /// Starts the command and does not wait for it; [`Desk::ended`] reads what it said.
+    /// Starts the command and does not wait for it; [`Workdir::ended`] reads what it printed.
     pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
         self.start_with(line, &[], stdout)
     }
@@ -127,27 +132,37 @@ impl Desk {
 
     /// Runs the command on a terminal, whose output is all that comes back.
     #[cfg(target_os = "linux")]
-    pub(crate) fn on_terminal(&self, line: &str, input: &str) -> Ran {
+    pub(crate) fn on_terminal(&self, line: &str, input: &str) -> RunOutput {
+        let path = std::env::var("PATH").unwrap_or_default();
+        self.on_terminal_with(line, &[("PATH", &path)], input)
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn on_terminal_with(
+        &self,
+        line: &str,
+        variables: &[(&str, &str)],
+        input: &str,
+    ) -> RunOutput {
         let line = format!("{} {line}", env!("CARGO_BIN_EXE_parcelo"));
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"]);
         command.current_dir(self.folder.path()).env_clear().env("HOME", self.folder.path());
         command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TERM", "xterm");
-        command.write_stdin(input);
+        command.envs(variables.iter().copied()).env("TERM", "xterm").write_stdin(input);
         self.ended(command.output().unwrap(), &line)
     }
 
-    /// What a run said; whatever it was, the key is not in it.
-    pub(crate) fn ended(&self, output: std::process::Output, line: &str) -> Ran {
+    /// What a run printed; whatever it was, the key is not in it.
+    pub(crate) fn ended(&self, output: std::process::Output, line: &str) -> RunOutput {
         let stderr = String::from_utf8(output.stderr).unwrap();
-        let said = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
-        assert!(self.key.is_empty() || !said.contains(&self.key), "{line} showed the key");
-        Ran { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
+        let printed = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
+        assert!(self.key.is_empty() || !printed.contains(&self.key), "{line} showed the key");
+        RunOutput { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
     }
 }
 
-impl Ran {
+impl RunOutput {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap()
     }

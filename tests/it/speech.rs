@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     peer,
-    shop::{Desk, Shop},
+    shop::{Shop, Workdir},
 };
 
 type Variables = &'static [(&'static str, &'static str)];
@@ -45,10 +45,10 @@ const COMMANDS: [&str; 31] = [
 
 #[test]
 fn help_is_there_for_every_command_in_both_languages() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     for command in COMMANDS {
         for language in ["en", "es"] {
-            let ran = desk.run(&format!("{command} --help --lang {language}"));
+            let ran = dir.run(&format!("{command} --help --lang {language}"));
             assert_eq!((ran.code, &*ran.stderr), (0, ""), "{command}");
             let name = format!("help {command} {language}").replace("  ", " ").replace(' ', "-");
             insta::assert_snapshot!(name, ran.text());
@@ -60,43 +60,49 @@ fn help_is_there_for_every_command_in_both_languages() {
 fn the_version_is_the_package_s() {
     for line in ["--version", "-V"] {
         let expected = format!("parcelo {}\n", env!("CARGO_PKG_VERSION"));
-        assert_eq!(Desk::new("", "").run(line).text(), expected);
+        assert_eq!(Workdir::new("", "").run(line).text(), expected);
     }
 }
 
 #[test]
 fn the_language_is_the_flag_s_or_the_locale_s() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let table: [(&str, Variables, &str); 8] = [
-        ("track short", &[], "what to do:"),
-        ("track short", &[("LANG", "es_EC.UTF-8")], "qué hacer:"),
-        ("track short --lang es", &[], "qué hacer:"),
-        ("track short --lang en", &[("LC_ALL", "es_MX")], "what to do:"),
-        ("trak --lang es", &[], "No existe el comando trak."),
-        ("health --fast --lang es", &[], "Aquí no existe la opción --fast."),
-        ("order create a.json b.json --lang es", &[], "Sobra b.json."),
-        ("order create a.json b.json", &[], "b.json is one word too many."),
+        ("track short", &[], "hint:"),
+        ("track short", &[("LANG", "es_EC.UTF-8")], "sugerencia:"),
+        ("track short --lang es", &[], "sugerencia:"),
+        ("track short --lang en", &[("LC_ALL", "es_MX")], "hint:"),
+        ("trak --lang es", &[], "comando desconocido: 'trak'"),
+        ("health --fast --lang es", &[], "argumento inesperado: '--fast'"),
+        ("order create a.json b.json --lang es", &[], "argumento inesperado: 'b.json'"),
+        ("order create a.json b.json", &[], "unexpected argument 'b.json'"),
     ];
     for (line, variables, expected) in table {
-        let ran = desk.run_with(line, variables, "");
+        let ran = dir.run_with(line, variables, "");
         assert!(ran.stderr.contains(expected), "{line}: {ran:?}");
     }
 }
 
 #[test]
 fn what_is_out_of_range_or_excluded_says_what_would_do() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let table = [
-        ("parcel list --limit 101", "101 is no value for --limit <N>; use 1-100."),
-        ("parcel list --limit 101 --lang es", "101 no es un valor para --limit <N>; use 1-100."),
-        ("parcel list --page 0", "0 is no value for --page <N>; use 1 or more."),
-        ("parcel list --page 0 --lang es", "0 no es un valor para --page <N>; use 1 o más."),
-        ("order import a.csv --labels x --concurrency 65", "use 1-64."),
-        ("webhook listen --port 99999", "use 0-65535."),
-        ("parcel list --page two", "two is no value for --page <N>."),
-        ("parcel list --all --page 2", "--all cannot be given together with --page <N>."),
-        ("parcel list --all --page 2 --lang es", "--all no se puede indicar junto con --page <N>."),
-        ("health --lang en --lang en", "--lang <LANGUAGE> was given twice."),
+        ("parcel list --limit 101", "invalid value '101' for --limit <N>: expected 1-100"),
+        (
+            "parcel list --limit 101 --lang es",
+            "valor no válido '101' para --limit <N>: se espera 1-100",
+        ),
+        ("parcel list --page 0", "invalid value '0' for --page <N>: expected 1 or more"),
+        (
+            "parcel list --page 0 --lang es",
+            "valor no válido '0' para --page <N>: se espera 1 o más",
+        ),
+        ("order import a.csv --labels x --concurrency 65", "expected 1-64"),
+        ("webhook listen --port 99999", "expected 0-65535"),
+        ("parcel list --page two", "invalid value 'two' for --page <N>"),
+        ("parcel list --all --page 2", "--all cannot be used with --page <N>"),
+        ("parcel list --all --page 2 --lang es", "--all no se puede usar con --page <N>"),
+        ("health --lang en --lang en", "--lang <LANGUAGE> cannot be used multiple times"),
         (
             "webhook listen --secret whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= \
              --forward-to foo",
@@ -104,7 +110,7 @@ fn what_is_out_of_range_or_excluded_says_what_would_do() {
         ),
     ];
     for (line, expected) in table {
-        let ran = desk.run(line);
+        let ran = dir.run(line);
         assert_eq!(ran.code, 2, "{line}");
         assert!(ran.stderr.contains(expected), "{line}: {}", ran.stderr);
     }
@@ -116,10 +122,10 @@ async fn an_error_speaks_the_language_and_names_field_and_remedy() {
     let mut bad = crate::shop::order("SB-SUCCESS-0001");
     bad["receiver"]["address"]["zipCode"] = json!("090101");
     bad["receiver"]["nationalId"] = json!("12");
-    shop.desk.write("bad.json", &bad);
-    let said = ["en", "es"]
+    shop.dir.write("bad.json", &bad);
+    let printed = ["en", "es"]
         .map(|language| shop.run(&format!("order create bad.json --lang {language}")).stderr);
-    insta::assert_snapshot!("faults", said.join("---\n"));
+    insta::assert_snapshot!("faults", printed.join("---\n"));
     let usage = ["en", "es"].map(|language| {
         shop.run(&format!("order create order.json --format tiff --lang {language}")).stderr
     });
@@ -130,9 +136,9 @@ async fn an_error_speaks_the_language_and_names_field_and_remedy() {
 async fn verbose_tells_attempts_and_waits_and_the_answer() {
     let shop = Shop::open().await;
     let ran = shop.run("health -v");
-    assert_eq!(ran.stderr, "GET /api/v1/health: answer 200 at attempt 1\n");
-    let desk = Desk::new(shop.key.secret(), &peer::nobody());
-    let ran = desk.run("health --verbose --lang es");
+    assert_eq!(ran.stderr, "GET /api/v1/health: status 200 on attempt 1\n");
+    let dir = Workdir::new(shop.key.secret(), &peer::nobody());
+    let ran = dir.run("health --verbose --lang es");
     assert!(ran.stderr.contains("GET /api/v1/health: el intento 1 falló (NotSent)"), "{ran:?}");
     assert!(ran.stderr.contains("sin respuesta tras 4 intento(s)"), "{ran:?}");
 }
@@ -147,9 +153,9 @@ async fn colours_are_for_those_who_want_them() {
     ];
     for (variables, coloured) in table {
         for line in ["health", "--help", "track short"] {
-            let ran = shop.desk.run_with(line, variables, "");
-            let said = format!("{}{}", ran.text(), ran.stderr);
-            assert_eq!(said.contains('\u{1b}'), coloured, "{line} {variables:?}");
+            let ran = shop.dir.run_with(line, variables, "");
+            let printed = format!("{}{}", ran.text(), ran.stderr);
+            assert_eq!(printed.contains('\u{1b}'), coloured, "{line} {variables:?}");
         }
     }
 }
@@ -161,8 +167,8 @@ async fn what_a_server_says_cannot_command_the_terminal() {
         "{\"success\":false,\"error\":{\"code\":\"PARCEL_NOT_FOUND\",\"message\":\"\\u001b[2Jgone\"}}",
     )
     .await;
-    let desk = Desk::new(Shop::open().await.key.secret(), &url);
-    let ran = desk.run_with("track SB-SUCCESS-0001", &[("CLICOLOR_FORCE", "1")], "");
+    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    let ran = dir.run_with("track SB-SUCCESS-0001", &[("CLICOLOR_FORCE", "1")], "");
     assert_eq!(ran.code, 5);
     assert!(!ran.stderr.contains("\u{1b}[2J") && ran.stderr.contains("[2Jgone"), "{ran:?}");
 }
@@ -177,10 +183,10 @@ async fn places_on_a_parcel_s_way_cannot_turn_the_terminal_s_lines_around() {
             "location":"Quito\u202e DEREVILED\u2066\u061c\u200f\u009b2J","description":"a\u2028b"}]}"#,
     )
     .await;
-    let desk = Desk::new(Shop::open().await.key.secret(), &url);
+    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
     let turners = ['\u{61c}', '\u{200f}', '\u{202e}', '\u{2066}', '\u{9b}', '\u{2028}'];
     for format in ["table", "json", "ndjson"] {
-        let ran = desk.run(&format!("track SB-SUCCESS-0001 --history -o {format}"));
+        let ran = dir.run(&format!("track SB-SUCCESS-0001 --history -o {format}"));
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.text().contains("DEREVILED") && !ran.text().contains(turners), "{ran:?}");
         if format != "table" {

@@ -5,12 +5,13 @@
 //! Want a new rule? Write the check here; a rule that is only written down is forgotten.
 
 mod dependencies;
-mod directions;
 mod documents;
-mod names;
+mod imports;
 mod public_api;
+mod rings;
 mod sizes;
 mod sources;
+mod walls;
 mod words;
 
 /// Fails with one line for each offence.

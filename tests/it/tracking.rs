@@ -24,8 +24,8 @@ async fn track_shows_where_a_parcel_stands_in_every_format() {
         (&json!("LABEL_GENERATED"), &json!("Label generated"))
     );
     assert_eq!(one["history"], Value::Null);
-    let told = shop.run("track SB-SUCCESS-0001 --history -o json").json();
-    assert_eq!(told["history"].as_array().unwrap().len(), 2);
+    let found = shop.run("track SB-SUCCESS-0001 --history -o json").json();
+    assert_eq!(found["history"].as_array().unwrap().len(), 2);
 
     let several = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 -o json").json();
     assert_eq!(several[1]["trackingNumber"], "SB-SUCCESS-0002");
@@ -47,7 +47,7 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
     let shop = shop_with_two().await;
     let unknown: Vec<_> = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}")).collect();
     let input = format!("SB-SUCCESS-0002\n{}\nSB-SUCCESS-0001\n", unknown.join("\n"));
-    let ran = shop.desk.run_with("track - --history -o json", &[], &input);
+    let ran = shop.dir.run_with("track - --history -o json", &[], &input);
     let found = ran.json();
     assert_eq!((ran.code, found.as_array().unwrap().len()), (10, 2));
     assert_eq!(found[0]["trackingNumber"], "SB-SUCCESS-0002");
@@ -57,11 +57,11 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
     assert_eq!(items.as_array().unwrap().len(), 150);
     assert_eq!(items[149]["trackingNumber"], "SB-UNKNOWN-149");
 
-    let mixed = shop.desk.run_with("track SB-SUCCESS-0001 - -o json", &[], "SB-SUCCESS-0002");
+    let mixed = shop.dir.run_with("track SB-SUCCESS-0001 - -o json", &[], "SB-SUCCESS-0002");
     assert_eq!((mixed.code, &mixed.json()[1]["trackingNumber"]), (0, &json!("SB-SUCCESS-0002")));
-    let one = shop.desk.run_with("track - -o json", &[], "SB-SUCCESS-0001\n");
+    let one = shop.dir.run_with("track - -o json", &[], "SB-SUCCESS-0001\n");
     assert_eq!(one.json()["trackingNumber"], "SB-SUCCESS-0001", "one is one document");
-    let none = shop.desk.run_with("track - -o json", &[], "");
+    let none = shop.dir.run_with("track - -o json", &[], "");
     assert_eq!((none.code, &none.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
 }
 
@@ -98,7 +98,7 @@ async fn of_several_the_found_are_shown_and_the_others_named() {
     let error = ran.error();
     assert_eq!(
         (&error["code"], &error["message"]),
-        (&json!("PARTLY_FAILED"), &json!("2 of 3 done; the others failed."))
+        (&json!("PARTLY_FAILED"), &json!("2 of 3 succeeded; the others failed."))
     );
     assert_eq!(error["items"][0]["trackingNumber"], "SB-UNKNOWN-01");
     assert_eq!(error["items"][0]["code"], "PARCEL_NOT_FOUND");

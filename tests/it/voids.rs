@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::shop::{Desk, Shop};
+use crate::shop::{Shop, Workdir};
 
 async fn shop_with_two() -> Shop {
     let shop = Shop::open().await;
@@ -44,7 +44,7 @@ async fn void_speaks_json_and_csv() {
 
     let line = shop.run(&format!("{BOTH} -o ndjson"));
     assert_eq!((line.lines().len(), &line.lines()[0]["outcome"]), (1, &json!("replayed")));
-    assert!(shop.run(BOTH).stderr.contains("nothing was voided now"));
+    assert!(shop.run(BOTH).stderr.contains("nothing was changed now"));
 
     let csv = shop.run(&format!("{BOTH} -o csv"));
     let expected = "trackingNumber,voided,alreadyVoided,previousStatus,status,voidedAt,code,message,idempotencyKey\n\
@@ -67,7 +67,10 @@ async fn a_fresh_key_is_shown_and_resumes_the_same_void() {
     let conflict = format!("order void SB-SUCCESS-0002 --idempotency-key {key} -o json");
     let conflict = shop.run(&conflict);
     assert_eq!((conflict.code, &conflict.error()["code"]), (6, &json!("IDEMPOTENCY_CONFLICT")));
-    assert!(conflict.error()["hint"].as_str().unwrap().contains("key of its own"), "{conflict:?}");
+    assert!(
+        conflict.error()["hint"].as_str().unwrap().contains("different idempotency key"),
+        "{conflict:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,13 +129,13 @@ async fn when_nothing_was_voided_the_code_is_that_of_the_reason() {
 async fn numbers_are_read_from_standard_input_one_a_line() {
     let shop = shop_with_two().await;
     let input = "SB-SUCCESS-0001\r\n\n  SB-SUCCESS-0002  \n";
-    let ran = shop.desk.run_with("order void - -o json", &[], input);
+    let ran = shop.dir.run_with("order void - -o json", &[], input);
     assert_eq!((ran.code, &ran.json()["summary"]["voided"]), (0, &json!(2)), "{ran:?}");
 }
 
 #[test]
 fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let hundred_one: Vec<_> = (0..101).map(|i| format!("SB-NUMBER-{i:04}")).collect();
     let long = "x".repeat(256);
     let table = [
@@ -144,14 +147,14 @@ fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
         ("SB-SUCCESS-0001 --idempotency-key short".to_owned(), "idempotencyKey"),
     ];
     for (arguments, field) in table {
-        let ran = desk.run(&format!("order void {arguments} -o json"));
+        let ran = dir.run(&format!("order void {arguments} -o json"));
         assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!(field)), "{ran:?}");
         assert_eq!(ran.error()["fields"].as_array().unwrap().len(), 1, "{ran:?}");
         assert_eq!(ran.error()["mayHaveExecuted"], false);
     }
-    let empty = desk.run_with("order void - -o json", &[], "\n \n");
+    let empty = dir.run_with("order void - -o json", &[], "\n \n");
     assert_eq!((empty.code, &empty.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
-    let all = desk.run("order void short SB-SUCCESS-0001 SB-SUCCESS-0001 --idempotency-key x");
-    let told = ["idempotencyKey: ", "trackingNumbers[0]: short", "trackingNumbers[2]: "];
-    assert!(told.iter().all(|field| all.stderr.contains(field)), "all at once: {all:?}");
+    let all = dir.run("order void short SB-SUCCESS-0001 SB-SUCCESS-0001 --idempotency-key x");
+    let found = ["idempotencyKey: ", "trackingNumbers[0]: short", "trackingNumbers[2]: "];
+    assert!(found.iter().all(|field| all.stderr.contains(field)), "all at once: {all:?}");
 }

@@ -1,4 +1,4 @@
-//! `track --watch`: a line for each change, or a table that is drawn anew; it ends by itself.
+//! `track --watch`: a line for each change, or a table that is redrawn; it ends on its own.
 
 use std::{
     io::{BufRead, BufReader},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     peer,
-    shop::{Desk, Shop, interrupt},
+    shop::{Shop, Workdir, interrupt},
 };
 
 async fn shop_with_two() -> Shop {
@@ -35,7 +35,7 @@ fn lines_of(stdout: ChildStdout) -> impl Iterator<Item = std::io::Result<String>
 async fn a_watch_tells_each_change_once_and_ends_when_all_have_arrived() {
     let shop = shop_with_two().await;
     let line = "track SB-SUCCESS-0001 SB-RTS-000001 --watch --every 1";
-    let mut child = shop.desk.start(line, Stdio::piped());
+    let mut child = shop.dir.start(line, Stdio::piped());
     let mut lines = lines_of(child.stdout.take().unwrap());
     assert_eq!(next(&mut lines), "SB-SUCCESS-0001  Label generated (LABEL_GENERATED)");
     assert_eq!(next(&mut lines), "SB-RTS-000001  Label generated (LABEL_GENERATED)");
@@ -43,7 +43,7 @@ async fn a_watch_tells_each_change_once_and_ends_when_all_have_arrived() {
     assert_eq!(next(&mut lines), "SB-SUCCESS-0001  Delivered (DELIVERED)");
     assert_eq!(next(&mut lines), "SB-RTS-000001  Returning to sender (RETURN_TO_SENDER)");
     assert!(lines.next().is_none());
-    let ran = shop.desk.ended(child.wait_with_output().unwrap(), line);
+    let ran = shop.dir.ended(child.wait_with_output().unwrap(), line);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
 }
 
@@ -53,22 +53,22 @@ async fn programs_get_a_document_or_a_row_for_each_change() {
     let mut started = Vec::new();
     for format in ["json", "ndjson", "csv"] {
         let line = format!("track SB-SUCCESS-0001 --watch --every 1 --lang es -o {format}");
-        let mut child = shop.desk.start(&line, Stdio::piped());
+        let mut child = shop.dir.start(&line, Stdio::piped());
         let mut lines = lines_of(child.stdout.take().unwrap());
         let first = next(&mut lines);
         started.push((format, child, lines, first));
     }
     shop.server.clock().advance(JOURNEY).await;
     for (format, child, lines, first) in started {
-        let told: Vec<_> = std::iter::once(first).chain(lines.map(Result::unwrap)).collect();
+        let found: Vec<_> = std::iter::once(first).chain(lines.map(Result::unwrap)).collect();
         if format == "csv" {
             let heading = "trackingNumber,status,statusName,estimatedDelivery";
-            assert_eq!((told.len(), &*told[0]), (3, heading), "{told:?}");
-            assert!(told[2].starts_with("SB-SUCCESS-0001,DELIVERED,Entregado,"), "{told:?}");
+            assert_eq!((found.len(), &*found[0]), (3, heading), "{found:?}");
+            assert!(found[2].starts_with("SB-SUCCESS-0001,DELIVERED,Entregado,"), "{found:?}");
         } else {
-            let told: Vec<Value> =
-                told.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-            let statuses: Vec<_> = told.iter().map(|record| record["status"].clone()).collect();
+            let found: Vec<Value> =
+                found.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let statuses: Vec<_> = found.iter().map(|record| record["status"].clone()).collect();
             assert_eq!(json!(statuses), json!(["LABEL_GENERATED", "DELIVERED"]), "{format}");
         }
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0), "{format}");
@@ -94,22 +94,22 @@ async fn what_is_over_or_unknown_is_not_waited_for() {
 async fn a_watch_can_be_interrupted() {
     let shop = shop_with_two().await;
     let line = "track SB-SUCCESS-0001 --watch --every 3600 -o json";
-    let mut child = shop.desk.start(line, Stdio::piped());
+    let mut child = shop.dir.start(line, Stdio::piped());
     let mut lines = lines_of(child.stdout.take().unwrap());
     assert!(next(&mut lines).contains("LABEL_GENERATED"));
     interrupt(&child);
-    let ran = shop.desk.ended(child.wait_with_output().unwrap(), line);
+    let ran = shop.dir.ended(child.wait_with_output().unwrap(), line);
     assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")));
     assert_eq!(ran.error()["mayHaveExecuted"], false);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_terminal_the_table_is_drawn_anew() {
+async fn on_a_terminal_the_table_is_redrawn() {
     let shop = shop_with_two().await;
     let line = "track SB-SUCCESS-0001 --watch --every 1";
     let ran = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| shop.desk.on_terminal(line, ""));
+        let watching = scope.spawn(|| shop.dir.on_terminal(line, ""));
         tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(async {
                 let asked = shop.server.requests().of(parcelo::Operation::GetTracking);
@@ -136,9 +136,9 @@ async fn rows_on_a_terminal_command_nothing() {
          \"estimatedDelivery\":\"2026-01-20T23:59:59-05:00\"}",
     )
     .await;
-    let desk = Desk::new(Shop::open().await.key.secret(), &url);
+    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
     for line in ["track SB-SUCCESS-0001 -o csv", "track SB-SUCCESS-0001 --watch -o csv"] {
-        let ran = tokio::task::block_in_place(|| desk.on_terminal(line, ""));
+        let ran = tokio::task::block_in_place(|| dir.on_terminal(line, ""));
         assert_eq!(ran.code, 0, "{ran:?}");
         let text = ran.text();
         assert!(text.contains("a [2Jb c d"), "{line}: {text:?}");

@@ -132,7 +132,7 @@ async fn without_a_key_an_example_says_so_and_fails() {
         };
         assert_eq!(run(None, shop.server.url()), "PARCELO_API_KEY is not set.\n", "{name}");
         let typo = run(Some("pk_test_typo"), shop.server.url());
-        assert_eq!(typo, "PARCELO_API_KEY holds no API key; check it for typos.\n", "{name}");
+        assert_eq!(typo, "PARCELO_API_KEY is not a valid API key; check it for typos.\n", "{name}");
         let address = run(Some(&shop.key), "nowhere");
         assert_eq!(address, "The base URL is not an http or https address.\n", "{name}");
         assert!(shop.example(name, &[]).output().unwrap().status.code() == Some(1), "{name}");
@@ -162,11 +162,11 @@ async fn create_order_creates_one_parcel_however_often_it_runs() {
 async fn create_order_says_what_a_failure_means() {
     let shop = Shop::open().await;
     let table = [
-        (ErrorCode::AuthInvalidApiKey, "look at PARCELO_API_KEY\nAUTH_INVALID_API_KEY (401): "),
+        (ErrorCode::AuthInvalidApiKey, "check PARCELO_API_KEY\nAUTH_INVALID_API_KEY (401): "),
         (ErrorCode::ValidationFailed, "VALIDATION_FAILED (400): "),
         (
             ErrorCode::ServiceUnavailable,
-            "it may exist: run this again, it is safe\nSERVICE_UNAVAILABLE (503): ",
+            "it may exist: it is safe to run this again\nSERVICE_UNAVAILABLE (503): ",
         ),
         (ErrorCode::AuthCountryNotAllowed, "nothing was created\nAUTH_COUNTRY_NOT_ALLOWED (403): "),
     ];
@@ -178,7 +178,7 @@ async fn create_order_says_what_a_failure_means() {
     }
     shop.server.faults().on(Operation::CreateOrder).after_commit().close();
     let dark = shop.fail("create_order", &["1001"]);
-    assert!(dark.starts_with("it may exist: run this again, it is safe\n"), "{dark}");
+    assert!(dark.starts_with("it may exist: it is safe to run this again\n"), "{dark}");
     shop.server.faults().clear();
     assert!(shop.run("create_order", &["1001"]).contains(" was created before\n"));
     assert_eq!(shop.parcels().await, 1);
@@ -322,7 +322,10 @@ async fn webhook_receiver_believes_what_is_signed_and_does_it_once() {
     let refused = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
     child.wait().unwrap();
     let reasons: Vec<_> = refused.lines().map(|line| line.split(':').nth(1).unwrap()).collect();
-    assert!(reasons[0].contains("no signature fits") && reasons[2].contains("copy"), "{refused}");
+    assert!(
+        reasons[0].contains("signature mismatch") && reasons[2].contains("replayed"),
+        "{refused}"
+    );
 }
 
 /// The first line of the answer.

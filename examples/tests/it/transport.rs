@@ -68,11 +68,11 @@ async fn transport_layer_tells_what_is_sent_and_refuses_on_a_quiet_day() {
     let seen = format!("GET: 200 OK\n{number} is LABEL_GENERATED\n");
     assert_eq!(
         complaint(&quiet),
-        "The request was refused by a layer of this program's own; nothing was sent. [1 attempt]\n"
+        "A transport layer of this program refused the request; nothing was sent. [1 attempt]\n"
     );
     assert_eq!(String::from_utf8(quiet.stdout).unwrap(), seen);
     let said = shop.run("transport_layer", &[number.as_str()]);
     assert_eq!(said, format!("{seen}POST: 200 OK\n{number} is voided\n"));
     let none = bare("transport_layer").output().unwrap();
-    assert_eq!(complaint(&none), "say which parcel: transport_layer NUMBER\n");
+    assert_eq!(complaint(&none), "usage: transport_layer NUMBER [--read-only]\n");
 }

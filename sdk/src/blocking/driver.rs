@@ -1,8 +1,8 @@
-//! The thread of a blocking client: it runs timers and connections, while the caller's own thread
-//! runs the call and sleeps when there is nothing to do.
+//! The thread of a blocking client. It runs timers and connections; the call itself runs on the caller's
+//! thread, which sleeps while there is nothing to do.
 //!
-//! The call stays with its caller so that it may borrow, and so that a caller inside a runtime waits
-//! for a runtime that nobody holds up.
+//! The call runs there so that it may borrow. The runtime has a thread of its own so that a caller inside another
+//! runtime, whose thread it blocks, still makes progress.
 
 use std::{
     convert::Infallible,
@@ -22,30 +22,30 @@ use tokio::{
     task::unconstrained,
 };
 
-use crate::client::{Error, ErrorKind};
+use crate::client::{Error, ErrorKind, Texts};
 
-/// The thread runs as long as a clone of this is there.
+/// The thread runs as long as a clone of this exists.
 #[derive(Debug, Clone)]
 pub(super) struct Driver {
     runtime: Handle,
-    /// Carries nothing: each side sees the other one go.
+    /// Nothing is sent through it: each side only notices when the other is dropped.
     thread: mpsc::Sender<Infallible>,
 }
 
 impl Driver {
     /// Starts the thread.
     pub(super) fn start() -> Result<Self, Error> {
-        const NO_THREAD: (&str, &str) = (
+        const NOT_STARTED: Texts = (
             "The client's thread could not be started.",
             "No se pudo iniciar el hilo del cliente.",
         );
-        let refused = |fault| Error::config(NO_THREAD).because(fault);
+        let refused = |fault| Error::config(NOT_STARTED).with_source(fault);
         let runtime =
             runtime::Builder::new_current_thread().enable_all().build().map_err(refused)?;
         let (thread, callers) = mpsc::channel(1);
         let driver = Self { runtime: runtime.handle().clone(), thread };
         let run = move || {
-            // It goes before the runtime does: a caller must not meet timers without one.
+            // Moved in here, so that it is dropped before the runtime: a caller must not use timers without one.
             let mut callers = callers;
             runtime.block_on(callers.recv());
         };
@@ -53,27 +53,28 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Waits for a future on the calling thread.
+    /// Runs a future on the calling thread.
     ///
-    /// Errors when the thread that would bring it on has ended.
+    /// Errors when the driver's thread has ended, since the future could then wait for ever.
     pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Error> {
-        const NO_LONGER: (&str, &str) = (
+        const ENDED: Texts = (
             "The client's thread has ended: make a new client.",
             "El hilo del cliente terminó: cree un cliente nuevo.",
         );
-        let ended = || Error::new(ErrorKind::Network, NO_LONGER);
+        let ended = || Error::new(ErrorKind::Network, ENDED);
         if self.thread.is_closed() {
             return Err(ended());
         }
         let _context = self.runtime.enter();
-        // Inside a task, its budget would run out, and only a task that comes back gets a new one.
+        // In a tokio task the future would spend the budget of that task, which is renewed only when the task
+        // yields, and a blocked task never does.
         match block_on(unconstrained(select(pin!(self.thread.closed()), pin!(future)))) {
             Either::Right((output, _)) => Ok(output),
             Either::Left(_) => Err(ended().with(|inner| inner.may_have_executed = true)),
         }
     }
 
-    /// Waits for a call.
+    /// Runs a call.
     pub(super) fn call<T>(
         &self,
         call: impl IntoFuture<Output = Result<T, Error>>,
@@ -82,10 +83,10 @@ impl Driver {
     }
 }
 
-/// A thread that sleeps until its future can go on.
+/// A thread that sleeps until its future can make progress.
 struct Sleeper {
     thread: Thread,
-    /// A call within a call sleeps on the same thread, and each must know its own waking.
+    /// A call within a call sleeps on the same thread, and each must see its own wake-ups only.
     woken: AtomicBool,
 }
 
@@ -160,11 +161,11 @@ mod tests {
     #[test]
     fn the_thread_ends_with_the_last_clone() {
         let driver = Driver::start().unwrap();
-        let (told, ended) = std::sync::mpsc::channel();
-        let life = told.clone();
-        drop(told);
+        let (alive, ended) = std::sync::mpsc::channel();
+        let held = alive.clone();
+        drop(alive);
         driver.runtime.spawn(async move {
-            let _life = life;
+            let _held = held;
             pending::<()>().await;
         });
         let clone = driver.clone();

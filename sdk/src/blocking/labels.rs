@@ -1,4 +1,4 @@
-//! Labels, and their files: in memory, on disk, or as something to read from.
+//! Labels: metadata, and files in memory, on disk, or as a reader.
 
 use std::{
     io::{self, Read},
@@ -28,7 +28,7 @@ impl Client {
 }
 
 impl<'a> Labels<'a> {
-    /// A label file, at most 16 MiB; say where it shall go:
+    /// A label file, at most 16 MiB. The methods of [`LabelDownload`] say where to:
     /// [`Labels::download`](crate::client::Labels::download).
     ///
     /// ```
@@ -51,7 +51,7 @@ impl<'a> Labels<'a> {
         LabelDownload { file: client.labels().download(number, format), driver }
     }
 
-    /// A label file by its link, which opens without the API key:
+    /// A label file by its link:
     /// [`Labels::download_link`](crate::client::Labels::download_link).
     ///
     /// ```
@@ -72,12 +72,12 @@ impl<'a> Labels<'a> {
         Ok(LabelDownload { file: client.labels().download_link(link)?, driver })
     }
 
-    /// What is known about a label: [`Labels::metadata`](crate::client::Labels::metadata).
+    /// The metadata of a label: [`Labels::metadata`](crate::client::Labels::metadata).
     pub fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
         self.client.driver.call(self.client.client.labels().metadata(number))
     }
 
-    /// Makes a label anew: [`Labels::reprint`](crate::client::Labels::reprint).
+    /// Reprints a label: [`Labels::reprint`](crate::client::Labels::reprint).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -102,21 +102,21 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// A label file that is about to be downloaded.
+/// A label to download: into memory, to a file, or as a reader.
 #[derive(Debug, Clone)]
-#[must_use = "nothing is downloaded until it is said where to"]
+#[must_use = "nothing is downloaded before `bytes`, `save_to`, `save_in` or `reader` is called"]
 pub struct LabelDownload<'a> {
     file: client::LabelDownload<'a>,
     driver: &'a Driver,
 }
 
 impl<'a> LabelDownload<'a> {
-    /// The file in memory.
+    /// Downloads the file into memory.
     pub fn bytes(self) -> Result<Bytes, Error> {
         self.driver.call(self.file.bytes())
     }
 
-    /// Writes the file and tells its length in bytes:
+    /// Saves the file and returns its length in bytes:
     /// [`LabelDownload::save_to`](crate::client::LabelDownload::save_to).
     ///
     /// ```
@@ -137,32 +137,32 @@ impl<'a> LabelDownload<'a> {
         self.driver.call(self.file.save_to(path))
     }
 
-    /// Writes the file into a directory and tells its path:
+    /// Saves the file in a directory and returns its path:
     /// [`LabelDownload::save_in`](crate::client::LabelDownload::save_in).
     pub fn save_in(self, directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
         self.driver.call(self.file.save_in(directory))
     }
 
-    /// The file as it comes: [`LabelDownload::stream`](crate::client::LabelDownload::stream) to read from.
+    /// The file as a reader: [`LabelDownload::stream`](crate::client::LabelDownload::stream).
     pub fn reader(self) -> Result<LabelReader<'a>, Error> {
         let stream = self.driver.call(self.file.stream())?;
-        Ok(LabelReader { stream, driver: self.driver, piece: Bytes::new() })
+        Ok(LabelReader { stream, driver: self.driver, chunk: Bytes::new() })
     }
 }
 
-/// A label file that is coming in.
+/// A label file that is being downloaded.
 ///
-/// Reading fails when the file does not arrive whole; the fault holds the [`Error`].
+/// Reading fails when the file does not arrive whole; the [`io::Error`] wraps the [`Error`].
 #[derive(Debug)]
 pub struct LabelReader<'a> {
     stream: LabelStream,
     driver: &'a Driver,
-    /// Of it, what was not read yet.
-    piece: Bytes,
+    /// What was received and not read yet.
+    chunk: Bytes,
 }
 
 impl LabelReader<'_> {
-    /// The file's length in bytes, when the service says it.
+    /// The file's length in bytes, if the service says it.
     pub fn length(&self) -> Option<u64> {
         self.stream.length()
     }
@@ -170,16 +170,16 @@ impl LabelReader<'_> {
 
 impl Read for LabelReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.piece.is_empty() && !buffer.is_empty() {
+        while self.chunk.is_empty() && !buffer.is_empty() {
             let next = self.driver.wait(self.stream.next()).map_err(io::Error::other)?;
             match next {
-                Some(piece) => self.piece = piece.map_err(io::Error::other)?,
+                Some(chunk) => self.chunk = chunk.map_err(io::Error::other)?,
                 None => return Ok(0),
             }
         }
-        let length = self.piece.len().min(buffer.len());
+        let length = self.chunk.len().min(buffer.len());
         if let Some(target) = buffer.get_mut(..length) {
-            self.piece.copy_to_slice(target);
+            self.chunk.copy_to_slice(target);
         }
         Ok(length)
     }

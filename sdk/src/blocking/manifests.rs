@@ -1,4 +1,4 @@
-//! Manifests.
+//! Submitting and reading manifests.
 
 use super::Client;
 use crate::{
@@ -13,7 +13,7 @@ pub struct Manifests<'a> {
 }
 
 impl Client {
-    /// Manifests: parcels under an air waybill.
+    /// Manifests: the parcels under an air waybill.
     pub fn manifests(&self) -> Manifests<'_> {
         Manifests { client: self }
     }

@@ -1,8 +1,7 @@
-//! The client for programs that are not asynchronous: each method waits for its answer.
+//! The client for programs without `async`: each method blocks until its answer is there.
 //!
-//! It decides nothing by itself. Every method calls the one of the same name in
-//! [`parcelo::Client`](crate::client::Client) or its handles and waits; settings, retries, errors and promises
-//! are theirs.
+//! Every method calls the one of the same name in [`parcelo::Client`](crate::client::Client) or its handles and
+//! waits for it. Settings, retries, errors and guarantees are the same.
 //!
 //! ```
 //! use parcelo::{Client, LabelFormat, TrackingNumber};
@@ -21,13 +20,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A client has a thread of its own, which ends with the last clone. Inside a tokio runtime it works
-//! too, but holds up the thread that it is called on: use [`parcelo::Client`](crate::client::Client) there.
+//! A client has a thread of its own, which ends with its last clone. It also works inside a tokio runtime, but
+//! blocks the thread on which it is called: prefer [`parcelo::Client`](crate::client::Client) there.
 
 mod driver;
+mod iter;
 mod labels;
 mod manifests;
-mod many;
 mod orders;
 mod parcels;
 mod request;
@@ -39,9 +38,9 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use url::Url;
 
+pub use iter::{CreateMany, ItemIter};
 pub use labels::{LabelDownload, LabelReader, Labels};
 pub use manifests::Manifests;
-pub use many::{CreateMany, Items};
 pub use orders::Orders;
 pub use parcels::Parcels;
 pub use request::Request;
@@ -55,10 +54,9 @@ use crate::{
 };
 use driver::Driver;
 
-/// A client of the service, for one API key, whose methods wait.
+/// A client of the service, for one API key, whose methods block.
 ///
-/// Cloning is cheap; clones share connections, the budget for retries, and their turns under the rate
-/// limit.
+/// Cloning is cheap; clones share connections, the budget for retries, and the rate limiter.
 ///
 /// ```no_run
 /// # fn example(order: parcelo::OrderRequest) -> Result<(), parcelo::Error> {
@@ -80,8 +78,7 @@ pub struct Client {
 }
 
 impl ClientBuilder {
-    /// The client, as [`build`](ClientBuilder::build) makes it, for a program that is not
-    /// asynchronous.
+    /// Builds the client as [`build`](ClientBuilder::build) does, for a program without `async`.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -102,14 +99,14 @@ impl ClientBuilder {
 impl Client {
     /// A client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
     ///
-    /// Errors (`Config`) when one of them is missing or wrong.
+    /// Errors (`Config`) when one of them is missing or invalid.
     pub fn from_env() -> Result<Self, Error> {
         ClientBuilder::from_env()?.build_blocking()
     }
 
-    /// Checks the key: its name, its countries, its environment.
+    /// Checks the key and returns its name, countries and environment.
     ///
-    /// Errors: `Authentication` when the key is wrong, and those of every call.
+    /// Errors: `Authentication` when the key is invalid, and those of every call.
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -124,7 +121,7 @@ impl Client {
         self.driver.call(self.client.health())
     }
 
-    /// Reads a path of the service that this version has no call for yet, as JSON of a type of yours:
+    /// Reads a path of the service that this version has no method for, as a type of your own:
     /// [`parcelo::Client::get`](crate::client::Client::get).
     ///
     /// ```
@@ -155,9 +152,9 @@ impl Client {
         self.client.environment()
     }
 
-    /// The same client with other rules for trying again.
+    /// The same client with other settings for retries.
     ///
-    /// It shares everything else with this one, its thread too, and so do the next two.
+    /// It shares everything else with this one, including the thread. So do the clients of the next two methods.
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -175,13 +172,13 @@ impl Client {
         self.with(self.client.with_retry(retry))
     }
 
-    /// The same client with other timeouts; that for connecting stays what it was.
+    /// The same client with other timeouts. The timeout for connecting stays as it was built.
     #[must_use]
     pub fn with_timeouts(&self, timeouts: Timeouts) -> Self {
         self.with(self.client.with_timeouts(timeouts))
     }
 
-    /// The same client with another way of keeping to the rate limit.
+    /// The same client with another way to keep to the rate limit.
     #[must_use]
     pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self {
         self.with(self.client.with_rate_limit(rate_limit))

@@ -1,4 +1,4 @@
-//! Orders.
+//! Creating, finding and voiding orders.
 
 use super::{Client, CreateMany};
 use crate::{
@@ -47,10 +47,10 @@ impl<'a> Orders<'a> {
     /// # let server = runtime.block_on(MockServer::start());
     /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
     /// # let orders: Vec<_> = [serde_json::from_str(parcelo_server::mock::sample::ORDER)?].into();
-    /// for (place, created) in client.orders().create_many(orders).concurrency(16) {
+    /// for (index, created) in client.orders().create_many(orders).concurrency(16) {
     ///     match created {
-    ///         Ok(created) => println!("{place}: {}", created.parcel.tracking_number),
-    ///         Err(error) => eprintln!("{place}: {error}"),
+    ///         Ok(created) => println!("{index}: {}", created.parcel.tracking_number),
+    ///         Err(error) => eprintln!("{index}: {error}"),
     ///     }
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -62,7 +62,7 @@ impl<'a> Orders<'a> {
         CreateMany::new(self.client.client.orders().create_many(orders), &self.client.driver)
     }
 
-    /// Every parcel of an order, by its id in your system: [`Orders::find`](crate::client::Orders::find).
+    /// All parcels of an order, by its id in your system: [`Orders::find`](crate::client::Orders::find).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -91,7 +91,7 @@ impl<'a> Orders<'a> {
     /// # let numbers = [client.orders().create(&order)?.into_inner().parcel.tracking_number];
     /// let request = VoidRequest::new(IdempotencyKey::random(), &numbers).with_reason("Sold out");
     /// for result in client.orders().void(&request)?.into_inner().results {
-    ///     let result = result?; // or what the service said, if this version cannot read it
+    ///     let result = result?; // an error is a row that this version cannot read
     ///     println!("{}: {}", result.tracking_number, result.voided);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -100,7 +100,7 @@ impl<'a> Orders<'a> {
         self.client.driver.call(self.client.client.orders().void(request))
     }
 
-    /// Voids any number of orders, by the hundred: [`Orders::void_many`](crate::client::Orders::void_many).
+    /// Voids any number of orders: [`Orders::void_many`](crate::client::Orders::void_many).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Client, Items, Request};
+use super::{Client, ItemIter, Request};
 use crate::{
     client::ListParcels,
     model::{CountryCode, ParcelStatus, ParcelSummary},
@@ -15,14 +15,14 @@ pub struct Parcels<'a> {
 }
 
 impl Client {
-    /// The caller's parcels.
+    /// Parcels: list them.
     pub fn parcels(&self) -> Parcels<'_> {
         Parcels { client: self }
     }
 }
 
 impl<'a> Parcels<'a> {
-    /// A page of the list, newest first, after narrowing it down if need be:
+    /// A page of the list, newest first, with filters if you need them:
     /// [`Parcels::list`](crate::client::Parcels::list).
     ///
     /// ```
@@ -39,7 +39,7 @@ impl<'a> Parcels<'a> {
     /// ```
     pub fn list(self) -> Request<'a, ListParcels> {
         let Client { client, driver } = self.client;
-        Request { question: client.parcels().list(), driver }
+        Request { request: client.parcels().list(), driver }
     }
 }
 
@@ -56,8 +56,8 @@ impl<'a> Request<'a, ListParcels> {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn iter(self) -> Items<'a, ParcelSummary> {
-        Items::new(self.question.stream(), self.driver)
+    pub fn iter(self) -> ItemIter<'a, ParcelSummary> {
+        ItemIter::new(self.request.stream(), self.driver)
     }
 
     /// The page, from 1.
@@ -65,7 +65,7 @@ impl<'a> Request<'a, ListParcels> {
         self.map(|list| list.page(page))
     }
 
-    /// Parcels on a page, 1-100; 20 when not said.
+    /// Parcels on a page, 1-100. The default is 20.
     pub fn limit(self, limit: u32) -> Self {
         self.map(|list| list.limit(limit))
     }
@@ -80,7 +80,7 @@ impl<'a> Request<'a, ListParcels> {
         self.map(|list| list.country(country))
     }
 
-    /// Only parcels with this id in the caller's system.
+    /// Only parcels of the order with this id in your system.
     pub fn external_order_id(self, id: impl Into<String>) -> Self {
         self.map(|list| list.external_order_id(id))
     }

@@ -1,27 +1,27 @@
-//! A question that can be made more precise before it is sent.
+//! A request that can be refined before it is sent.
 
 use super::driver::Driver;
 use crate::client::Error;
 
-/// A question that is about to be asked: [`Request::send`] it, after making it more precise if need
-/// be. It wraps the question of the same name in [`calls`](crate::calls).
+/// A request that is not sent yet: add filters if you need them, then [`send`](Request::send) it. It wraps the
+/// request of the same name in [`calls`](crate::calls).
 #[derive(Debug, Clone)]
-#[must_use = "nothing is asked until it is sent"]
-pub struct Request<'a, Q> {
-    pub(super) question: Q,
+#[must_use = "nothing is requested until it is sent"]
+pub struct Request<'a, R> {
+    pub(super) request: R,
     pub(super) driver: &'a Driver,
 }
 
-impl<Q> Request<'_, Q> {
-    /// Asks, and waits for the answer.
+impl<R> Request<'_, R> {
+    /// Sends the request and waits for the answer.
     pub fn send<T>(self) -> Result<T, Error>
     where
-        Q: IntoFuture<Output = Result<T, Error>>,
+        R: IntoFuture<Output = Result<T, Error>>,
     {
-        self.driver.call(self.question)
+        self.driver.call(self.request)
     }
 
-    pub(super) fn map(self, precise: impl FnOnce(Q) -> Q) -> Self {
-        Self { question: precise(self.question), ..self }
+    pub(super) fn map(self, refine: impl FnOnce(R) -> R) -> Self {
+        Self { request: refine(self.request), ..self }
     }
 }

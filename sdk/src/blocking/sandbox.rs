@@ -1,4 +1,4 @@
-//! The sandbox.
+//! Resetting the sandbox.
 
 use super::Client;
 use crate::{
@@ -6,21 +6,21 @@ use crate::{
     model::SandboxReset,
 };
 
-/// The sandbox as a whole: [`Client::sandbox`].
+/// The sandbox: [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]
 pub struct Sandbox<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// The sandbox as a whole.
+    /// The sandbox: reset it.
     pub fn sandbox(&self) -> Sandbox<'_> {
         Sandbox { client: self }
     }
 }
 
 impl Sandbox<'_> {
-    /// Deletes all data of the caller's sandbox, for good: [`Sandbox::reset`](crate::client::Sandbox::reset).
+    /// Deletes all data of the account's sandbox, irrevocably: [`Sandbox::reset`](crate::client::Sandbox::reset).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;

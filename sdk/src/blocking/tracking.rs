@@ -1,4 +1,4 @@
-//! Tracking.
+//! Tracking parcels.
 
 use super::{Client, Request};
 use crate::{
@@ -20,7 +20,7 @@ impl Client {
 }
 
 impl<'a> Tracking<'a> {
-    /// Where a parcel stands: [`Tracking::get`](crate::client::Tracking::get).
+    /// The status of a parcel: [`Tracking::get`](crate::client::Tracking::get).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -38,10 +38,10 @@ impl<'a> Tracking<'a> {
     /// ```
     pub fn get(self, number: &'a TrackingNumber) -> Request<'a, GetTracking<'a>> {
         let Client { client, driver } = self.client;
-        Request { question: client.tracking().get(number), driver }
+        Request { request: client.tracking().get(number), driver }
     }
 
-    /// Where any number of parcels stand: [`Tracking::batch`](crate::client::Tracking::batch).
+    /// The status of any number of parcels: [`Tracking::batch`](crate::client::Tracking::batch).
     ///
     /// ```
     /// # use parcelo_server::mock::MockServer;
@@ -67,20 +67,20 @@ impl<'a> Tracking<'a> {
         numbers: impl IntoIterator<Item = &'n TrackingNumber>,
     ) -> Request<'a, TrackBatch<'a>> {
         let Client { client, driver } = self.client;
-        Request { question: client.tracking().batch(numbers), driver }
+        Request { request: client.tracking().batch(numbers), driver }
     }
 }
 
 impl Request<'_, GetTracking<'_>> {
-    /// Whether the record has its history.
+    /// Whether the record includes the history.
     pub fn history(self, history: bool) -> Self {
-        self.map(|question| question.history(history))
+        self.map(|request| request.history(history))
     }
 }
 
 impl Request<'_, TrackBatch<'_>> {
-    /// Whether each record has its history.
+    /// Whether each record includes the history.
     pub fn history(self, history: bool) -> Self {
-        self.map(|question| question.history(history))
+        self.map(|request| request.history(history))
     }
 }

@@ -1,11 +1,15 @@
-//! What an observer of a client is told about each attempt.
+//! What observers and traces see of each attempt.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{FailureClass, StopReason};
+use http::Method;
+use tracing::{Span, debug_span, field::Empty};
+use url::Url;
+
+use super::{FailureClass, StopReason, attempt_error::AttemptError, response::ServiceResponse};
 use crate::model::Operation;
 
-/// One attempt of a call, for counters and logs: nothing in it is secret or personal.
+/// One attempt of a call, for counters and logs; it holds no secret and no personal data.
 ///
 /// ```
 /// # use parcelo::{ApiKey, Client, Environment};
@@ -15,7 +19,7 @@ use crate::model::Operation;
 ///     .on_attempt(|attempt| {
 ///         if let (Some(class), Some(wait)) = (attempt.failure, attempt.wait) {
 ///             let name = attempt.operation.name();
-///             eprintln!("{name} {}: {class:?}, again in {wait:?}", attempt.number);
+///             eprintln!("{name} {}: {class:?}, retrying in {wait:?}", attempt.number);
 ///         }
 ///     })
 ///     .build()?;
@@ -24,23 +28,23 @@ use crate::model::Operation;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// What was called.
+    /// The operation that was called.
     pub operation: Operation,
     /// 1 for the first attempt of a call.
     pub number: u32,
-    /// The HTTP status; none when no answer came.
+    /// The HTTP status; `None` when no answer came.
     pub status: Option<u16>,
-    /// How it failed; none when it did not.
+    /// How it failed; `None` when it succeeded.
     pub failure: Option<FailureClass>,
     /// How long it took.
     pub took: Duration,
-    /// After which wait the next attempt follows; none when there is no next one.
+    /// How long the call waits before its next attempt; `None` when there is none.
     pub wait: Option<Duration>,
-    /// Why there is no next one; none after a success and when there is one.
+    /// Why there is no next attempt; `None` after a success and when there is one.
     pub stopped: Option<StopReason>,
 }
 
-/// Somebody who is told about each attempt.
+/// The closure that sees each attempt.
 #[derive(Clone)]
 pub(super) struct Observer(pub(super) Arc<dyn Fn(&Attempt) + Send + Sync>);
 
@@ -48,4 +52,40 @@ impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Observer")
     }
+}
+
+/// The span of one attempt, with OpenTelemetry's names for HTTP. It has the path's template and not the
+/// address, which holds tracking numbers.
+pub(super) fn attempt_span(
+    method: &Method,
+    template: &'static str,
+    base: &Url,
+    number: u32,
+) -> Span {
+    let method = method.as_str();
+    debug_span!(
+        "parcelo.attempt",
+        otel.name = format_args!("{method} {template}"),
+        otel.kind = "client",
+        "http.request.method" = method,
+        "url.template" = template,
+        "server.address" = base.host_str(),
+        "server.port" = base.port_or_known_default(),
+        "http.request.resend_count" = number.saturating_sub(1),
+        "http.response.status_code" = Empty,
+        "error.type" = Empty,
+    )
+}
+
+/// Records in the span how its attempt ended.
+pub(super) fn record_result<T>(span: &Span, result: &Result<ServiceResponse<T>, AttemptError>) {
+    if span.is_disabled() {
+        return;
+    }
+    match result {
+        Ok(response) => span.record("http.response.status_code", response.status.as_u16()),
+        Err(error) => span
+            .record("http.response.status_code", error.status())
+            .record("error.type", error.error_type()),
+    };
 }

@@ -1,106 +1,116 @@
-//! Reading an answer's body: never too much, never too late, and whole or not at all.
+//! Reading an answer's body: bounded in size and time, and whole or not at all.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use http::{HeaderMap, header::CONTENT_LENGTH};
+use http::{header::CONTENT_LENGTH, response};
 
 use super::{
-    BodyStream, Failure, Phase, TransportError,
+    BodyStream, Phase, TransportError,
+    attempt_error::AttemptError,
     clock::{self, Deadline},
+    response::ResponseSummary,
 };
 
-/// How long the next piece may take.
+/// How long reading a body may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Pace {
-    /// Everything is there by then.
-    By(Deadline),
-    /// Each piece comes within this time of the one before.
-    Each(Duration),
+pub(super) enum ReadTimeout {
+    /// All of it arrives by this deadline.
+    WholeBody(Deadline),
+    /// Each chunk arrives within this time of the one before.
+    BetweenChunks(Duration),
 }
 
 /// A body that is being read.
-pub(super) struct Reader {
+pub(super) struct BodyReader {
+    head: ResponseSummary,
     body: BodyStream,
-    pace: Pace,
+    timeout: ReadTimeout,
     size: RangeInclusive<u64>,
-    promised: Option<u64>,
-    seen: u64,
+    content_length: Option<u64>,
+    bytes_read: u64,
 }
 
-impl Reader {
-    /// A reader of a body of such a size.
+impl BodyReader {
+    /// A reader of a body whose size must be in `size`.
     pub(super) fn new(
-        headers: &HeaderMap,
+        head: &response::Parts,
         body: BodyStream,
         size: RangeInclusive<u64>,
-        pace: Pace,
+        timeout: ReadTimeout,
     ) -> Self {
-        let promised =
-            headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        Self { body, pace, size, promised, seen: 0 }
+        let length = head.headers.get(CONTENT_LENGTH);
+        let content_length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let head = ResponseSummary::new(head.status, &head.headers);
+        Self { head, body, timeout, size, content_length, bytes_read: 0 }
     }
 
-    /// Of an answer to HEAD: its length is that of a body which does not come.
+    /// The same for the answer to a HEAD request, whose `Content-Length` is that of a body which is not sent.
     pub(super) fn without_body(self) -> Self {
-        Self { size: 0..=0, promised: None, ..self }
+        Self { size: 0..=0, content_length: None, ..self }
     }
 
-    /// The length that the answer's head promised.
-    pub(super) fn promised(&self) -> Option<u64> {
-        self.promised
+    pub(super) fn content_length(&self) -> Option<u64> {
+        self.content_length
     }
 
-    /// The next piece; none at the end of a body of the promised length.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        if self.promised.is_some_and(|length| length > *self.size.end()) {
-            return Err(Failure::TooLarge);
+    /// The next chunk; `None` at the end of a body that has the announced length.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, AttemptError> {
+        if self.content_length.is_some_and(|length| length > *self.size.end()) {
+            return Err(self.too_large());
         }
         let next = self.body.next();
-        let next = match &mut self.pace {
-            Pace::By(end) => end.wait(next).await,
-            Pace::Each(idle) => Deadline::at(clock::after(*idle)).wait(next).await,
+        let next = match &mut self.timeout {
+            ReadTimeout::WholeBody(deadline) => deadline.wait(next).await,
+            ReadTimeout::BetweenChunks(idle) => Deadline::at(clock::after(*idle)).wait(next).await,
         };
         match next {
             Err(elapsed) => Err(TransportError::new(Phase::Timeout, elapsed).into()),
-            // The head has arrived, so the request was sent, whatever the transport calls it.
+            // The head has arrived, so the request was sent, whatever phase the transport reports.
             Ok(Some(Err(fault))) if fault.phase() == Phase::Timeout => Err(fault.into()),
             Ok(Some(Err(fault))) => Err(TransportError::new(Phase::MaybeSent, fault).into()),
-            Ok(Some(Ok(piece))) => self.counted(piece).map(Some),
-            Ok(None) if self.promised.is_some_and(|length| length != self.seen) => Err(truncated()),
-            // Unpacked, nothing at all looks like a file that is whole.
-            Ok(None) if self.seen < *self.size.start() => Err(truncated()),
+            Ok(Some(Ok(chunk))) => self.count(chunk).map(Some),
+            Ok(None) if self.content_length.is_some_and(|length| length != self.bytes_read) => {
+                Err(truncated())
+            }
+            // Decompressed, a body that was cut off before its first byte looks like a whole empty one.
+            Ok(None) if self.bytes_read < *self.size.start() => Err(truncated()),
             Ok(None) => Ok(None),
         }
     }
 
-    fn counted(&mut self, piece: Bytes) -> Result<Bytes, Failure> {
-        self.seen = self.seen.saturating_add(piece.len() as u64);
-        if self.seen > *self.size.end() {
-            Err(Failure::TooLarge)
-        } else if self.promised.is_some_and(|length| self.seen > length) {
+    fn count(&mut self, chunk: Bytes) -> Result<Bytes, AttemptError> {
+        self.bytes_read = self.bytes_read.saturating_add(chunk.len() as u64);
+        if self.bytes_read > *self.size.end() {
+            Err(self.too_large())
+        } else if self.content_length.is_some_and(|length| self.bytes_read > length) {
             Err(truncated())
         } else {
-            Ok(piece)
+            Ok(chunk)
         }
     }
 
-    /// The whole body.
-    pub(super) async fn whole(mut self) -> Result<Bytes, Failure> {
+    fn too_large(&self) -> AttemptError {
+        AttemptError::TooLarge(self.head.clone())
+    }
+
+    /// The whole body. One that comes in one chunk is not copied.
+    pub(super) async fn read_all(mut self) -> Result<Bytes, AttemptError> {
         let Some(first) = self.next().await? else { return Ok(Bytes::new()) };
         let Some(second) = self.next().await? else { return Ok(first) };
         let mut whole = Vec::from(first);
         whole.extend_from_slice(&second);
-        while let Some(piece) = self.next().await? {
-            whole.extend_from_slice(&piece);
+        while let Some(chunk) = self.next().await? {
+            whole.extend_from_slice(&chunk);
         }
         Ok(whole.into())
     }
 }
 
-fn truncated() -> Failure {
-    TransportError::new(Phase::MaybeSent, "the answer does not have the length it promised").into()
+fn truncated() -> AttemptError {
+    TransportError::new(Phase::MaybeSent, "the answer does not have the length that it announced")
+        .into()
 }
 
 #[cfg(test)]
@@ -109,14 +119,18 @@ mod tests {
 
     use super::*;
 
-    async fn read(promised: Option<&str>, pieces: &[&'static str]) -> Result<Bytes, Failure> {
-        let mut headers = HeaderMap::new();
-        if let Some(length) = promised {
-            headers.insert(CONTENT_LENGTH, length.parse().unwrap());
+    fn head() -> response::Parts {
+        http::Response::new(()).into_parts().0
+    }
+
+    async fn read(announced: Option<&str>, chunks: &[&'static str]) -> Result<Bytes, AttemptError> {
+        let mut head = head();
+        if let Some(length) = announced {
+            head.headers.insert(CONTENT_LENGTH, length.parse().unwrap());
         }
-        let pieces: Vec<_> = pieces.iter().map(|piece| Ok(Bytes::from(*piece))).collect();
-        let pace = Pace::Each(Duration::from_secs(1));
-        Reader::new(&headers, stream::iter(pieces).boxed(), 0..=10, pace).whole().await
+        let chunks: Vec<_> = chunks.iter().map(|chunk| Ok(Bytes::from(*chunk))).collect();
+        let timeout = ReadTimeout::BetweenChunks(Duration::from_secs(1));
+        BodyReader::new(&head, stream::iter(chunks).boxed(), 0..=10, timeout).read_all().await
     }
 
     #[tokio::test(start_paused = true)]
@@ -132,21 +146,21 @@ mod tests {
             (None, &["0123456789", "x"], None),
             (Some("11"), &[], None),
         ];
-        for (promised, pieces, expected) in table {
-            let whole = read(promised, pieces).await.ok();
-            assert_eq!(whole.as_deref(), expected.map(str::as_bytes), "{promised:?} {pieces:?}");
+        for (announced, chunks, expected) in table {
+            let whole = read(announced, chunks).await.ok();
+            assert_eq!(whole.as_deref(), expected.map(str::as_bytes), "{announced:?} {chunks:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_body_times_out() {
         let start = clock::now();
-        for (pace, secs) in [
-            (Pace::Each(Duration::from_secs(3)), 3),
-            (Pace::By(Deadline::at(start + Duration::from_secs(5))), 5),
+        for (timeout, secs) in [
+            (ReadTimeout::BetweenChunks(Duration::from_secs(3)), 3),
+            (ReadTimeout::WholeBody(Deadline::at(start + Duration::from_secs(5))), 5),
         ] {
-            let reader = Reader::new(&HeaderMap::new(), stream::pending().boxed(), 0..=10, pace);
-            let Err(Failure::Transport(fault)) = reader.whole().await else { panic!() };
+            let reader = BodyReader::new(&head(), stream::pending().boxed(), 0..=10, timeout);
+            let Err(AttemptError::Transport(fault)) = reader.read_all().await else { panic!() };
             assert_eq!(fault.phase(), Phase::Timeout);
             assert_eq!(start.elapsed().as_secs(), secs);
         }

@@ -1,4 +1,4 @@
-//! One call of an operation: what goes into its HTTP request, the same for every attempt.
+//! One call of an operation, and the HTTP request that each of its attempts sends.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -8,55 +8,59 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
 
-use super::{Client, Error, ErrorKind, body::Pace, clock::Deadline, headers::Headers};
+use super::{
+    Client, Error, ErrorKind, body::ReadTimeout, builder::Headers, call_stats::CallStats,
+    clock::Deadline, error::Texts,
+};
 use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header};
 
-/// The most bytes of JSON that an honest answer has.
-pub(super) const LONGEST_JSON: u64 = 8 << 20;
-const LONGEST_FILE: u64 = 16 << 20;
+/// The most JSON that is read: far more than any answer of the service, none of which has more than 500 rows.
+pub(super) const MAX_JSON_BYTES: u64 = 8 << 20;
+/// The largest label that is read: far more than the tens of KB that a label takes.
+const MAX_LABEL_BYTES: u64 = 16 << 20;
 
 /// Where a call goes.
 #[derive(Debug, Clone, Copy)]
 enum Target<'a> {
-    /// To the operation's path, with what stands in its braces.
+    /// The operation's path, with this parameter in its braces.
     Path(&'a str),
-    /// To a link that the service gave out, which opens without the key.
+    /// A link that the service gave out, which opens without the key.
     Link(&'a Url),
-    /// To whatever the caller names, under the service's address.
+    /// Any method and path under the service's address.
     Raw(&'a HttpMethod, &'a str),
 }
 
 /// A call of an operation.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    /// None when the caller names a method and path that are no operation's.
+    /// `None` when method and path belong to no operation.
     pub(super) operation: Option<Operation>,
     target: Target<'a>,
     query: &'a [(&'a str, &'a str)],
     body: Option<Bytes>,
-    pub(super) idempotency_key: Option<&'a IdempotencyKey>,
+    idempotency_key: Option<&'a IdempotencyKey>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(operation: Operation) -> Self {
-        Self::of(Some(operation), Target::Path(""))
+        Self::with_target(Some(operation), Target::Path(""))
     }
 
-    /// A call that is known by its method and path alone.
+    /// A call of any method and path.
     pub(super) fn raw(method: &'a HttpMethod, path: &'a str, operation: Option<Operation>) -> Self {
-        Self::of(operation, Target::Raw(method, path))
+        Self::with_target(operation, Target::Raw(method, path))
     }
 
-    fn of(operation: Option<Operation>, target: Target<'a>) -> Self {
+    fn with_target(operation: Option<Operation>, target: Target<'a>) -> Self {
         Self { operation, target, query: &[], body: None, idempotency_key: None }
     }
 
-    /// What stands in the braces of the operation's path.
-    pub(super) fn parameter(self, parameter: &'a str) -> Self {
+    /// The value in the braces of the operation's path.
+    pub(super) fn path_parameter(self, parameter: &'a str) -> Self {
         Self { target: Target::Path(parameter), ..self }
     }
 
-    /// A link that the service gave out, instead of the operation's own path.
+    /// A link that the service gave out, in place of the operation's own path.
     pub(super) fn link(self, link: &'a Url) -> Self {
         Self { target: Target::Link(link), ..self }
     }
@@ -65,36 +69,46 @@ impl<'a> Call<'a> {
         Self { query, ..self }
     }
 
-    /// The body, serialised here and never again, so that every attempt sends the same bytes.
-    pub(super) fn body(self, body: &impl Serialize) -> Result<Self, Error> {
-        const UNWRITABLE: (&str, &str) = (
+    /// The body, serialised once, so that every attempt sends the same bytes.
+    pub(super) fn json_body(self, body: &impl Serialize) -> Result<Self, Error> {
+        const NOT_SERIALISABLE: Texts = (
             "The request cannot be written as JSON.",
             "La solicitud no se puede escribir en JSON.",
         );
-        let body =
-            serde_json::to_vec(body).map_err(|_| Error::new(ErrorKind::Validation, UNWRITABLE))?;
-        Ok(self.bytes(body.into()))
+        let body = serde_json::to_vec(body)
+            .map_err(|_| Error::new(ErrorKind::Validation, NOT_SERIALISABLE))?;
+        Ok(self.body(body.into()))
     }
 
-    /// A body that is written already.
-    pub(super) fn bytes(self, body: Bytes) -> Self {
+    /// A body that is serialised already.
+    pub(super) fn body(self, body: Bytes) -> Self {
         Self { body: Some(body), ..self }
     }
 
-    /// The key that the body holds.
-    pub(super) fn keyed(self, key: &'a IdempotencyKey) -> Self {
+    /// The idempotency key in the body.
+    pub(super) fn idempotency_key(self, key: &'a IdempotencyKey) -> Self {
         Self { idempotency_key: Some(key), ..self }
     }
 
+    /// What is known about the call before it is sent.
+    pub(super) fn stats(&self) -> CallStats {
+        CallStats {
+            attempts: 0,
+            idempotency_key: self.idempotency_key.cloned(),
+            is_write: self.is_write(),
+            outcome_unknown: false,
+        }
+    }
+
     /// Whether the call changes something.
-    pub(super) fn writes(&self) -> bool {
+    fn is_write(&self) -> bool {
         match self.operation {
             Some(operation) => operation.idempotency() != Idempotency::Reads,
             None => !self.method().is_safe(),
         }
     }
 
-    /// Whether sending it twice is as good as once.
+    /// Whether sending it twice has the effect of sending it once.
     fn is_repeatable(&self) -> bool {
         match self.operation {
             Some(operation) => operation.is_repeatable(),
@@ -110,102 +124,100 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What every attempt sends.
-    pub(super) fn draft(&self, client: &Client) -> Result<Draft, Error> {
-        const UNSENDABLE: (&str, &str) =
-            ("The request has no valid address.", "La solicitud no tiene una dirección válida.");
-        let address = match self.target {
-            Target::Path(parameter) => self.address(client.base_url().as_str(), parameter),
+    /// The request that every attempt sends.
+    pub(super) fn prepare(&self, client: &Client) -> Result<PreparedRequest, Error> {
+        const INVALID_ADDRESS: Texts = (
+            "The address of the request is invalid.",
+            "La dirección de la solicitud no es válida.",
+        );
+        let base = client.base_url();
+        let uri = match self.target {
+            Target::Path(parameter) => self.operation_url(base.as_str(), parameter),
             Target::Link(link) => link.as_str().to_owned(),
-            Target::Raw(_, path) => under(client.base_url().as_str(), path),
+            Target::Raw(_, path) => join(base.as_str(), path),
         };
-        let address =
-            Uri::try_from(address).map_err(|fault| Error::config(UNSENDABLE).because(fault))?;
-        Ok(Draft {
+        let uri = Uri::try_from(uri)
+            .map_err(|fault| Error::config(INVALID_ADDRESS).with_source(fault))?;
+        Ok(PreparedRequest {
             method: self.method(),
-            template: self.template(),
-            address,
-            to: self.recipient(client.base_url()),
-            file: self.operation == Some(Operation::DownloadLabel),
-            repeatable: self.is_repeatable(),
+            template: self.path_template(),
+            uri,
+            recipient: self.recipient(base),
+            downloads_label: self.operation == Some(Operation::DownloadLabel),
+            is_repeatable: self.is_repeatable(),
             body: self.body.clone(),
         })
     }
 
     /// The path without its parameters, for logs.
-    pub(super) fn template(&self) -> &'static str {
-        if self.is_linked() {
-            "{labelUrl}"
-        } else {
-            self.operation.map_or("{path}", Operation::path)
+    pub(super) fn path_template(&self) -> &'static str {
+        match self.target {
+            Target::Link(_) => "{labelUrl}",
+            Target::Path(_) | Target::Raw(..) => self.operation.map_or("{path}", Operation::path),
         }
     }
 
     fn recipient(&self, base: &Url) -> Recipient {
         match self.target {
             Target::Path(_) | Target::Raw(..) => Recipient::Service,
-            Target::Link(link) if link.origin() == base.origin() => Recipient::Public,
-            Target::Link(_) => Recipient::Stranger,
+            Target::Link(link) if link.origin() == base.origin() => Recipient::PublicLink,
+            Target::Link(_) => Recipient::OtherOrigin,
         }
     }
 
-    fn is_linked(&self) -> bool {
-        matches!(self.target, Target::Link(_))
-    }
-
-    fn address(&self, base: &str, parameter: &str) -> String {
+    fn operation_url(&self, base: &str, parameter: &str) -> String {
         let path = self.operation.map(|operation| operation.path_of(parameter));
-        let mut address = under(base, &path.unwrap_or_default());
+        let mut url = join(base, &path.unwrap_or_default());
         if self.query.is_empty() {
-            return address;
+            return url;
         }
-        address.push('?');
-        let start = address.len();
-        Serializer::for_suffix(address, start).extend_pairs(self.query).finish()
+        url.push('?');
+        let start = url.len();
+        Serializer::for_suffix(url, start).extend_pairs(self.query).finish()
     }
 }
 
-/// The address of a path.
-fn under(base: &str, path: &str) -> String {
+/// A path under the service's address.
+fn join(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
-    let mut address = String::with_capacity(base.len() + path.len() + 64);
-    address.push_str(base);
-    address.push_str(path);
-    address
+    // With room for a query, so that adding one does not allocate again.
+    let mut url = String::with_capacity(base.len() + path.len() + 64);
+    url.push_str(base);
+    url.push_str(path);
+    url
 }
 
-/// Who reads a request.
+/// Who receives a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recipient {
-    /// The service.
+    /// The service, as its API.
     Service,
-    /// What the service shows to everybody who has a link: without the key, and outside its rate limit.
-    Public,
-    /// Another origin, by a link too.
-    Stranger,
+    /// The service's page behind a link: it needs no key and does not count towards the rate limit.
+    PublicLink,
+    /// A link to another origin.
+    OtherOrigin,
 }
 
-/// What every attempt of a call sends: the same bytes to the same place.
+/// The request that every attempt of a call sends: the same bytes to the same address.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct PreparedRequest {
     pub(super) method: HttpMethod,
     pub(super) template: &'static str,
-    address: Uri,
-    to: Recipient,
-    /// The answer is a file.
-    file: bool,
-    /// Sending it twice is as good as once.
-    pub(super) repeatable: bool,
+    uri: Uri,
+    recipient: Recipient,
+    downloads_label: bool,
+    /// Sending it twice has the effect of sending it once.
+    pub(super) is_repeatable: bool,
     body: Option<Bytes>,
 }
 
-impl Draft {
-    /// The request of one attempt.
-    pub(super) fn request(&self, client: &Client) -> http::Request<Bytes> {
+impl PreparedRequest {
+    /// The HTTP request of one attempt.
+    pub(super) fn to_http(&self, headers: &Headers) -> http::Request<Bytes> {
         let mut request = http::Request::new(self.body.clone().unwrap_or_default());
         *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.address.clone();
-        *request.headers_mut() = self.headers(client.headers());
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers(headers);
         if self.body.is_some() {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(CONTENT_TYPE, json);
@@ -214,23 +226,22 @@ impl Draft {
     }
 
     fn headers(&self, headers: &Headers) -> HeaderMap {
-        match self.to {
-            Recipient::Service => headers.home(),
-            Recipient::Public => {
-                let mut headers = headers.home();
+        match self.recipient {
+            Recipient::Service => headers.to_service(),
+            Recipient::PublicLink => {
+                let mut headers = headers.to_service();
                 headers.remove(header::API_KEY);
                 headers
             }
-            Recipient::Stranger => headers.away(),
+            Recipient::OtherOrigin => headers.to_other_origin(),
         }
     }
 
-    /// What tells the request from every other one: with another key, to another place, of other bytes.
-    pub(super) fn digest(&self, client: &Client) -> String {
-        let secret = client.headers().secret();
-        let (address, body) = (self.address.to_string(), self.body.as_deref());
+    /// A digest that differs for every API key, address and body.
+    pub(super) fn digest(&self, headers: &Headers) -> String {
+        let (uri, body) = (self.uri.to_string(), self.body.as_deref().unwrap_or_default());
         let mut hash = Sha256::new();
-        for part in [secret, address.as_bytes(), body.unwrap_or_default()] {
+        for part in [headers.api_key(), uri.as_bytes(), body] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -239,19 +250,24 @@ impl Draft {
         digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
     }
 
-    /// Whether the key's rate limit counts it.
-    pub(super) fn takes_turns(&self) -> bool {
-        self.to == Recipient::Service
+    /// Whether it counts towards the key's rate limit.
+    pub(super) fn is_rate_limited(&self) -> bool {
+        self.recipient == Recipient::Service
     }
 
-    /// How many bytes an honest answer has; a file has some.
-    pub(super) fn answer_size(&self) -> RangeInclusive<u64> {
-        if self.file { 1..=LONGEST_FILE } else { 0..=LONGEST_JSON }
+    /// How many bytes its answer may have; a label is not empty.
+    pub(super) fn body_size(&self) -> RangeInclusive<u64> {
+        if self.downloads_label { 1..=MAX_LABEL_BYTES } else { 0..=MAX_JSON_BYTES }
     }
 
-    /// How long the answer's body may take: a file as long as it keeps coming, JSON until `end`.
-    pub(super) fn pace(&self, end: Deadline, idle: Duration) -> Pace {
-        if self.file { Pace::Each(idle) } else { Pace::By(end) }
+    /// How long reading the answer's body may take: a label as long as it keeps coming, JSON until the
+    /// attempt's deadline.
+    pub(super) fn read_timeout(&self, deadline: Deadline, idle: Duration) -> ReadTimeout {
+        if self.downloads_label {
+            ReadTimeout::BetweenChunks(idle)
+        } else {
+            ReadTimeout::WholeBody(deadline)
+        }
     }
 }
 
@@ -267,12 +283,12 @@ mod tests {
             ["http://h", "http://h/", "http://h:81/a/b", "http://h:81/a/b/", "http://[::1]:9"]
         {
             let expected = format!("{}{path}", base.trim_end_matches('/'));
-            assert_eq!(call.address(base, "EC7K2M9QX4T8WD0"), expected);
+            assert_eq!(call.operation_url(base, "EC7K2M9QX4T8WD0"), expected);
         }
         let query = [("format", "PDF"), ("odd", "a b&c=ñ")];
-        let asked = Call::new(Operation::Health).query(&query);
+        let queried = Call::new(Operation::Health).query(&query);
         assert_eq!(
-            asked.address("http://h", ""),
+            queried.operation_url("http://h", ""),
             "http://h/api/v1/health?format=PDF&odd=a+b%26c%3D%C3%B1"
         );
     }

@@ -1,5 +1,5 @@
-//! The one place where the client reads time: tokio's for waiting, so that a paused runtime moves it. How
-//! old an idempotency key is, is asked of every clock there is: each of them may stand still, or be set.
+//! The only place where the client reads time. It waits by tokio's clock, which tests can pause. The age of an
+//! idempotency key is measured by all available clocks, since each of them may stop or be set.
 
 use std::{
     pin::pin,
@@ -13,8 +13,8 @@ use tokio::time::{Instant, error::Elapsed, timeout, timeout_at};
 
 use crate::{model::Moment, wall_clock::WallClock};
 
-/// Longer than any timeout means; keeps sums of instants and durations in range.
-const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// A year: longer than any useful timeout, and sums of instants and durations stay in range.
+const MAX_DURATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 #[expect(clippy::disallowed_methods, reason = "this module is the client's clock")]
 pub(super) fn now() -> Instant {
@@ -23,62 +23,63 @@ pub(super) fn now() -> Instant {
 
 /// The instant `wait` from now.
 pub(super) fn after(wait: Duration) -> Instant {
-    beyond(now(), wait)
+    add(now(), wait)
 }
 
-/// The instant `wait` after another one.
-pub(super) fn beyond(start: Instant, wait: Duration) -> Instant {
-    start + wait.min(YEAR)
+/// The instant `wait` after `start`.
+pub(super) fn add(start: Instant, wait: Duration) -> Instant {
+    start + wait.min(MAX_DURATION)
 }
 
-/// Until when something is waited for.
+/// Until when a future may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     by: Instant,
-    was_missed: bool,
+    was_extended: bool,
 }
 
-/// A time-out that fires later than this was not waited for: nobody polled, or nothing ran.
-const NEGLECT: Duration = Duration::from_millis(100);
-/// How long what arrived meanwhile may take to come through.
-const CATCH_UP: Duration = Duration::from_secs(1);
+/// A timeout that is noticed later than this was not polled when it fired. Timers under load are usually late by
+/// less.
+const UNPOLLED_AFTER: Duration = Duration::from_millis(100);
+/// How long an answer that arrived while nothing polled may take to get through the connection's task and its
+/// buffers.
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 impl Deadline {
     pub(super) fn at(by: Instant) -> Self {
-        Self { by, was_missed: false }
+        Self { by, was_extended: false }
     }
 
-    /// What the future gives by then.
+    /// The future's output, if it is ready in time.
     ///
-    /// A caller who was not there when the time ran out gets what has arrived meanwhile, for which
-    /// connections may need a moment. Once: a peer that drips cannot live on it.
+    /// An answer that arrived in time wins over a timeout that fired while nothing polled. The extra time is
+    /// given once, so that a peer which sends byte by byte cannot go on for ever.
     pub(super) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Result<T, Elapsed> {
         let mut future = pin!(future);
         let elapsed = match timeout_at(self.by, future.as_mut()).await {
             Ok(output) => return Ok(output),
             Err(elapsed) => elapsed,
         };
-        if self.was_missed || now().saturating_duration_since(self.by) <= NEGLECT {
+        if self.was_extended || now().saturating_duration_since(self.by) <= UNPOLLED_AFTER {
             return Err(elapsed);
         }
-        *self = Self { by: after(CATCH_UP), was_missed: true };
-        timeout(CATCH_UP, future).await
+        *self = Self { by: after(GRACE_PERIOD), was_extended: true };
+        timeout(GRACE_PERIOD, future).await
     }
 }
 
-/// All clocks that a client knows: the machine's two, and the service's as its answers show it. A test
-/// that moves the service's clock hands it over instead, and then nothing else counts.
+/// All clocks that a client can read: the machine's two, and the service's as its answers show it. A test
+/// that moves the service's clock passes that one instead, and then no other counts.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     source: ClockSource,
-    /// The newest date of an answer, and when it came.
-    answered: Mutex<Option<Answered>>,
+    last_date: Mutex<Option<LastDate>>,
 }
 
-/// Which clock tells the wall time.
+/// Which clock gives the wall time.
 #[derive(Debug, Clone)]
 pub(super) enum ClockSource {
-    /// The machine's, or a test's in its place: it may stand still, and so is one among others.
+    /// The machine's, or a test's in its place. It may be set, so it is one clock among several.
     Wall(WallClock),
     /// The service's own.
     Service(WallClock),
@@ -90,71 +91,71 @@ impl Default for ClockSource {
     }
 }
 
-/// What an answer showed of the service's clock, and when.
+/// The newest `Date` of an answer, and when it came.
 #[derive(Debug)]
-struct Answered {
-    shown: HeaderValue,
+struct LastDate {
+    header: HeaderValue,
     date: DateTime<Utc>,
-    at: Moment,
+    received: Moment,
 }
 
 impl Clocks {
     pub(super) fn new(source: ClockSource) -> Self {
-        Self { source, answered: Mutex::default() }
+        Self { source, last_date: Mutex::default() }
     }
 
-    /// This moment by all of them.
+    /// The present moment by all of them.
     pub(super) fn moment(&self) -> Moment {
         let local = match &self.source {
             ClockSource::Wall(clock) => {
                 Moment { wall: clock.now(), steady: steady(), service: None }
             }
-            // One steady moment for all: the service's clock may stand still while this program runs.
+            // No monotonic time: the service's clock may stand still while this program runs.
             ClockSource::Service(clock) => {
                 return Moment { wall: clock.now(), steady: TimeDelta::zero(), service: None };
             }
         };
-        let passed = |known: &Answered| known.date + passed(&known.at, &local);
-        let service = self.answered().as_ref().map(passed);
+        let now_at_service = |last: &LastDate| last.date + elapsed(&last.received, &local);
+        let service = self.last_date().as_ref().map(now_at_service);
         Moment { service, ..local }
     }
 
-    /// What a date header shows.
-    pub(super) fn read(&self, shown: &HeaderValue) -> Option<DateTime<Utc>> {
-        // Most answers come in the same second as the one before.
-        let known =
-            self.answered().as_ref().filter(|known| known.shown == shown).map(|known| known.date);
-        known.or_else(|| parse(shown))
+    /// Parses a `Date` header.
+    pub(super) fn parse_date(&self, header: &HeaderValue) -> Option<DateTime<Utc>> {
+        // Most answers come in the same second as the one before, and parsing costs more than comparing.
+        let is_same = |last: &&LastDate| last.header == header;
+        let last = self.last_date().as_ref().filter(is_same).map(|last| last.date);
+        last.or_else(|| parse(header))
     }
 
-    /// An answer of the service's showed this date.
-    pub(super) fn hear(&self, shown: &HeaderValue, date: DateTime<Utc>) {
-        // It says nothing new, and no clock needs to be read.
-        if self.answered().as_ref().is_some_and(|known| known.date == date) {
+    /// Learns the service's clock from an answer.
+    pub(super) fn observe_date(&self, header: &HeaderValue, date: DateTime<Utc>) {
+        // The same date says nothing new, and no clock needs to be read.
+        if self.last_date().as_ref().is_some_and(|last| last.date == date) {
             return;
         }
         let now = self.moment();
         // Answers overtake each other; time does not go back.
         if now.service.is_none_or(|known| known <= date)
-            || self.answered().as_ref().is_none_or(|known| known.date < date)
+            || self.last_date().as_ref().is_none_or(|last| last.date < date)
         {
-            *self.answered() = Some(Answered { shown: shown.clone(), date, at: now });
+            *self.last_date() = Some(LastDate { header: header.clone(), date, received: now });
         }
     }
 
-    fn answered(&self) -> MutexGuard<'_, Option<Answered>> {
-        // It is plain data, as good after a panic as before.
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_date(&self) -> MutexGuard<'_, Option<LastDate>> {
+        // It is plain data, which a panic elsewhere leaves valid.
+        self.last_date.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The date in a header.
-pub(super) fn parse(shown: &HeaderValue) -> Option<DateTime<Utc>> {
-    Some(httpdate::parse_http_date(shown.to_str().ok()?.trim()).ok()?.into())
+/// Parses a date as HTTP writes it.
+pub(super) fn parse(header: &HeaderValue) -> Option<DateTime<Utc>> {
+    Some(httpdate::parse_http_date(header.to_str().ok()?.trim()).ok()?.into())
 }
 
-/// The runtime's clock, counted from the first look of this process at it: keys go from client to
-/// client. Paused runtimes may stand before it.
+/// The runtime's clock, counted from the first time that this process read it, because one key may be sent by
+/// several clients. A paused runtime may be before that, so the result may be negative.
 fn steady() -> TimeDelta {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     let now = now();
@@ -166,6 +167,6 @@ fn steady() -> TimeDelta {
 }
 
 /// The time between two moments of this process, by the clock that says more.
-fn passed(then: &Moment, now: &Moment) -> TimeDelta {
+fn elapsed(then: &Moment, now: &Moment) -> TimeDelta {
     (now.wall - then.wall).max(now.steady - then.steady)
 }

@@ -1,5 +1,5 @@
-//! A label file: in memory, piece by piece, or on disk. A download that breaks off is begun again,
-//! and what was handed over already is not handed over twice.
+//! Downloading a label: into memory, as a stream, or to disk. A download that breaks off is started again,
+//! and the bytes that were delivered already are skipped.
 
 use std::{
     io,
@@ -16,20 +16,21 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    Client, Error, ErrorKind, Failure, StopReason,
-    body::Reader,
+    Client, Error, ErrorKind, StopReason,
+    attempt_error::AttemptError,
+    body::BodyReader,
     call::Call,
-    course::{Answer, Course},
+    call_stats::CallStats,
     error::Texts,
-    failure::Trace,
-    file::{self, Draft},
-    reply,
+    execute::CallExecution,
+    response::ServiceResponse,
+    temp_file::{TempFile, safe_file_name},
 };
 use crate::model::{LabelFormat, Operation, TrackingNumber};
 
-/// A label file that is about to be downloaded: into memory, into a file, or piece by piece.
+/// A label to download: into memory, to a file, or as a stream.
 #[derive(Debug, Clone)]
-#[must_use = "nothing is downloaded until it is said where to"]
+#[must_use = "nothing is downloaded before `bytes`, `save_to`, `save_in` or `stream` is called"]
 pub struct LabelDownload<'a> {
     client: &'a Client,
     source: Source<'a>,
@@ -42,15 +43,15 @@ enum Source<'a> {
 }
 
 impl<'a> LabelDownload<'a> {
-    pub(super) fn of(client: &'a Client, number: &'a TrackingNumber, format: LabelFormat) -> Self {
+    pub(super) fn new(client: &'a Client, number: &'a TrackingNumber, format: LabelFormat) -> Self {
         Self { client, source: Source::Parcel(number, [("format", format.code())], format) }
     }
 
-    pub(super) fn linked(client: &'a Client, link: Url) -> Self {
+    pub(super) fn from_link(client: &'a Client, link: Url) -> Self {
         Self { client, source: Source::Link(link) }
     }
 
-    /// The file in memory.
+    /// Downloads the file into memory.
     ///
     /// Errors: those of [`Labels::download`](crate::client::Labels::download).
     ///
@@ -68,15 +69,14 @@ impl<'a> LabelDownload<'a> {
     /// # }
     /// ```
     pub async fn bytes(self) -> Result<Bytes, Error> {
-        let (answer, course) = self.client.answer(&self.call(), Reader::whole).await?;
-        label_in(answer, &course.trace)
+        let (response, execution) = self.client.execute(&self.call(), BodyReader::read_all).await?;
+        label_body(response, &execution.stats)
     }
 
-    /// Writes the file and tells its length in bytes.
+    /// Saves the file and returns its length in bytes.
     ///
-    /// The file appears at `path` whole or not at all, in place of one that was there. It is written
-    /// beside it under another name first, piece by piece as it comes, which needs the right to
-    /// create files in the directory.
+    /// The file appears at `path` whole or not at all, and replaces one that is there. It is first written under
+    /// a temporary name in the same directory, in which the program must be allowed to create files.
     ///
     /// Errors: `File` when it cannot be written, and those of [`LabelDownload::stream`].
     ///
@@ -96,22 +96,23 @@ impl<'a> LabelDownload<'a> {
     /// # }
     /// ```
     pub async fn save_to(self, path: impl AsRef<Path>) -> Result<u64, Error> {
-        let (path, random) = (path.as_ref().to_owned(), self.client.decider().random());
-        let name = Draft::name(&path, random).ok_or_else(|| unwritten(BAD_NAME))?;
+        let (path, random) = (path.as_ref().to_owned(), self.client.retry_policy().random());
+        let temporary =
+            TempFile::path_beside(&path, random).ok_or_else(|| file_error(NO_FILE_NAME))?;
         let mut stream = self.stream().await?;
-        let mut draft = on_disk(|| Draft::create(name)).await?;
+        let mut file = spawn_blocking(|| TempFile::create(temporary)).await?;
         let mut length = 0;
-        while let Some(piece) = stream.next().await.transpose()? {
-            length += piece.len() as u64;
-            draft = on_disk(move || draft.with(&piece)).await?;
+        while let Some(chunk) = stream.next().await.transpose()? {
+            length += chunk.len() as u64;
+            file = spawn_blocking(move || file.append(&chunk)).await?;
         }
-        on_disk(move || draft.move_to(&path)).await?;
+        spawn_blocking(move || file.persist(&path)).await?;
         Ok(length)
     }
 
-    /// Writes the file into a directory, as [`LabelDownload::save_to`] does, and tells its path.
+    /// Saves the file in a directory, as [`LabelDownload::save_to`] does, and returns its path.
     ///
-    /// It is named after its tracking number, or after its link; nothing in a link can lead out of
+    /// It is named after its tracking number, or after the end of its link, which cannot lead out of
     /// the directory. Errors: as [`LabelDownload::save_to`].
     ///
     /// ```
@@ -133,15 +134,15 @@ impl<'a> LabelDownload<'a> {
             Source::Parcel(number, _, format) => format!("{number}.{}", format.extension()),
             Source::Link(link) => link.path().rsplit('/').next().unwrap_or_default().to_owned(),
         };
-        let path = directory.as_ref().join(file::harmless(&name));
+        let path = directory.as_ref().join(safe_file_name(&name));
         self.save_to(&path).await?;
         Ok(path)
     }
 
-    /// The file piece by piece, as it comes.
+    /// The file as a stream of chunks.
     ///
-    /// When the connection breaks, the file is asked for again, as often as
-    /// [`Retry`](crate::client::Retry) allows, and the stream goes on where it was. Errors: as
+    /// When the connection breaks, the file is requested again, as often as
+    /// [`Retry`](crate::client::Retry) allows, and the stream continues where it was. Errors: as
     /// [`LabelDownload::bytes`], here or from the stream; `Conflict` from the stream when the label was
     /// reprinted meanwhile.
     ///
@@ -153,58 +154,59 @@ impl<'a> LabelDownload<'a> {
     /// # let number = server.seed_parcels(1).await.remove(0);
     /// use parcelo::LabelFormat;
     ///
-    /// let mut pieces = client.labels().download(&number, LabelFormat::Png).stream().await?;
-    /// let (length, mut seen) = (pieces.length(), 0);
-    /// while let Some(piece) = pieces.next().await {
-    ///     seen += piece?.len() as u64;
+    /// let mut chunks = client.labels().download(&number, LabelFormat::Png).stream().await?;
+    /// let (length, mut received) = (chunks.length(), 0);
+    /// while let Some(chunk) = chunks.next().await {
+    ///     received += chunk?.len() as u64;
     /// }
-    /// assert_eq!(length, Some(seen));
+    /// assert_eq!(length, Some(received));
     /// # Ok(())
     /// # }
     /// ```
     pub async fn stream(self) -> Result<LabelStream, Error> {
         let read = |reader| std::future::ready(Ok(reader));
-        let (answer, course) = self.client.answer(&self.call(), read).await?;
-        Ok(LabelStream::new(label_in(answer, &course.trace)?, course))
+        let (response, execution) = self.client.execute(&self.call(), read).await?;
+        Ok(LabelStream::new(label_body(response, &execution.stats)?, execution))
     }
 
     fn call(&self) -> Call<'_> {
         let call = Call::new(Operation::DownloadLabel);
         match &self.source {
-            Source::Parcel(number, query, _) => call.parameter(number.as_str()).query(query),
+            Source::Parcel(number, query, _) => call.path_parameter(number.as_str()).query(query),
             Source::Link(link) => call.link(link),
         }
     }
 }
 
-/// A label file that is coming in, as a `Stream` of its pieces.
+/// A label file that is being downloaded, as a stream of chunks.
 ///
 /// Its last item is an error when the file did not arrive whole.
 pub struct LabelStream {
-    pieces: BoxStream<'static, Result<Bytes, Error>>,
+    chunks: BoxStream<'static, Result<Bytes, Error>>,
     length: Option<u64>,
 }
 
 impl LabelStream {
-    fn new(reader: Reader, course: Course) -> Self {
-        let length = reader.promised();
-        let delivery = Delivery { reader, course, seen: 0, hash: Sha256::new(), held: None };
-        let pieces = stream::unfold(Some(delivery), async |delivery| {
-            let mut delivery = delivery?;
-            match delivery.next().await {
-                Ok(piece) => Some((Ok(piece?), Some(delivery))),
+    fn new(reader: BodyReader, execution: CallExecution) -> Self {
+        let length = reader.content_length();
+        let (hash, held_back) = (Sha256::new(), None);
+        let download = Download { reader, execution, delivered_bytes: 0, hash, held_back };
+        let chunks = stream::unfold(Some(download), async |download| {
+            let mut download = download?;
+            match download.next().await {
+                Ok(chunk) => Some((Ok(chunk?), Some(download))),
                 Err(error) => Some((Err(error), None)),
             }
         });
-        Self { pieces: pieces.fuse().boxed(), length }
+        Self { chunks: chunks.fuse().boxed(), length }
     }
 
-    /// The next piece; none at the end of the whole file.
+    /// The next chunk; `None` at the end of the whole file.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        self.pieces.next().await
+        self.chunks.next().await
     }
 
-    /// The file's length in bytes, when the service says it.
+    /// The file's length in bytes, if the service says it.
     pub fn length(&self) -> Option<u64> {
         self.length
     }
@@ -223,124 +225,123 @@ impl futures_util::Stream for LabelStream {
         mut self: std::pin::Pin<&mut Self>,
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Self::Item>> {
-        self.pieces.poll_next_unpin(context)
+        self.chunks.poll_next_unpin(context)
     }
 }
 
-/// A file on its way, and what of it was handed over.
-struct Delivery {
-    reader: Reader,
-    course: Course,
-    seen: u64,
+/// A download in progress, and what of it was delivered to the caller.
+struct Download {
+    reader: BodyReader,
+    execution: CallExecution,
+    delivered_bytes: u64,
+    /// Of the bytes that were delivered.
     hash: Sha256,
-    /// Read, but not yet handed over.
-    held: Option<Bytes>,
+    /// Received, but not yet delivered.
+    held_back: Option<Bytes>,
 }
 
-impl Delivery {
+impl Download {
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
-            let next = match self.held.take() {
-                Some(piece) => Ok(Some(piece)),
+            let next = match self.held_back.take() {
+                Some(chunk) => Ok(Some(chunk)),
                 None => self.reader.next().await,
             };
             match next {
-                Ok(Some(piece)) => {
-                    self.seen += piece.len() as u64;
-                    self.hash.update(&piece);
-                    return Ok(Some(piece));
+                Ok(Some(chunk)) => {
+                    self.delivered_bytes += chunk.len() as u64;
+                    self.hash.update(&chunk);
+                    return Ok(Some(chunk));
                 }
                 Ok(None) => return Ok(None),
-                Err(failure) => self.begin_again(failure).await?,
+                Err(error) => self.restart(error).await?,
             }
         }
     }
 
-    /// Asks for the file once more and passes over what was handed over, if it is the same.
-    async fn begin_again(&mut self, failure: Failure) -> Result<(), Error> {
-        let mut failure = failure;
+    /// Requests the file again and skips what was delivered, if it is the same.
+    async fn restart(&mut self, error: AttemptError) -> Result<(), Error> {
+        let mut error = error;
         loop {
-            self.course.extend();
-            self.course.recover(failure).await?;
-            let answer = self.course.answer(|reader| std::future::ready(Ok(reader))).await?;
-            self.reader = label_in(answer, &self.course.trace)?;
-            match self.pass_over().await {
+            self.execution.restart_deadline();
+            self.execution.recover(error).await?;
+            let response = self.execution.run(|reader| std::future::ready(Ok(reader))).await?;
+            self.reader = label_body(response, &self.execution.stats)?;
+            match self.skip_delivered().await {
                 Ok(true) => return Ok(()),
-                Ok(false) => return Err(self.changed()),
-                Err(again) => failure = again,
+                Ok(false) => return Err(self.label_changed()),
+                Err(again) => error = again,
             }
         }
     }
 
-    /// True when the new file begins as the one that broke off.
-    async fn pass_over(&mut self) -> Result<bool, Failure> {
-        let (mut left, mut hash) = (self.seen, Sha256::new());
+    /// True when the new file begins with the bytes that were delivered of the old one.
+    async fn skip_delivered(&mut self) -> Result<bool, AttemptError> {
+        let (mut left, mut hash) = (self.delivered_bytes, Sha256::new());
         while left > 0 {
-            let Some(mut piece) = self.reader.next().await? else { return Ok(false) };
-            let known = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
-            hash.update(piece.split_to(known));
-            left -= known as u64;
-            self.held = Some(piece).filter(Buf::has_remaining);
+            let Some(mut chunk) = self.reader.next().await? else { return Ok(false) };
+            let delivered = usize::try_from(left).unwrap_or(usize::MAX).min(chunk.len());
+            hash.update(chunk.split_to(delivered));
+            left -= delivered as u64;
+            self.held_back = Some(chunk).filter(Buf::has_remaining);
         }
         Ok(hash.finalize() == self.hash.clone().finalize())
     }
 
-    fn changed(&self) -> Error {
+    fn label_changed(&self) -> Error {
         const CHANGED: Texts = (
-            "The label was made anew while it was downloaded: begin again.",
-            "La etiqueta se volvió a generar durante la descarga: empiece de nuevo.",
+            "The label was reprinted during the download: start again.",
+            "La etiqueta se reimprimió durante la descarga: empiece de nuevo.",
         );
-        Error::new(ErrorKind::Conflict, CHANGED)
-            .with(|inner| inner.attempts = self.course.trace.attempts)
+        self.execution.stats.error(ErrorKind::Conflict, CHANGED)
     }
 }
 
-/// What calls itself a page or JSON is no label, but the word of somebody between: a proxy that asks for
-/// a login, say.
-const NO_LABELS: [&str; 2] = ["text/html", "application/json"];
+/// Media types that no label has. An answer that declares one of them comes from something in between, such as
+/// the login page of a proxy.
+const NON_LABEL_TYPES: [&str; 2] = ["text/html", "application/json"];
 
-/// The file in an answer.
-fn label_in<T>(answer: Answer<T>, trace: &Trace) -> Result<T, Error> {
-    const NO_LABEL: Texts = (
-        "The answer is no label: look at what answers at the address.",
+/// The body of an answer, if it is a label.
+fn label_body<T>(response: ServiceResponse<T>, stats: &CallStats) -> Result<T, Error> {
+    const NOT_A_LABEL: Texts = (
+        "The answer is not a label: check what answers at this address.",
         "La respuesta no es una etiqueta: revise qué responde en esa dirección.",
     );
-    let given = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    // A 206 is a part of the file, which nobody asked for.
-    if answer.status == StatusCode::OK
-        && !NO_LABELS.iter().any(|other| kind.eq_ignore_ascii_case(other))
-        && !is_packed(&answer.headers)
+    let declared = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = declared.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    // Only 200 is the whole file: a 206 is a part of it, which was not requested.
+    if response.status == StatusCode::OK
+        && !NON_LABEL_TYPES.iter().any(|other| media_type.eq_ignore_ascii_case(other))
+        && !is_encoded(&response.headers)
     {
-        return Ok(answer.body);
+        return Ok(response.body);
     }
-    Err(Error::new(ErrorKind::Decode, NO_LABEL).with(|inner| {
-        inner.status = Some(answer.status.as_u16());
-        inner.request_id = reply::request_id(&answer.headers);
-        inner.attempts = trace.attempts;
+    Err(stats.error(ErrorKind::Decode, NOT_A_LABEL).with(|inner| {
+        inner.status = Some(response.status.as_u16());
+        inner.request_id = response.summary().request_id();
         inner.stop_reason = Some(StopReason::Permanent);
     }))
 }
 
-/// True when the body is the file in another form, which nobody asked for.
-fn is_packed(headers: &HeaderMap) -> bool {
+/// True when the body is compressed, which was not requested.
+fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
 }
 
-const BAD_NAME: Texts = ("The path names no file.", "La ruta no nombra un archivo.");
-const UNWRITTEN: Texts =
+const NO_FILE_NAME: Texts = ("The path does not name a file.", "La ruta no nombra un archivo.");
+const NOT_WRITTEN: Texts =
     ("The label file could not be written.", "No se pudo escribir el archivo de la etiqueta.");
 
-/// Works on a thread of its own, which goes on to its end even when this future is dropped.
-async fn on_disk<T: Send + 'static>(
+/// Does disk work on a blocking thread. It runs to its end even when this future is dropped.
+async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(|fault| unwritten(UNWRITTEN).because(fault)),
-        Err(fault) => Err(unwritten(UNWRITTEN).because(fault)),
+        Ok(result) => result.map_err(|fault| file_error(NOT_WRITTEN).with_source(fault)),
+        Err(fault) => Err(file_error(NOT_WRITTEN).with_source(fault)),
     }
 }
 
-fn unwritten(texts: Texts) -> Error {
+fn file_error(texts: Texts) -> Error {
     Error::new(ErrorKind::File, texts)
 }

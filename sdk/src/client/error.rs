@@ -1,13 +1,13 @@
-//! The one error of the client: what happened, whether it may have happened all the same, and what
-//! the caller can do.
+//! The client's error type: what went wrong, whether the request may have been executed, and what the caller
+//! can do.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::StopReason;
 use crate::{
     model::{
-        BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, Language, RequestId, Row,
-        Unreadable, VoidResult,
+        BatchResult, ErrorBody, ErrorCode, FieldFault, IdempotencyKey, Language, ParcelSummary,
+        RequestId, Row, Unreadable, VoidResult,
     },
     rules::is_invisible,
 };
@@ -16,39 +16,40 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request breaks rules: correct it; see [`Error::field_faults`].
+    /// The request breaks rules: correct it, see [`Error::field_faults`].
     Validation,
-    /// The API key is missing, wrong, revoked, or of the other environment.
+    /// The API key is missing, invalid, revoked, or belongs to the other environment.
     Authentication,
     /// The key may not ship to this country.
     CountryNotAllowed,
-    /// The key may not do this at all, or not from this address.
+    /// The key may not do this, or not from this IP address.
     Forbidden,
-    /// There is no such parcel, label, manifest or endpoint.
+    /// The parcel, label, manifest or endpoint does not exist.
     NotFound,
-    /// The request disagrees with what the service already has.
+    /// The request conflicts with what the service already has.
     Conflict,
-    /// The idempotency key was first sent 24 hours ago: see whether it was done, and if not, make a
-    /// new key.
+    /// The idempotency key was first sent 24 hours ago: find out whether the write was executed, and if it was
+    /// not, make a new key.
     KeyExpired,
-    /// Too many requests: come back after [`Error::retry_after`].
+    /// Too many requests: try again after [`Error::retry_after`].
     RateLimited,
-    /// The service failed: try later, with the same idempotency key.
+    /// The service failed: try again later, with the same idempotency key.
     Server,
     /// The service could not be reached, or the connection broke.
     Network,
-    /// The service did not answer in time.
+    /// The service did not answer in time, or the call's time ran out before it was sent.
     Timeout,
     /// The answer could not be read; see [`Error::unreadable`].
     Decode,
-    /// The service did what was asked, and this version cannot read what it says about it: do not send it
-    /// again, and take what you need from [`Error::unreadable`].
+    /// The service executed the request, but this version cannot read its answer: do not send it again, and take
+    /// what you need from [`Error::unreadable`].
     Executed,
-    /// The client is set up wrongly.
+    /// The client's configuration is invalid.
     Config,
     /// The file could not be written.
     File,
-    /// An HTTP status that the API does not use here, such as a redirect.
+    /// The answer does not come from the API, or has an HTTP status that the API does not use here, such as a
+    /// redirect.
     Unexpected,
 }
 
@@ -61,11 +62,12 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 
 /// Why a call failed.
 ///
-/// Its text says so whenever the request may have been executed ([`Error::may_have_executed`]).
-/// It is one pointer in size, and a clone of it is the same error.
-/// `Display` is one line without secrets and personal data, and without characters of the service's
-/// that would command a terminal or turn the line around:
+/// `Display` is one line without secrets and personal data:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
+/// It says so when the request may have been executed ([`Error::may_have_executed`]). Control characters and
+/// bidirectional overrides in the service's texts are removed.
+///
+/// An `Error` is one pointer in size, and cloning it is cheap.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -82,7 +84,7 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 ///             println!("{}: {}", fault.field, fault.text(Language::Es));
 ///         }
 ///     }
-///     // Nobody knows yet: keep the order and send it again, with the key that it has.
+///     // The outcome is unknown: keep the order and send it again, with the same key.
 ///     Err(error) if error.may_have_executed() => println!("{:?}", error.idempotency_key()),
 ///     Err(error) => return Err(error.into()),
 /// }
@@ -104,17 +106,17 @@ pub(crate) struct Inner {
     pub(super) attempts: u32,
     pub(super) idempotency_key: Option<IdempotencyKey>,
     pub(crate) may_have_executed: bool,
-    /// The call that failed sent nothing.
+    /// No attempt of the call sent anything.
     pub(super) nothing_sent: bool,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) unreadable: Option<Unreadable>,
     pub(super) tracked: Vec<BatchResult>,
     pub(super) voided: Vec<Row<VoidResult>>,
+    pub(super) found: Vec<ParcelSummary>,
     pub(super) source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
-    /// An error of which nothing but its kind is known yet.
     pub(crate) fn new(kind: ErrorKind, texts: Texts) -> Self {
         Self(Arc::new(Inner {
             kind,
@@ -132,6 +134,7 @@ impl Error {
             unreadable: None,
             tracked: Vec::new(),
             voided: Vec::new(),
+            found: Vec::new(),
             source: None,
         }))
     }
@@ -140,7 +143,7 @@ impl Error {
         Self::new(ErrorKind::Config, texts)
     }
 
-    pub(crate) fn because(
+    pub(crate) fn with_source(
         self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
@@ -148,22 +151,22 @@ impl Error {
     }
 
     pub(crate) fn with(mut self, fill: impl FnOnce(&mut Inner)) -> Self {
-        // It has no clone yet, but for one that a caller kept.
+        // No copy is made unless the caller kept a clone.
         fill(Arc::make_mut(&mut self.0));
         self
     }
 
-    /// What went wrong, by what the caller can do.
+    /// What went wrong, by what the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The code in the service's answer, known to this version or not.
+    /// The code in the service's answer, whether or not this version knows it.
     pub fn code(&self) -> Option<&str> {
         self.0.body.as_ref().map(|body| body.code.as_str())
     }
 
-    /// The code in the service's answer, when this version knows it; the catalogue is [`ErrorCode`].
+    /// The code in the service's answer, if this version knows it. [`ErrorCode`] lists them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -185,7 +188,7 @@ impl Error {
         self.0.body.as_ref().and_then(ErrorBody::known)
     }
 
-    /// The HTTP status; none when no answer came.
+    /// The HTTP status; `None` when no answer came.
     pub fn status(&self) -> Option<u16> {
         self.0.status
     }
@@ -195,14 +198,14 @@ impl Error {
         self.0.request_id.as_ref()
     }
 
-    /// How long the service, or the client's own limiter, asks to wait before trying again.
+    /// How long the service, or the client's own rate limiter, asks to wait before the next try.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
-    /// What is wrong with which field; empty unless the request breaks rules.
+    /// The invalid fields and what is wrong with each; empty unless the request breaks rules.
     ///
-    /// Their texts may repeat what the request said: keep them out of logs.
+    /// Their texts may repeat values of the request: keep them out of logs.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -224,10 +227,10 @@ impl Error {
         &self.0.faults
     }
 
-    /// What happened, for people, in a language; without the faults of single fields. These are the
-    /// service's own words, every character of them: `Display` leaves out what commands a terminal.
+    /// A message for people in a language, without the faults of single fields. If the service sent one, it is
+    /// returned unchanged, with any control characters that `Display` removes.
     pub fn message(&self, language: Language) -> String {
-        if let Some(text) = self.spoken(language) {
+        if let Some(text) = self.service_message(language) {
             return text.to_owned();
         }
         let text = language.pick(self.0.texts.0, self.0.texts.1);
@@ -243,8 +246,8 @@ impl Error {
         }
     }
 
-    /// The service's own words.
-    fn spoken(&self, language: Language) -> Option<&str> {
+    /// The service's own message, unless it is empty.
+    fn service_message(&self, language: Language) -> Option<&str> {
         let body = self.0.body.as_ref()?;
         let text: &str = language.pick(&body.message, &body.message_es);
         Some(text).filter(|text| !text.is_empty())
@@ -252,47 +255,53 @@ impl Error {
 
     /// The `error` object of the service's answer.
     ///
-    /// Its details may repeat what the request said: keep them out of logs.
+    /// Its details may repeat values of the request: keep them out of logs.
     pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
 
-    /// How many times the request was sent, or tried to be; 0 when it never came to that.
+    /// How many attempts the call made, including those that sent nothing; 0 if it failed before the first.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// The key of the write that failed. Sent again with it, within 24 hours and with the same API key, the write
-    /// is never made twice.
+    /// The idempotency key of the write that failed. Sent again with it, within 24 hours and with the same API key,
+    /// the write is never executed twice.
     pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         self.0.idempotency_key.as_ref()
     }
 
-    /// False only when the service cannot have done what was asked; always for reads.
+    /// False only if the service cannot have executed the request; always false for reads.
     ///
-    /// True when an attempt of this call, or of an earlier one with the same key, ended in the dark, and
-    /// when an answer to an earlier one says that it was executed. The key remembers, and so do its
-    /// clones: see [`IdempotencyKey::may_have_executed`].
+    /// True if the outcome of an attempt of this call, or of an earlier call with the same key, is unknown, and if
+    /// an answer to an earlier call says that it was executed. The key and its clones remember this: see
+    /// [`IdempotencyKey::may_have_executed`].
     pub fn may_have_executed(&self) -> bool {
         self.0.may_have_executed
     }
 
-    /// What [`Tracking::batch`](crate::client::Tracking::batch) had been answered before it failed: the results
-    /// of the first numbers, in their order. Ask again for the others.
+    /// The results that [`Tracking::batch`](crate::client::Tracking::batch) had received before it failed: those of
+    /// the first numbers, in their order. Request the others again.
     pub fn tracked(&self) -> &[BatchResult] {
         &self.0.tracked
     }
 
-    /// What [`Orders::void_many`](crate::client::Orders::void_many) had been answered before it failed: the results
+    /// The results that [`Orders::void_many`](crate::client::Orders::void_many) had received before it failed: those
     /// of the first numbers, in their order. Send the same request again for the others.
     pub fn voided(&self) -> &[Row<VoidResult>] {
         &self.0.voided
     }
 
-    /// The part of the answer that this version cannot read, as it came: a row of a list, or the whole answer
-    /// when it is JSON.
+    /// The parcels that [`Orders::find`](crate::client::Orders::find) could read although it failed. There may be
+    /// others: an empty list does not mean that the order has no parcel.
+    pub fn found(&self) -> &[ParcelSummary] {
+        &self.0.found
+    }
+
+    /// The part of the answer that this version cannot read, unchanged: a row of a list, or the whole answer
+    /// if it is JSON.
     ///
-    /// It may repeat what the request said: keep it out of logs.
+    /// It may repeat values of the request: keep it out of logs.
     pub fn unreadable(&self) -> Option<&Unreadable> {
         self.0.unreadable.as_ref()
     }
@@ -301,7 +310,7 @@ impl Error {
         self.kind() == ErrorKind::Executed
     }
 
-    /// Why the call was not tried again; none when it was never sent.
+    /// Why the call was not tried again; `None` if it was never sent.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.0.stop_reason
     }
@@ -315,7 +324,7 @@ impl fmt::Display for Error {
             (_, None) => {}
         }
         write!(f, "{}", OneLine(&self.message(Language::En)))?;
-        if self.may_have_executed() && self.spoken(Language::En).is_some() {
+        if self.may_have_executed() && self.service_message(Language::En).is_some() {
             write!(f, " {}", IN_DOUBT.0)?;
         }
         for (i, fault) in self.field_faults().iter().enumerate() {
@@ -358,8 +367,8 @@ impl fmt::Display for Attempts {
     }
 }
 
-/// A text from outside, kept from commanding a terminal, breaking the line, turning the direction of
-/// what follows, or filling the screen.
+/// A text from outside, made safe for a terminal and a log: without control characters, line breaks and
+/// bidirectional overrides, and at most 200 characters long.
 struct OneLine<'a>(&'a str);
 
 impl fmt::Display for OneLine<'_> {
@@ -449,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_clone_is_the_same_error_and_keeps_its_own_ending() {
-        let error = refused(409, json!({"code": "C", "message": "m"})).because("cause");
+        let error = refused(409, json!({"code": "C", "message": "m"})).with_source("cause");
         let clone = error.clone().with(|inner| inner.attempts = 9);
         assert_eq!((error.attempts(), clone.attempts()), (2, 9));
         assert_eq!(clone.code(), error.code());

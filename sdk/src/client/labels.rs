@@ -1,29 +1,33 @@
-//! Labels. How a file is downloaded is decided in [`download`](super::download).
+//! Labels: links and metadata. [`download`](super::download) downloads the file.
 
-use url::{Host, Url};
+use url::Url;
 
-use super::{Client, Error, LabelDownload, Reply, call::Call, error::Texts};
+use super::{
+    Client, Error, LabelDownload, Reply,
+    address::{has_whitespace_or_control, is_loopback},
+    call::Call,
+    error::Texts,
+};
 use crate::model::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
 
-/// Label files, what is known about a label, and reprints; from [`Client::labels`].
+/// Label files, metadata and reprints; from [`Client::labels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Labels: download, look up, reprint.
+    /// Labels: download, metadata, reprint.
     pub fn labels(&self) -> Labels<'_> {
         Labels { client: self }
     }
 }
 
 impl<'a> Labels<'a> {
-    /// A label file of 4 × 6 inches, at most 16 MiB; say where it shall go.
+    /// A label file of 4 × 6 inches, at most 16 MiB. The methods of [`LabelDownload`] say where to.
     ///
-    /// Errors: `NotFound` (no parcel, or no label yet), `Conflict` (the parcel was voided), `Decode`
-    /// (the answer is a page or JSON, such as that of a proxy that asks for a login), and those of
-    /// every call.
+    /// Errors: `NotFound` (no such parcel, or no label yet), `Conflict` (the parcel was voided), `Decode`
+    /// (the answer is HTML or JSON, such as the login page of a proxy), and those of every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -45,14 +49,14 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
-        LabelDownload::of(self.client, number, format)
+        LabelDownload::new(self.client, number, format)
     }
 
-    /// A label file by its link, `labelUrl` or one of `downloads`, which opens without the API key:
-    /// the key is not sent.
+    /// A label file by its link (`labelUrl` or one of `downloads`). A link opens without the API key, so the key is
+    /// not sent.
     ///
-    /// Errors: `Config` when the link is not to the service's own address or to one of
-    /// [`ClientBuilder::labels_hosts`](crate::client::ClientBuilder::labels_hosts), and those of
+    /// Errors: `Config` when the link leads neither to the service's own address nor to one of
+    /// [`ClientBuilder::label_hosts`](crate::client::ClientBuilder::label_hosts), and those of
     /// [`Labels::download`].
     ///
     /// ```
@@ -71,17 +75,21 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
-        let url = Url::parse(link).map_err(|fault| Error::config(BAD_LINK).because(fault))?;
-        if is_known(&url, self.client) {
-            Ok(LabelDownload::linked(self.client, url))
+        if has_whitespace_or_control(link) {
+            return Err(Error::config(INVALID_LINK));
+        }
+        let url =
+            Url::parse(link).map_err(|fault| Error::config(INVALID_LINK).with_source(fault))?;
+        if is_label_host(&url, self.client) {
+            Ok(LabelDownload::from_link(self.client, url))
         } else {
-            Err(Error::config(FOREIGN_LINK))
+            Err(Error::config(UNKNOWN_HOST))
         }
     }
 
-    /// What is known about a label; readable also after its order was voided.
+    /// The metadata of a label, also after its order was voided.
     ///
-    /// Errors: `NotFound` (no parcel, or no label yet), and those of every call.
+    /// Errors: `NotFound` (no such parcel, or no label yet), and those of every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -102,12 +110,12 @@ impl<'a> Labels<'a> {
     /// # }
     /// ```
     pub async fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
-        self.client.data(Call::new(Operation::GetLabel).parameter(number.as_str())).await
+        self.client.enveloped(Call::new(Operation::GetLabel).path_parameter(number.as_str())).await
     }
 
-    /// Makes a label anew: the same number and address, a mark `R1`, `R2`… on the paper.
+    /// Reprints a label: the same number and address, marked `R1`, `R2`… on the paper.
     ///
-    /// Errors: `NotFound`, `Conflict` (voided, or the parcel's journey is over), `Validation`, and
+    /// Errors: `NotFound`, `Conflict` (the parcel is voided, or in a final status), `Validation`, and
     /// those of every call.
     ///
     /// ```
@@ -133,34 +141,26 @@ impl<'a> Labels<'a> {
         number: &TrackingNumber,
         request: &ReprintRequest,
     ) -> Result<Reply<LabelMetadata>, Error> {
-        let call = Call::new(Operation::ReprintLabel).parameter(number.as_str());
-        self.client.data(call.keyed(&request.idempotency_key).body(request)?).await
+        let call = Call::new(Operation::ReprintLabel).path_parameter(number.as_str());
+        self.client
+            .enveloped(call.idempotency_key(&request.idempotency_key).json_body(request)?)
+            .await
     }
 }
 
-const BAD_LINK: Texts = ("The label link is no address.", "El enlace no es una dirección.");
-const FOREIGN_LINK: Texts = (
-    "The label link is to a host that labels are not fetched from.",
-    "El enlace apunta a un servidor del que no se descargan etiquetas.",
+const INVALID_LINK: Texts =
+    ("The label link is not a valid URL.", "El enlace de la etiqueta no es una URL válida.");
+const UNKNOWN_HOST: Texts = (
+    "The label link leads to a host that is not configured for labels.",
+    "El enlace apunta a un servidor que no está configurado para etiquetas.",
 );
 
-/// True for the service's own origin, and for the hosts that the client was told of: over https, or
-/// on this machine.
-fn is_known(link: &Url, client: &Client) -> bool {
-    let bare = link.username().is_empty() && link.password().is_none();
-    let named = |host: &String| link.host_str().is_some_and(|is| is.eq_ignore_ascii_case(host));
-    let safe = link.scheme() == "https" || (link.scheme() == "http" && is_loopback(link));
-    bare && (link.origin() == client.base_url().origin()
-        || (safe && client.labels_hosts().iter().any(named)))
-}
-
-/// True when an address is surely on this machine. A name below `localhost` is not: there are resolvers
-/// that ask others for it.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
-        None => false,
-    }
+/// True for the service's own origin, and for the configured hosts over https or on this machine.
+fn is_label_host(link: &Url, client: &Client) -> bool {
+    let has_credentials = !link.username().is_empty() || link.password().is_some();
+    let is_named = |host: &String| link.host_str().is_some_and(|is| is.eq_ignore_ascii_case(host));
+    let is_safe = link.scheme() == "https" || (link.scheme() == "http" && is_loopback(link));
+    !has_credentials
+        && (link.origin() == client.base_url().origin()
+            || (is_safe && client.label_hosts().iter().any(is_named)))
 }

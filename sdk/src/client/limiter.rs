@@ -1,8 +1,8 @@
-//! When the next request may go: even gaps, corrected by what the service's answers say about the
-//! key's rate limit. It decides; [`turn`](super::turn) waits.
+//! When the next request may go: at even gaps, adjusted to what the service's answers say about the
+//! key's rate limit. It decides; [`pacer`](super::pacer) waits.
 //!
-//! A request that has to wait takes a place in the line. Turns come to places in their order and pass
-//! with time alone, so that a caller who never comes back for its turn holds nobody up.
+//! A request that has to wait gets a numbered ticket. Turns come to tickets in their order and pass
+//! with time alone, so that a caller who stops polling does not delay those behind it.
 //!
 //! Pure: the time is a parameter.
 
@@ -10,178 +10,186 @@ use std::{collections::BTreeSet, time::Duration};
 
 use tokio::time::Instant;
 
-use super::RateLimitStatus;
+use super::response::RateLimitStatus;
 
-/// The share of the limit that is used: network and timers move requests by some milliseconds, and
-/// so none of them slips into the window before its own.
-const SHARE: f64 = 0.99;
-/// What a refusal leaves of the rate.
-const CUT: f64 = 0.7;
-/// The share of the limit by which the rate recovers in a second.
-const RECOVERY: f64 = 0.05;
-/// A turn that is taken late by at most this does not delay those behind it.
-const LATE: Duration = Duration::from_millis(20);
-/// How long a turn is kept for a place, a window's length: of those that are taken late and together no
-/// more than fit into one window.
-const KEPT: Duration = SECOND;
-const MOST: u32 = 100_000;
+/// The share of the limit that is used. Network and timers shift requests by some milliseconds; with the full
+/// limit, one that arrives early would fall into a window that is already full, and be refused. 1 % of a window
+/// is 10 ms.
+const USED_SHARE: f64 = 0.99;
+/// What a 429 leaves of the rate. Other processes use the same key then. The rate falls by a factor and rises by a
+/// constant, as TCP's does (AIMD): so processes that share a key approach equal shares without knowing of one
+/// another.
+const RATE_AFTER_429: f64 = 0.7;
+/// The share of the limit by which the rate recovers each second: a single 429 is forgotten after
+/// 6 s. A faster recovery would run into the next 429 sooner, each of which costs a request and a wait.
+const RECOVERY_PER_SECOND: f64 = 0.05;
+/// A turn that is taken late by at most this does not delay those behind it: timers wake up that late under
+/// load, and the lost milliseconds would add up to a lower rate.
+const ON_TIME: Duration = Duration::from_millis(20);
+/// How long a turn stays valid after it came. It is the length of a window, so turns that are taken late and all
+/// at once are no more than fit into one window.
+const TURN_LIFETIME: Duration = SECOND;
+/// A bound for what an answer may claim, so that gaps stay longer than zero.
+const MAX_REQUESTS_PER_SECOND: u32 = 100_000;
 const SECOND: Duration = Duration::from_secs(1);
-const LONGEST_WINDOW: Duration = Duration::from_secs(60);
-const LONGEST_HINT: Duration = Duration::from_secs(30);
+/// A bound for what an answer may claim: no clock that is set wrongly stops a client for longer.
+const MAX_WINDOW: Duration = Duration::from_secs(60);
+/// A `Retry-After` up to this stops the queue. After a longer one calls are sent and fail with it, since waiting would
+/// use up their time; it is the default of [`Retry::max_retry_after`](super::Retry::max_retry_after).
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// Whether a request may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It may; it has been counted.
+    /// It may, and it has been counted.
     Go,
     /// Not before then, as far as is known now.
     Wait(Instant),
 }
 
-/// A place in the line.
+/// A request's number in the queue.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Ticket {
     number: u64,
-    /// When its turn comes, as far as was known at the last look.
+    /// When its turn comes, as far as was known when it was last checked.
     pub(super) due: Instant,
 }
 
 /// What an answer says about the rate limit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Heard {
+pub(super) struct RateLimitFeedback {
     /// When the request was sent.
     pub(super) sent: Instant,
     /// When its answer came.
     pub(super) received: Instant,
     pub(super) status: Option<RateLimitStatus>,
-    /// From the answer's own `Date` to the end of the window, in seconds; 1 when not known.
-    pub(super) rest: u64,
-    /// It was refused; how long to stay away.
-    pub(super) refused: Option<Duration>,
+    /// Seconds from the answer's own `Date` to the end of the window; 1 when not known.
+    pub(super) window_seconds: u64,
+    /// The answer is a 429, with this `Retry-After`.
+    pub(super) throttled: Option<Duration>,
 }
 
 /// The turns of a client and its clones.
 #[derive(Debug, Clone)]
 pub(super) struct Limiter {
-    /// Requests a second.
-    limit: u32,
-    /// The last refusal, and the rate since.
-    cut: Option<(Instant, f64)>,
-    /// When the last turn came.
-    last: Option<Instant>,
+    requests_per_second: u32,
+    /// The last 429 that counted, and the rate that it left.
+    slowed: Option<(Instant, f64)>,
+    last_turn: Option<Instant>,
     closed_until: Option<Instant>,
     window: Option<Window>,
-    /// The places given out so far, and those whose turn has come.
-    given: u64,
-    passed: u64,
-    /// Places whose turn has not come and that were given back: the next to come take them.
+    /// The last ticket that was issued, and the last whose turn has come.
+    issued: u64,
+    called: u64,
+    /// Tickets that were given back before their turn: the next callers get them.
     vacant: BTreeSet<u64>,
 }
 
-/// The newest window that the service has spoken of.
+/// The newest window that the service has reported.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     reset: u64,
     remaining: u32,
-    /// It is over by then. Later than the truth at first, and closer with every window.
+    /// It has ended by then. The first estimate is late by up to a second, since `Date` and `reset` are whole
+    /// seconds; each new window brings it closer to the truth.
     ends: Instant,
 }
 
 impl Limiter {
-    pub(super) fn new(limit: u32) -> Self {
+    pub(super) fn new(requests_per_second: u32) -> Self {
         Self {
-            limit,
-            cut: None,
-            last: None,
+            requests_per_second,
+            slowed: None,
+            last_turn: None,
             closed_until: None,
             window: None,
-            given: 0,
-            passed: 0,
+            issued: 0,
+            called: 0,
             vacant: BTreeSet::new(),
         }
     }
 
-    /// Whether a request that has no place may go now, which it may not while others wait.
+    /// Whether a request without a ticket may go now. It may not while others wait.
     pub(super) fn admit(&mut self, now: Instant) -> Admission {
-        self.pass(now);
-        let turn = self.turn(now);
-        if self.passed < self.given || turn > now {
-            let next = self.vacant.first().copied().unwrap_or(self.given + 1);
-            return Admission::Wait(self.due(next, now));
+        self.call_due_tickets(now);
+        let turn = self.next_turn(now);
+        if self.called < self.issued || turn > now {
+            let next = self.vacant.first().copied().unwrap_or(self.issued + 1);
+            return Admission::Wait(self.expected_turn(next, now));
         }
-        let on_time = now.saturating_duration_since(turn) <= LATE;
-        self.last = Some(if on_time { turn } else { now });
+        let on_time = now.saturating_duration_since(turn) <= ON_TIME;
+        self.last_turn = Some(if on_time { turn } else { now });
         Admission::Go
     }
 
-    /// A place for a request that was told to wait.
-    pub(super) fn join(&mut self, due: Instant) -> Place {
+    /// A ticket for a request that has to wait.
+    pub(super) fn join(&mut self, due: Instant) -> Ticket {
         let number = self.vacant.pop_first().unwrap_or_else(|| {
-            self.given += 1;
-            self.given
+            self.issued += 1;
+            self.issued
         });
-        Place { number, due }
+        Ticket { number, due }
     }
 
-    /// Whether the turn of a place has come. One that was not taken in time, or before the service
-    /// closed its doors, is lost, and the place is a new one.
-    pub(super) fn look(&mut self, place: &mut Place, now: Instant) -> Admission {
-        self.pass(now);
-        if place.number > self.passed {
-            place.due = self.due(place.number, now);
-            return Admission::Wait(place.due);
+    /// Whether the turn of a ticket has come. A turn is lost if it was not taken in time, or if the
+    /// service has asked to stop since; the ticket is then replaced by a new one at the end of the queue.
+    pub(super) fn check(&mut self, ticket: &mut Ticket, now: Instant) -> Admission {
+        self.call_due_tickets(now);
+        if ticket.number > self.called {
+            ticket.due = self.expected_turn(ticket.number, now);
+            return Admission::Wait(ticket.due);
         }
-        let is_late = now.saturating_duration_since(place.due) > KEPT;
+        let is_late = now.saturating_duration_since(ticket.due) > TURN_LIFETIME;
         if !is_late && self.closed_until.is_none_or(|opens| opens <= now) {
             return Admission::Go;
         }
         let admission = self.admit(now);
         if let Admission::Wait(due) = admission {
-            *place = self.join(due);
+            *ticket = self.join(due);
         }
         admission
     }
 
-    /// Gives a place back.
-    pub(super) fn leave(&mut self, place: &Place) {
-        if place.number > self.passed {
-            self.vacant.insert(place.number);
+    /// Gives a ticket back.
+    pub(super) fn leave(&mut self, ticket: &Ticket) {
+        if ticket.number > self.called {
+            self.vacant.insert(ticket.number);
         }
-        while self.vacant.remove(&self.given) {
-            self.given -= 1;
+        while self.vacant.remove(&self.issued) {
+            self.issued -= 1;
         }
     }
 
-    /// Lets the turns pass that have come since.
-    fn pass(&mut self, now: Instant) {
-        while self.passed < self.given {
-            let turn = self.turn(now);
+    /// Calls the tickets whose turn has come since the last call, whether or not anyone is there to take it.
+    fn call_due_tickets(&mut self, now: Instant) {
+        while self.called < self.issued {
+            let turn = self.next_turn(now);
             if turn > now {
                 return;
             }
-            self.last = Some(turn);
-            self.passed += 1;
-            self.vacant.remove(&self.passed);
+            self.last_turn = Some(turn);
+            self.called += 1;
+            self.vacant.remove(&self.called);
         }
     }
 
-    /// When the turn of a place comes, or somewhat earlier.
-    fn due(&self, number: u64, now: Instant) -> Instant {
-        let before = number.saturating_sub(self.passed + 1);
-        let before = u32::try_from(before).unwrap_or(u32::MAX);
-        self.turn(now) + self.even_gap(now).saturating_mul(before)
+    /// When the turn of a ticket comes, or a little earlier.
+    fn expected_turn(&self, number: u64, now: Instant) -> Instant {
+        let ahead = number.saturating_sub(self.called + 1);
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        self.next_turn(now) + self.even_gap(now).saturating_mul(ahead)
     }
 
     /// When the next request may go.
-    fn turn(&self, now: Instant) -> Instant {
-        let Some(last) = self.last else { return self.closed_until.unwrap_or(now) };
+    fn next_turn(&self, now: Instant) -> Instant {
+        let Some(last) = self.last_turn else { return self.closed_until.unwrap_or(now) };
         let paced = last + self.gap(last, now);
         self.closed_until.map_or(paced, |opens| paced.max(opens))
     }
 
     fn gap(&self, last: Instant, now: Instant) -> Duration {
         let even = self.even_gap(now);
-        // Others use the same key: what they leave is spread over the rest of the window.
+        // Other processes use the same key: what they leave is spread over the rest of the window.
         let spread = self.window.filter(|window| now < window.ends).map(|window| {
             window.ends.saturating_duration_since(last) / window.remaining.saturating_add(1)
         });
@@ -189,48 +197,49 @@ impl Limiter {
     }
 
     fn even_gap(&self, now: Instant) -> Duration {
-        SECOND.div_f64(self.rate(now) * SHARE)
+        SECOND.div_f64(self.rate(now) * USED_SHARE)
     }
 
+    /// Requests a second, after the last 429 and what has recovered since.
     fn rate(&self, now: Instant) -> f64 {
-        let limit = f64::from(self.limit);
-        self.cut.map_or(limit, |(at, rate)| {
+        let limit = f64::from(self.requests_per_second);
+        self.slowed.map_or(limit, |(at, rate)| {
             let seconds = now.saturating_duration_since(at).as_secs_f64();
-            limit.min(rate + seconds * RECOVERY * limit)
+            limit.min(rate + seconds * RECOVERY_PER_SECOND * limit)
         })
     }
 
-    /// Corrects the pace.
-    pub(super) fn hear(&mut self, heard: &Heard) {
-        // What has come until now, came at the pace until now.
-        self.pass(heard.received);
-        if let Some(status) = heard.status {
-            self.limit = status.limit.clamp(1, MOST);
-            self.look_at(status, heard);
+    /// Adjusts the pace to an answer.
+    pub(super) fn observe(&mut self, feedback: &RateLimitFeedback) {
+        // Turns that came before this answer came at the pace that was known before it.
+        self.call_due_tickets(feedback.received);
+        if let Some(status) = feedback.status {
+            self.requests_per_second = status.limit.clamp(1, MAX_REQUESTS_PER_SECOND);
+            self.observe_window(status, feedback);
         }
-        if let Some(hint) = heard.refused {
-            self.slow_down(heard.received);
-            // After a longer one calls had better fail, and say why, than stand in line.
-            if hint <= LONGEST_HINT {
-                self.close(heard.received + hint);
+        if let Some(retry_after) = feedback.throttled {
+            self.slow_down(feedback.received);
+            if retry_after <= MAX_PAUSE {
+                self.close(feedback.received + retry_after);
             }
         }
     }
 
-    fn look_at(&mut self, status: RateLimitStatus, heard: &Heard) {
-        let rest = Duration::from_secs(heard.rest).clamp(SECOND, LONGEST_WINDOW);
-        let latest = heard.received + rest;
+    fn observe_window(&mut self, status: RateLimitStatus, feedback: &RateLimitFeedback) {
+        let remaining_time = Duration::from_secs(feedback.window_seconds).clamp(SECOND, MAX_WINDOW);
+        let latest_end = feedback.received + remaining_time;
         let window = match self.window {
-            // An answer that was overtaken by one of a later window says nothing any more.
-            Some(known) if status.reset < known.reset && heard.sent < known.ends => return,
-            Some(known) if status.reset == known.reset && heard.sent < known.ends => {
+            // An answer that was overtaken by one of a later window is out of date.
+            Some(known) if status.reset < known.reset && feedback.sent < known.ends => return,
+            Some(known) if status.reset == known.reset && feedback.sent < known.ends => {
                 Window { remaining: known.remaining.min(status.remaining), ..known }
             }
             known => {
                 let ends = known.and_then(|known| known.end_of(status.reset));
-                // A window that takes requests after its end was wrongly thought to be over.
-                let ends = ends.filter(|ends| *ends > heard.sent).unwrap_or(latest);
-                Window { reset: status.reset, remaining: status.remaining, ends: ends.min(latest) }
+                // A window that counts a request sent after its estimated end has not ended then.
+                let ends = ends.filter(|ends| *ends > feedback.sent).unwrap_or(latest_end);
+                let ends = ends.min(latest_end);
+                Window { reset: status.reset, remaining: status.remaining, ends }
             }
         };
         self.window = Some(window);
@@ -239,11 +248,12 @@ impl Limiter {
         }
     }
 
-    /// Refusals of requests that were under way together count once.
+    /// Requests that are on their way together are refused together, by the same full window. So refusals
+    /// within a second count once: ten of them would otherwise leave 3 % of the rate.
     fn slow_down(&mut self, now: Instant) {
-        let together = self.cut.is_some_and(|(at, _)| now.saturating_duration_since(at) < SECOND);
-        if !together {
-            self.cut = Some((now, (self.rate(now) * CUT).max(1.0)));
+        let counted = self.slowed.is_some_and(|(at, _)| now.saturating_duration_since(at) < SECOND);
+        if !counted {
+            self.slowed = Some((now, (self.rate(now) * RATE_AFTER_429).max(1.0)));
         }
     }
 
@@ -253,7 +263,8 @@ impl Limiter {
 }
 
 impl Window {
-    /// When a later window ends, if windows of a second follow each other until then.
+    /// When a later window ends, if windows of a second follow one another until then. After an hour without
+    /// an answer the two clocks may have drifted apart, and the estimate begins again.
     fn end_of(&self, reset: u64) -> Option<Instant> {
         let seconds = reset.checked_sub(self.reset).filter(|seconds| *seconds < 3600)?;
         Some(self.ends + Duration::from_secs(seconds))
@@ -273,7 +284,7 @@ mod tests {
         Instant::now()
     }
 
-    /// The turns of somebody who always asks as soon as it may be granted.
+    /// The turns of a caller who always tries as soon as one may be granted.
     fn turns(limiter: &mut Limiter, from: Instant, count: usize) -> Vec<Instant> {
         let mut now = from;
         let mut turns = Vec::new();
@@ -284,7 +295,7 @@ mod tests {
         turns
     }
 
-    /// When somebody goes who comes now and wakes up a little late each time.
+    /// When a caller goes who comes now and wakes up a little late each time.
     fn turn_after(
         limiter: &mut Limiter,
         from: Instant,
@@ -292,18 +303,24 @@ mod tests {
     ) -> Instant {
         let mut now = from;
         let Admission::Wait(due) = limiter.admit(now) else { return now };
-        let mut place = limiter.join(due);
+        let mut ticket = limiter.join(due);
         loop {
-            now = now.max(place.due) + late();
-            if limiter.look(&mut place, now) == Admission::Go {
+            now = now.max(ticket.due) + late();
+            if limiter.check(&mut ticket, now) == Admission::Go {
                 return now;
             }
         }
     }
 
-    fn answer(at: Instant, limit: u32, remaining: u32, reset: u64) -> Heard {
+    fn answer(at: Instant, limit: u32, remaining: u32, reset: u64) -> RateLimitFeedback {
         let status = RateLimitStatus { limit, remaining, reset };
-        Heard { sent: at, received: at, status: Some(status), rest: 1, refused: None }
+        RateLimitFeedback {
+            sent: at,
+            received: at,
+            status: Some(status),
+            window_seconds: 1,
+            throttled: None,
+        }
     }
 
     #[test]
@@ -311,49 +328,49 @@ mod tests {
         for limit in [1, 50, 100, 5000] {
             let (start, mut limiter) = (start(), Limiter::new(limit));
             let turns = turns(&mut limiter, start, 300);
-            let gap = SECOND.div_f64(f64::from(limit) * SHARE);
+            let gap = SECOND.div_f64(f64::from(limit) * USED_SHARE);
             assert_eq!(turns[0], start);
             assert!(turns.windows(2).all(|pair| pair[1] - pair[0] == gap), "{limit}");
         }
     }
 
-    /// A line of `count` who all came at the same time.
-    fn line(limiter: &mut Limiter, now: Instant, count: usize) -> Vec<Place> {
+    /// The tickets of `count` callers who all came at the same time.
+    fn queue(limiter: &mut Limiter, now: Instant, count: usize) -> Vec<Ticket> {
         let join = |_| match limiter.admit(now) {
-            Admission::Go => panic!("somebody has just gone"),
+            Admission::Go => panic!("a request has just gone"),
             Admission::Wait(due) => limiter.join(due),
         };
         (0..count).map(join).collect()
     }
 
     #[test]
-    fn turns_come_to_a_line_one_by_one_and_whoever_comes_later_is_behind_it() {
+    fn turns_come_one_by_one_in_the_order_of_the_queue() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
         let gap = limiter.even_gap(start);
-        let mut places = line(&mut limiter, start, 50);
-        for (i, place) in places.iter_mut().enumerate() {
+        let mut tickets = queue(&mut limiter, start, 50);
+        for (i, ticket) in tickets.iter_mut().enumerate() {
             let turn = start + gap * u32::try_from(i + 1).unwrap();
-            assert_eq!(place.due, turn);
-            assert_eq!(limiter.look(place, turn - MS), Admission::Wait(turn));
+            assert_eq!(ticket.due, turn);
+            assert_eq!(limiter.check(ticket, turn - MS), Admission::Wait(turn));
             assert!(matches!(limiter.admit(turn), Admission::Wait(_)) || i == 49);
-            assert_eq!(limiter.look(place, turn), Admission::Go);
+            assert_eq!(limiter.check(ticket, turn), Admission::Go);
         }
     }
 
     #[test]
-    fn nobody_waits_for_those_who_never_come_back() {
+    fn callers_that_never_come_back_delay_no_others() {
         let (start, mut limiter) = (start(), Limiter::new(1));
         limiter.admit(start);
-        let mut places = line(&mut limiter, start, 11);
-        let mut last = places.pop().unwrap();
+        let mut tickets = queue(&mut limiter, start, 11);
+        let mut last = tickets.pop().unwrap();
         let due = last.due;
-        assert_eq!(limiter.look(&mut last, due), Admission::Go);
-        // Who comes back late stands in line again, so that they do not go all at once.
+        assert_eq!(limiter.check(&mut last, due), Admission::Go);
+        // Those that come back late queue again, so that they do not go all at once.
         let late = due + 10 * MS;
-        let mut goes = |place: &mut Place| limiter.look(place, late) == Admission::Go;
-        assert!(!places.iter_mut().any(&mut goes));
-        let dues: Vec<_> = places.iter().map(|place| place.due).collect();
+        let mut goes = |ticket: &mut Ticket| limiter.check(ticket, late) == Admission::Go;
+        assert!(!tickets.iter_mut().any(&mut goes));
+        let dues: Vec<_> = tickets.iter().map(|ticket| ticket.due).collect();
         assert!(
             dues[0] > late && dues.windows(2).all(|pair| pair[1] > pair[0] + SECOND),
             "{dues:?}"
@@ -361,41 +378,42 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_given_back_is_the_next_one_s() {
+    fn a_ticket_that_is_given_back_goes_to_the_next_caller() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
-        let places = line(&mut limiter, start, 3);
-        limiter.leave(&places[1]);
-        let next = line(&mut limiter, start, 2);
-        assert_eq!((next[0].due, next[1].number), (places[1].due, 4));
-        for place in places.iter().take(1).chain(&places[2..]).chain(&next) {
-            limiter.leave(place);
+        let tickets = queue(&mut limiter, start, 3);
+        limiter.leave(&tickets[1]);
+        let next = queue(&mut limiter, start, 2);
+        assert_eq!((next[0].due, next[1].number), (tickets[1].due, 4));
+        for ticket in tickets.iter().take(1).chain(&tickets[2..]).chain(&next) {
+            limiter.leave(ticket);
         }
-        assert_eq!((limiter.given, limiter.vacant.len()), (0, 0));
-        assert_eq!(limiter.admit(places[0].due), Admission::Go);
+        assert_eq!((limiter.issued, limiter.vacant.len()), (0, 0));
+        assert_eq!(limiter.admit(tickets[0].due), Admission::Go);
     }
 
     #[test]
-    fn the_line_moves_at_the_pace_that_the_service_asks_for_meanwhile() {
+    fn the_queue_moves_at_the_pace_that_the_service_asks_for() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
-        let mut places = line(&mut limiter, start, 10);
-        limiter.hear(&answer(start + MS, 1, 0, 1000));
+        let mut tickets = queue(&mut limiter, start, 10);
+        limiter.observe(&answer(start + MS, 1, 0, 1000));
         // The window is used up, and the next ones have one request each.
         let mut now = start + limiter.even_gap(start);
-        for place in &mut places {
-            assert_eq!(limiter.look(place, now - 2 * MS), Admission::Wait(now));
-            assert_eq!(limiter.look(place, now), Admission::Go);
+        for ticket in &mut tickets {
+            assert_eq!(limiter.check(ticket, now - 2 * MS), Admission::Wait(now));
+            assert_eq!(limiter.check(ticket, now), Admission::Go);
             now += limiter.even_gap(now);
         }
         // A refusal after its turn came, and before it woke up: it waits with the others.
-        let mut place = line(&mut limiter, now - MS, 1).remove(0);
-        limiter.pass(place.due);
-        let refused = Heard { refused: Some(3 * SECOND), ..answer(place.due, 1, 0, 1001) };
-        limiter.hear(&refused);
-        let opens = place.due + 3 * SECOND;
-        assert_eq!(limiter.look(&mut place, opens - 2 * SECOND), Admission::Wait(opens));
-        assert_eq!(limiter.look(&mut place, opens), Admission::Go);
+        let mut ticket = queue(&mut limiter, now - MS, 1).remove(0);
+        limiter.call_due_tickets(ticket.due);
+        let refused =
+            RateLimitFeedback { throttled: Some(3 * SECOND), ..answer(ticket.due, 1, 0, 1001) };
+        limiter.observe(&refused);
+        let opens = ticket.due + 3 * SECOND;
+        assert_eq!(limiter.check(&mut ticket, opens - 2 * SECOND), Admission::Wait(opens));
+        assert_eq!(limiter.check(&mut ticket, opens), Admission::Go);
     }
 
     #[test]
@@ -422,7 +440,7 @@ mod tests {
     fn the_limit_is_what_the_service_says() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
-        limiter.hear(&answer(start, 10, 9, 1000));
+        limiter.observe(&answer(start, 10, 9, 1000));
         let gap = turns(&mut limiter, start, 1)[0] - start;
         assert!(gap > 100 * MS && gap < 102 * MS, "{gap:?}");
     }
@@ -431,39 +449,42 @@ mod tests {
     fn no_room_left_closes_until_the_window_ends() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
-        limiter.hear(&answer(start, 100, 40, 1000));
-        limiter.hear(&answer(start + 300 * MS, 100, 0, 1000));
+        limiter.observe(&answer(start, 100, 40, 1000));
+        limiter.observe(&answer(start + 300 * MS, 100, 0, 1000));
         // The window was there at the start, so it is over a second later.
         assert_eq!(turns(&mut limiter, start + 300 * MS, 1), [start + SECOND]);
-        limiter.hear(&answer(start + SECOND, 100, 99, 1001));
-        limiter.hear(&answer(start + 1500 * MS, 100, 0, 1001));
+        limiter.observe(&answer(start + SECOND, 100, 99, 1001));
+        limiter.observe(&answer(start + 1500 * MS, 100, 0, 1001));
         assert_eq!(turns(&mut limiter, start + 1500 * MS, 1), [start + 2 * SECOND]);
     }
 
     #[test]
     fn a_window_s_end_is_learnt_from_the_first_answer_of_the_next() {
         let (start, mut limiter) = (start(), Limiter::new(100));
-        limiter.hear(&answer(start, 100, 40, 1000));
-        limiter.hear(&answer(start + 200 * MS, 100, 99, 1001));
-        limiter.hear(&answer(start + 700 * MS, 100, 0, 1001));
+        limiter.observe(&answer(start, 100, 40, 1000));
+        limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
+        limiter.observe(&answer(start + 700 * MS, 100, 0, 1001));
         assert_eq!(turns(&mut limiter, start + 700 * MS, 1), [start + 1200 * MS]);
     }
 
     #[test]
-    fn a_window_that_outlives_its_end_is_measured_anew() {
+    fn a_window_that_outlives_its_estimated_end_is_measured_again() {
         let (start, mut limiter) = (start(), Limiter::new(100));
-        limiter.hear(&answer(start, 100, 40, 1000));
+        limiter.observe(&answer(start, 100, 40, 1000));
         let late = start + 1500 * MS;
-        limiter.hear(&answer(late, 100, 0, 1000));
+        limiter.observe(&answer(late, 100, 0, 1000));
         assert_eq!(turns(&mut limiter, late, 1), [late + SECOND]);
     }
 
     #[test]
     fn an_answer_that_was_overtaken_changes_nothing() {
         let (start, mut limiter) = (start(), Limiter::new(100));
-        limiter.hear(&answer(start, 100, 40, 1000));
-        limiter.hear(&answer(start + 200 * MS, 100, 99, 1001));
-        limiter.hear(&Heard { received: start + 300 * MS, ..answer(start, 100, 0, 1000) });
+        limiter.observe(&answer(start, 100, 40, 1000));
+        limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
+        limiter.observe(&RateLimitFeedback {
+            received: start + 300 * MS,
+            ..answer(start, 100, 0, 1000)
+        });
         assert_eq!(limiter.admit(start + 300 * MS), Admission::Go);
     }
 
@@ -471,7 +492,7 @@ mod tests {
     fn what_others_leave_is_spread_over_the_rest_of_the_window() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
-        limiter.hear(&answer(start, 100, 19, 1000));
+        limiter.observe(&answer(start, 100, 19, 1000));
         let turns = turns(&mut limiter, start, 3);
         assert_eq!(turns[0], start + 50 * MS);
     }
@@ -479,27 +500,30 @@ mod tests {
     #[test]
     fn a_refusal_leaves_seven_tenths_of_the_rate_which_recovers() {
         let (start, mut limiter) = (start(), Limiter::new(100));
-        let refused =
-            Heard { status: None, refused: Some(Duration::ZERO), ..answer(start, 1, 1, 1) };
+        let refused = RateLimitFeedback {
+            status: None,
+            throttled: Some(Duration::ZERO),
+            ..answer(start, 1, 1, 1)
+        };
         for _ in 0..16 {
-            limiter.hear(&refused);
+            limiter.observe(&refused);
         }
         assert!((limiter.rate(start) - 70.0).abs() < 1e-9, "those that come together count once");
         assert!((limiter.rate(start + SECOND) - 75.0).abs() < 1e-9);
         assert!((limiter.rate(start + 60 * SECOND) - 100.0).abs() < 1e-9);
-        limiter.hear(&Heard { received: start + 2 * SECOND, ..refused });
+        limiter.observe(&RateLimitFeedback { received: start + 2 * SECOND, ..refused });
         assert!((limiter.rate(start + 2 * SECOND) - 56.0).abs() < 1e-9);
     }
 
     #[test]
     fn a_refusal_with_a_hint_closes_for_that_time() {
         let (start, mut limiter) = (start(), Limiter::new(100));
-        let refused = Some(3 * SECOND);
-        limiter.hear(&Heard { status: None, refused, ..answer(start, 1, 1, 1) });
+        let throttled = Some(3 * SECOND);
+        limiter.observe(&RateLimitFeedback { status: None, throttled, ..answer(start, 1, 1, 1) });
         assert_eq!(turns(&mut limiter, start, 1), [start + 3 * SECOND]);
         let mut limiter = Limiter::new(100);
-        let refused = Some(31 * SECOND);
-        limiter.hear(&Heard { status: None, refused, ..answer(start, 1, 1, 1) });
+        let throttled = Some(31 * SECOND);
+        limiter.observe(&RateLimitFeedback { status: None, throttled, ..answer(start, 1, 1, 1) });
         assert_eq!(limiter.admit(start), Admission::Go, "calls fail and say why");
     }
 
@@ -533,11 +557,11 @@ mod tests {
             let (start, mut limiter) = (start(), Limiter::new(limit));
             let mut service = Service { limit, second: 0, used: 0, refused: 0 };
             let mut rng = fastrand::Rng::with_seed(seed);
-            let mut pending = std::collections::VecDeque::<Heard>::new();
+            let mut pending = std::collections::VecDeque::<RateLimitFeedback>::new();
             let (mut now, mut sent) = (start, 0);
             while sent < 1000 {
-                while pending.front().is_some_and(|heard| heard.received <= now) {
-                    limiter.hear(&pending.pop_front().unwrap());
+                while pending.front().is_some_and(|feedback| feedback.received <= now) {
+                    limiter.observe(&pending.pop_front().unwrap());
                 }
                 now = turn_after(&mut limiter, now, || Duration::from_micros(rng.u64(0..2000)));
                 sent += 1;
@@ -546,7 +570,7 @@ mod tests {
                 let (status, granted) = service.take(Duration::from_micros(phase) + arrived);
                 let refused = (!granted).then_some(Duration::ZERO);
                 let received = now + way;
-                pending.push_back(Heard { sent: now, received, status: Some(status), rest: 1, refused });
+                pending.push_back(RateLimitFeedback { sent: now, received, status: Some(status), window_seconds: 1, throttled: refused });
             }
             prop_assert_eq!(service.refused, 0);
             let rate = 999.0 / now.duration_since(start).as_secs_f64();
@@ -554,52 +578,52 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_heard_it_never_panics_and_always_opens_again(
-            heard in prop::collection::vec(
+        fn no_answer_makes_it_panic_or_close_for_good(
+            feedback in prop::collection::vec(
                 (any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>(), 0_u64..100_000, any::<Option<u64>>()),
                 0..50,
             ),
         ) {
             let (start, mut limiter) = (start(), Limiter::new(100));
             let mut now = start;
-            for (limit, remaining, reset, rest, millis, refused) in heard {
-                let refused = refused.map(Duration::from_secs);
+            for (limit, remaining, reset, window_seconds, millis, throttled) in feedback {
+                let throttled = throttled.map(Duration::from_secs);
                 now += Duration::from_millis(millis);
-                limiter.hear(&Heard { rest, refused, ..answer(now, limit, remaining, reset) });
+                limiter.observe(&RateLimitFeedback { window_seconds, throttled, ..answer(now, limit, remaining, reset) });
                 limiter.admit(now);
             }
             let limit = RateLimitStatus { limit: 100, remaining: 100, reset: 1 };
             now += Duration::from_secs(61);
-            limiter.hear(&Heard { status: Some(limit), ..answer(now, 0, 0, 0) });
+            limiter.observe(&RateLimitFeedback { status: Some(limit), ..answer(now, 0, 0, 0) });
             let next = turns(&mut limiter, now, 1)[0];
-            prop_assert!(next <= now + LONGEST_WINDOW + SECOND, "{:?}", next - now);
+            prop_assert!(next <= now + MAX_WINDOW + SECOND, "{:?}", next - now);
         }
 
         #[test]
-        fn whoever_waits_leaves_or_never_comes_back_no_window_has_too_many(
+        fn no_window_is_exceeded_whether_callers_wait_leave_or_never_come_back(
             phase in 0_u64..1_000_000, seed in any::<u64>(),
         ) {
             let (start, mut limiter) = (start(), Limiter::new(100));
             let mut service = Service { limit: 100, second: 0, used: 0, refused: 0 };
             let mut rng = fastrand::Rng::with_seed(seed);
-            let (mut now, mut places) = (start, Vec::<Place>::new());
+            let (mut now, mut tickets) = (start, Vec::<Ticket>::new());
             for _ in 0..2000 {
                 now += Duration::from_micros(rng.u64(0..5000));
                 let mut gone = 0;
                 if let Admission::Wait(due) = limiter.admit(now) {
-                    if places.len() < 30 {
-                        places.push(limiter.join(due));
+                    if tickets.len() < 30 {
+                        tickets.push(limiter.join(due));
                     }
                 } else {
                     gone += 1;
                 }
-                places.retain_mut(|place| match rng.u8(0..200) {
+                tickets.retain_mut(|ticket| match rng.u8(0..200) {
                     // Dropped, or left for good.
-                    0 => { limiter.leave(place); false }
+                    0 => { limiter.leave(ticket); false }
                     1 => false,
-                    _ if place.due > now => true,
+                    _ if ticket.due > now => true,
                     _ => {
-                        let goes = limiter.look(place, now) == Admission::Go;
+                        let goes = limiter.check(ticket, now) == Admission::Go;
                         gone += u32::from(goes);
                         !goes
                     }
@@ -607,7 +631,7 @@ mod tests {
                 for _ in 0..gone {
                     service.take(Duration::from_micros(phase) + now.duration_since(start));
                 }
-                prop_assert!(limiter.vacant.len() <= 30 && limiter.given - limiter.passed < 200);
+                prop_assert!(limiter.vacant.len() <= 30 && limiter.issued - limiter.called < 200);
             }
             prop_assert_eq!(service.refused, 0);
         }
@@ -627,7 +651,7 @@ mod tests {
             for (i, first) in turns.iter().enumerate() {
                 for (gaps, later) in turns[i..].iter().enumerate() {
                     let least = 10 * MS * u32::try_from(gaps).unwrap();
-                    prop_assert!(*later - *first + LATE >= least);
+                    prop_assert!(*later - *first + ON_TIME >= least);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Manifests.
+//! Submitting and reading manifests.
 
 use super::{Client, Error, Reply, call::Call};
 use crate::model::{IdempotencyKey, Manifest, ManifestId, ManifestRequest, Operation};
@@ -10,7 +10,7 @@ pub struct Manifests<'a> {
 }
 
 impl Client {
-    /// Manifests: parcels under an air waybill.
+    /// Manifests: the parcels under an air waybill.
     pub fn manifests(&self) -> Manifests<'_> {
         Manifests { client: self }
     }
@@ -19,13 +19,12 @@ impl Client {
 impl Manifests<'_> {
     /// Submits a manifest of 1-500 parcels: all of them, or none.
     ///
-    /// The same parcels under the same air waybill are one manifest for ever, so that trying again is
-    /// always safe. A request that was read without an idempotency key is sent with one that follows
-    /// from all that it says.
+    /// The same parcels under the same air waybill are always the same manifest, so sending the request again
+    /// is safe at any time. A request without an idempotency key gets one that is derived from its content.
     ///
-    /// Errors: `Conflict` when parcels were rejected, which
-    /// [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels) names, or when the air
-    /// waybill has a manifest of other parcels; `Validation`, and those of every call.
+    /// Errors: `Conflict` when parcels were rejected
+    /// ([`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels) lists them), or when the air
+    /// waybill has a manifest with other parcels; `Validation`, and those of every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -46,10 +45,11 @@ impl Manifests<'_> {
     /// # }
     /// ```
     pub async fn submit(self, request: &ManifestRequest) -> Result<Reply<Manifest>, Error> {
-        let key = request.idempotency_key.clone().unwrap_or_else(|| key_of(request));
+        let key = request.idempotency_key.clone().unwrap_or_else(|| derive_key(request));
         let request = ManifestRequest { idempotency_key: Some(key.clone()), ..request.clone() };
-        let call = Call::new(Operation::SubmitManifest).keyed(&key).body(&request)?;
-        self.client.data(call).await
+        let call =
+            Call::new(Operation::SubmitManifest).idempotency_key(&key).json_body(&request)?;
+        self.client.enveloped(call).await
     }
 
     /// Reads a manifest by its id, `man_…`.
@@ -74,13 +74,15 @@ impl Manifests<'_> {
     /// # }
     /// ```
     pub async fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
-        self.client.data(Call::new(Operation::GetManifest).parameter(manifest_id.as_str())).await
+        self.client
+            .enveloped(Call::new(Operation::GetManifest).path_parameter(manifest_id.as_str()))
+            .await
     }
 }
 
-/// The key of a request that has none: the same request always has the same one.
-fn key_of(request: &ManifestRequest) -> IdempotencyKey {
-    // What cannot be written is refused before it is sent.
-    let said = serde_json::to_string(request).unwrap_or_default();
-    IdempotencyKey::derive("manifest", &said)
+/// The key of a request that has none: the same request always gets the same key, in every process.
+fn derive_key(request: &ManifestRequest) -> IdempotencyKey {
+    // A request that cannot be serialised is refused before it is sent.
+    let content = serde_json::to_string(request).unwrap_or_default();
+    IdempotencyKey::derive("manifest", &content)
 }

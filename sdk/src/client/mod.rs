@@ -1,44 +1,42 @@
 //! The client: one call is one future, retried where that is safe, with typed answers and errors.
 //!
-//! [`Client`] is made by [`ClientBuilder`]; its methods hand out one small handle for each resource
-//! ([`Orders`], [`Tracking`], [`Labels`]). Every method makes a `Call` of an operation, and its `Course`
-//! leads it through its attempts: `limiter` decides when each may go, `retry` whether there is another
-//! one, and a [`Transport`] carries them. Rules about orders are not decided here: see `rules`.
+//! [`ClientBuilder`] makes a [`Client`], whose methods return a handle for each resource
+//! ([`Orders`], [`Tracking`], [`Labels`]). Every method makes a `Call` of an operation, and `execute` makes
+//! its attempts: `limiter` decides when each may go, `retry` whether there is another one, and a
+//! [`Transport`] sends them. Rules about orders are in `rules`.
 
+mod address;
 mod attempt;
+mod attempt_error;
 mod body;
-mod budget;
 mod builder;
 mod call;
+mod call_stats;
 mod clock;
-mod course;
 mod download;
 mod error;
-mod error_from;
-mod failure;
-mod file;
-mod headers;
-mod hint;
-mod http_settings;
+mod error_conversions;
+mod execute;
 mod labels;
-mod layer;
 mod limiter;
 mod manifests;
-mod many;
 mod orders;
+mod pacer;
 mod parcels;
-mod proxy;
 mod raw;
 mod reply;
+mod reqwest_transport;
+mod response;
 mod retry;
+mod retry_after;
+mod retry_budget;
 mod sandbox;
 mod seconds;
-mod send;
-mod socket;
+mod stream;
+mod temp_file;
 mod timeouts;
 mod tracking;
 mod transport;
-mod turn;
 
 use std::{
     fmt,
@@ -50,34 +48,36 @@ use url::Url;
 pub use attempt::Attempt;
 pub use builder::ClientBuilder;
 pub use download::{LabelDownload, LabelStream};
+#[cfg(feature = "blocking")]
+pub(crate) use error::Texts;
 pub use error::{Error, ErrorKind};
 pub use labels::Labels;
 pub use manifests::Manifests;
-pub use many::{CreateMany, Items};
 pub use orders::Orders;
+pub use pacer::RateLimit;
 pub use parcels::{ListParcels, Page, Parcels};
-pub use raw::RawAnswer;
-pub use reply::{Outcome, RateLimitStatus, Reply, ReplyMeta};
+pub use raw::RawResponse;
+pub use reply::{Outcome, Reply, ReplyMeta};
+pub use response::RateLimitStatus;
 pub use retry::{FailureClass, Retry, StopReason};
 pub use sandbox::Sandbox;
+pub use stream::{CreateMany, ItemStream};
 pub use timeouts::Timeouts;
 pub use tracking::{GetTracking, TrackBatch, Tracking};
 pub use transport::{BodyStream, Phase, Transport, TransportError};
-pub use turn::RateLimit;
 
 use crate::model::{ApiKey, Environment, Health, Language, Operation};
 use attempt::Observer;
+use builder::Headers;
 use call::Call;
 use clock::Clocks;
-use failure::Failure;
-use headers::Headers;
-use retry::Decider;
-use turn::Line;
+use pacer::Pacer;
+use retry::RetryPolicy;
 
 /// A client of the service, for one API key.
 ///
-/// Cloning is cheap; clones share connections, the budget for retries, and their turns under the rate
-/// limit. It runs on a tokio runtime with its timer enabled.
+/// Cloning is cheap; clones share connections, the budget for retries, and the rate limiter. It needs a tokio
+/// runtime with the timer enabled.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -103,7 +103,7 @@ pub struct Client {
     settings: Settings,
 }
 
-/// What may differ from call to call.
+/// The settings that may differ between clones.
 #[derive(Debug, Clone, Copy, Default)]
 struct Settings {
     timeouts: Timeouts,
@@ -111,25 +111,25 @@ struct Settings {
     rate_limit: RateLimit,
 }
 
-/// What a client and its clones have together.
+/// What a client and its clones share.
 struct Shared {
     base_url: Url,
     environment: Environment,
     language: Language,
     headers: Headers,
-    labels_hosts: Vec<String>,
+    label_hosts: Vec<String>,
     transport: Arc<dyn Transport>,
     observer: Option<Observer>,
-    decider: Mutex<Decider>,
-    line: Line,
+    retry_policy: Mutex<RetryPolicy>,
+    pacer: Pacer,
     clocks: Clocks,
 }
 
 impl Client {
     /// A client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
     ///
-    /// Errors (`Config`) when one of them is missing or wrong; the text says which, and never what it
-    /// holds.
+    /// Errors (`Config`) when one of them is missing or invalid; the text says which, and never shows its
+    /// value.
     ///
     /// ```
     /// use parcelo::{Client, ErrorKind};
@@ -144,7 +144,7 @@ impl Client {
         ClientBuilder::from_env()?.build()
     }
 
-    /// A builder of a client for a key: address, language, time-outs, retries, pacing.
+    /// A builder of a client for a key: address, language, timeouts, retries, rate limit.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -162,9 +162,9 @@ impl Client {
         ClientBuilder::new(key)
     }
 
-    /// Checks the key: its name, its countries, its environment.
+    /// Checks the key and returns its name, countries and environment.
     ///
-    /// Errors: `Authentication` when the key is wrong, and those of every call.
+    /// Errors: `Authentication` when the key is invalid, and those of every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -181,12 +181,12 @@ impl Client {
         self.json(Call::new(Operation::Health)).await
     }
 
-    /// Where the service is.
+    /// The address of the service.
     pub fn base_url(&self) -> &Url {
         &self.shared.base_url
     }
 
-    /// The language of texts for people.
+    /// The language of texts for people, such as names of statuses.
     pub fn language(&self) -> Language {
         self.shared.language
     }
@@ -196,9 +196,9 @@ impl Client {
         self.shared.environment
     }
 
-    /// The same client with other rules for trying again.
+    /// The same client with other settings for retries.
     ///
-    /// It shares connections, budget and turns with this one, and so do the next two.
+    /// It shares connections, budget and rate limiter with this one. So do the clients of the next two methods.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -217,7 +217,7 @@ impl Client {
         self.with(Settings { retry, ..self.settings })
     }
 
-    /// The same client with other timeouts; that for connecting stays what it was.
+    /// The same client with other timeouts. The timeout for connecting stays as it was built.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -238,7 +238,7 @@ impl Client {
         self.with(Settings { timeouts, ..self.settings })
     }
 
-    /// The same client with another way of keeping to the rate limit.
+    /// The same client with another way to keep to the rate limit.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -280,8 +280,8 @@ impl Client {
         self.settings.rate_limit
     }
 
-    fn labels_hosts(&self) -> &[String] {
-        &self.shared.labels_hosts
+    fn label_hosts(&self) -> &[String] {
+        &self.shared.label_hosts
     }
 
     fn transport(&self) -> &dyn Transport {
@@ -292,13 +292,13 @@ impl Client {
         self.shared.observer.as_ref()
     }
 
-    fn line(&self) -> &Line {
-        &self.shared.line
+    fn pacer(&self) -> &Pacer {
+        &self.shared.pacer
     }
 
-    fn decider(&self) -> MutexGuard<'_, Decider> {
-        // It is plain numbers, as good after a panic as before.
-        self.shared.decider.lock().unwrap_or_else(PoisonError::into_inner)
+    fn retry_policy(&self) -> MutexGuard<'_, RetryPolicy> {
+        // It is plain numbers, which a panic elsewhere leaves valid.
+        self.shared.retry_policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn clocks(&self) -> &Clocks {

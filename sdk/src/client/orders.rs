@@ -1,4 +1,4 @@
-//! Orders.
+//! Creating, finding and voiding orders.
 
 use super::{Client, CreateMany, Error, Reply, call::Call};
 use crate::model::{
@@ -6,7 +6,7 @@ use crate::model::{
     VoidRequest, VoidResult, VoidedOrders,
 };
 
-/// Creating orders, one or many, finding and voiding them; from [`Client::orders`].
+/// Creating, finding and voiding orders; from [`Client::orders`].
 #[derive(Debug, Clone, Copy)]
 pub struct Orders<'a> {
     client: &'a Client,
@@ -23,12 +23,12 @@ impl Orders<'_> {
     /// Creates an order: the parcel gets its tracking number and its label (docs/api.md, Create an
     /// order).
     ///
-    /// Sending the same request again with the same API key, even from another process or after the
-    /// API key got a new secret, creates nothing twice for 24 hours: its idempotency key tells the
-    /// service, which answers as it did the first time.
+    /// For 24 hours, sending the same request again creates no second parcel, even from another process: by its
+    /// idempotency key the service recognises it, and it answers as it did the first time. This holds for one API
+    /// key, whose secret may be rotated meanwhile.
     ///
-    /// Errors: `Validation` with the fields at fault, `CountryNotAllowed`, `Conflict` (the tracking
-    /// number exists, or the key was used with another request), and those of every call.
+    /// Errors: `Validation` with the invalid fields, `CountryNotAllowed`, `Conflict` (the tracking
+    /// number exists, or the idempotency key was used for another request), and those of every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -45,18 +45,24 @@ impl Orders<'_> {
     /// # }
     /// ```
     pub async fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
-        let call = Call::new(Operation::CreateOrder).keyed(&order.idempotency_key).body(order)?;
+        let call = Call::new(Operation::CreateOrder)
+            .idempotency_key(&order.idempotency_key)
+            .json_body(order)?;
         self.client.json(call).await
     }
 
-    /// Creates the orders of an iterator, 8 at a time unless
-    /// [`CreateMany::concurrency`](crate::client::CreateMany::concurrency) says otherwise: a stream of each
-    /// one's place in the iterator and its result.
+    /// Creates the orders of an iterator, 8 at a time by default
+    /// ([`CreateMany::concurrency`](crate::client::CreateMany::concurrency)): a stream of each order's index in
+    /// the iterator and its result.
     ///
-    /// Calls go on by themselves while the loop saves a label or asks for something else, on the tokio
-    /// runtime in which the stream is polled. Orders with derived keys can be imported again after a
-    /// crash: what was created is replayed. One that fails does not stop the others, and errors are
-    /// those of [`Orders::create`].
+    /// The calls run on the tokio runtime in which the stream is polled, and make progress while the loop saves a
+    /// label or makes another call. For 24 hours, orders with derived keys can be sent again after a crash: those
+    /// that were created are replayed.
+    ///
+    /// When one order fails, the others continue; errors are those of [`Orders::create`]. A panic does not
+    /// stay with its order: one in a closure of yours, such as that of
+    /// [`ClientBuilder::on_attempt`](crate::client::ClientBuilder::on_attempt), resumes in `next`, and unwinding drops
+    /// the stream, which aborts the other calls.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -68,10 +74,10 @@ impl Orders<'_> {
     /// # other.tracking_number = None;
     /// # let orders = [order, other];
     /// let mut creations = client.orders().create_many(orders).concurrency(16);
-    /// while let Some((place, created)) = creations.next().await {
+    /// while let Some((index, created)) = creations.next().await {
     ///     match created {
-    ///         Ok(created) => println!("{place}: {}", created.parcel.tracking_number),
-    ///         Err(error) => eprintln!("{place}: {error}"),
+    ///         Ok(created) => println!("{index}: {}", created.parcel.tracking_number),
+    ///         Err(error) => eprintln!("{index}: {error}"),
     ///     }
     /// }
     /// # assert_eq!(client.parcels().list().await?.meta.total, 2);
@@ -85,18 +91,19 @@ impl Orders<'_> {
         CreateMany::new(self.client, orders.into_iter())
     }
 
-    /// Every parcel that the account has of an order, by the order's id in your system (`external_order_id`):
-    /// newest first, and none when there is none. Voided parcels are among them; their status says so.
+    /// All parcels that the account has of an order, by the order's id in your system (`external_order_id`),
+    /// newest first. Voided parcels are included; see their status.
     ///
-    /// This outlives the idempotency key: the service forgets a key after 24 hours, and knows it for one API key
-    /// only, but the parcel itself is found for as long as it exists (in the sandbox for 30 days), with every API key
-    /// of the account. So ask it before you send an order with a new idempotency key or another API key. It sees
-    /// what has been made; a request that is still on its way is settled by its own key, sent again.
+    /// This outlives the idempotency key. The service forgets a key after 24 hours and knows it for one API key only;
+    /// the parcel is found for as long as it exists (in the sandbox for 30 days), with every API key of the account.
+    /// So call this before you send an order with a new idempotency key or another API key. It finds parcels that
+    /// exist; a request that is still in progress is settled by sending it again with its own key.
     ///
-    /// The id is compared as the service keeps it: without white space around it, otherwise exactly.
+    /// The id is compared exactly, without surrounding white space.
     ///
-    /// Errors: `Validation` when it is blank or has more than 100 characters, and those of every call. A parcel that cannot be
-    /// read is an error too: none found means that there is none.
+    /// Errors: `Validation` when it is blank or has more than 100 characters, `Decode` when a parcel cannot be
+    /// read ([`Error::found`] has the others), and those of every call. So an empty answer means that the order has
+    /// no parcel.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -111,13 +118,13 @@ impl Orders<'_> {
     /// # order.external_order_id = Some("1001".into());
     /// # client.orders().create(&order).await?;
     /// # server.clock().advance(std::time::Duration::from_secs(24 * 3600)).await;
-    /// let error = client.orders().create(&order).await.unwrap_err(); // of yesterday, order 1001
+    /// let error = client.orders().create(&order).await.unwrap_err(); // yesterday's order 1001
     /// assert_eq!(error.kind(), ErrorKind::KeyExpired);
     /// let parcels = client.orders().find("1001").await?;
     /// match parcels.iter().find(|parcel| parcel.status != ParcelStatus::Voided) {
-    ///     Some(parcel) => println!("{} it is", parcel.tracking_number),
+    ///     Some(parcel) => println!("shipped as {}", parcel.tracking_number),
     ///     None => {
-    ///         order.idempotency_key = IdempotencyKey::random(); // written down first
+    ///         order.idempotency_key = IdempotencyKey::random(); // save it before sending
     ///         client.orders().create(&order).await?;
     ///     }
     /// }
@@ -128,21 +135,28 @@ impl Orders<'_> {
     pub async fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
         // The service keeps the id trimmed, and looks for it exactly.
         let list = self.client.parcels().list().external_order_id(external_order_id.trim());
-        let (mut parcels, mut found) = (list.stream(), Vec::new());
+        let (mut parcels, mut found, mut fault) = (list.stream(), Vec::new(), None);
         while let Some(parcel) = parcels.next().await {
-            found.push(parcel?);
+            match parcel {
+                Ok(parcel) => found.push(parcel),
+                // The stream continues after a row that cannot be read. Of several errors the first is returned.
+                Err(error) => fault = fault.or(Some(error)),
+            }
         }
-        Ok(found)
+        match fault {
+            Some(error) => Err(error.with(|inner| inner.found = found)),
+            None => Ok(found),
+        }
     }
 
     /// Voids 1-100 orders: their labels can no longer be used.
     ///
     /// An order can be voided until its parcel is in a manifest or with the carrier (docs/api.md, Void
-    /// orders). Some of them may fail: each has a result of its own, and an order that was void before
-    /// counts as voided.
+    /// orders). Each order has its own result, and some may fail. An order that was voided before counts as
+    /// voided.
     ///
-    /// Errors, when none could be voided: `NotFound` or `Conflict`, and
-    /// [`ErrorBody::void_results`](crate::model::ErrorBody::void_results) says why for each; `Validation`,
+    /// Errors: `NotFound` or `Conflict` when none could be voided
+    /// ([`ErrorBody::void_results`](crate::model::ErrorBody::void_results) has the reason for each), `Validation`,
     /// and those of every call.
     ///
     /// ```
@@ -161,7 +175,7 @@ impl Orders<'_> {
     /// for result in &voided.results {
     ///     match result {
     ///         Ok(result) => println!("{}: {}", result.tracking_number, result.voided),
-    ///         Err(row) => println!("of a later version: {}", row.json()),
+    ///         Err(row) => println!("unreadable: {}", row.json()),
     ///     }
     /// }
     /// # assert_eq!(voided.summary.voided, 1);
@@ -169,19 +183,19 @@ impl Orders<'_> {
     /// # }
     /// ```
     pub async fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
-        let call =
-            Call::new(Operation::VoidOrders).keyed(&request.idempotency_key).body(request)?;
-        self.client.data(call).await
+        let call = Call::new(Operation::VoidOrders)
+            .idempotency_key(&request.idempotency_key)
+            .json_body(request)?;
+        self.client.enveloped(call).await
     }
 
-    /// Voids any number of orders, by the hundred, one request after the other.
+    /// Voids any number of orders, 100 per request, one request after the other.
     ///
-    /// The results keep the order of the numbers, and a number that could not be voided is a result too, also
-    /// when none of its hundred could. Sending the same request again repeats nothing that was done: see
-    /// [`VoidManyRequest`].
+    /// The results are in the order of the numbers. A number that could not be voided has a result too, even if
+    /// no number of its request could. Sending the same request again is safe: see [`VoidManyRequest`].
     ///
-    /// Errors: those of every call. [`Error::voided`] has the results of the hundreds before the one that
-    /// failed; the rest of the error is about that one, and the others after it were not sent.
+    /// Errors: those of every call. The error is that of the first request that failed, and those after it were not
+    /// sent; [`Error::voided`] has the results of those before it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -6,15 +6,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde::Deserialize;
 
-use super::{Client, Error, Items, Reply, call::Call, reply::Verdict};
+use super::{Client, Error, ItemStream, Reply, call::Call, reply::HasSuccess};
 use crate::model::{
     CountryCode, Operation, PageMeta, ParcelStatus, ParcelSummary, Row, rows, time,
 };
 
-/// The most parcels of a page.
-const MOST: u32 = 100;
+const MAX_PAGE_SIZE: u32 = 100;
 
-/// The list of the caller's parcels; from [`Client::parcels`].
+/// The list of the account's parcels; from [`Client::parcels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Parcels<'a> {
     client: &'a Client,
@@ -24,30 +23,30 @@ pub struct Parcels<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The parcels of this page. A row that this version cannot read stands in its place, as it came.
+    /// The parcels of this page. A row that this version cannot read is [`Unreadable`](crate::model::Unreadable).
     pub parcels: Vec<Row<ParcelSummary>>,
-    /// Where the page stands in the list.
+    /// The position of the page in the list.
     pub meta: PageMeta,
 }
 
 impl Page {
-    /// A page with these parcels, for a test of your own.
+    /// A page with these parcels, for your own tests.
     pub fn new(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> Self {
         Self { parcels, meta }
     }
 }
 
 impl Client {
-    /// The caller's parcels, to be listed.
+    /// Parcels: list them.
     pub fn parcels(&self) -> Parcels<'_> {
         Parcels { client: self }
     }
 }
 
 impl Parcels<'_> {
-    /// A page of the list, newest first; `.await` it, after narrowing it down if need be.
+    /// A page of the list, newest first. Add filters if you need them, then `.await` it.
     ///
-    /// Past the end a page is empty. Errors: `Validation`, and those of every call.
+    /// A page past the end is empty. Errors: `Validation`, and those of every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -63,7 +62,7 @@ impl Parcels<'_> {
     /// for parcel in &page.parcels {
     ///     match parcel {
     ///         Ok(parcel) => println!("{} {}", parcel.tracking_number, parcel.status_name),
-    ///         Err(row) => println!("of a later version: {}", row.json()),
+    ///         Err(row) => println!("unreadable: {}", row.json()),
     ///     }
     /// }
     /// println!("page {} of {}", page.meta.page, page.meta.total_pages);
@@ -75,21 +74,20 @@ impl Parcels<'_> {
     }
 }
 
-/// A question for a page of the list; `.await` it, or stream the whole list.
+/// A request for a page of the list: `.await` it, or stream the whole list.
 #[derive(Debug, Clone)]
-#[must_use = "nothing is asked until it is awaited"]
+#[must_use = "nothing is requested until it is awaited"]
 pub struct ListParcels {
     client: Client,
     query: Vec<(&'static str, String)>,
 }
 
 impl ListParcels {
-    /// All parcels of the list from its page on, asked for by the hundred unless
-    /// [`ListParcels::limit`] says otherwise.
+    /// All parcels of the list from its page on, requested 100 at a time unless [`ListParcels::limit`] is set.
     ///
-    /// What is created meanwhile is left out, so that no parcel comes twice. A row that this version cannot
-    /// read is an error with [`Error::unreadable`], and the others follow; after any other error there is
-    /// nothing more. The stream has its own clone of the client, so it may be sent to another task.
+    /// Parcels that are created meanwhile are left out, so that none appears twice. A row that this version cannot
+    /// read is an error with [`Error::unreadable`], after which the stream continues; after any other error it
+    /// ends. The stream has its own clone of the client, so it can be sent to another task.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -105,38 +103,38 @@ impl ListParcels {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn stream(self) -> Items<Result<ParcelSummary, Error>> {
+    pub fn stream(self) -> ItemStream<Result<ParcelSummary, Error>> {
         let page = self.query.iter().rfind(|(name, _)| *name == "page");
         let page = page.and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
-        let list = if self.says("limit") { self } else { self.limit(MOST) };
-        let pages = stream::unfold(Some((list, page)), async |turn| {
-            let (list, page) = turn?;
+        let list = if self.has("limit") { self } else { self.limit(MAX_PAGE_SIZE) };
+        let pages = stream::unfold(Some((list, page)), async |next| {
+            let (list, page) = next?;
             match list.clone().page(page).await {
                 Ok(reply) => {
-                    let Page { parcels, meta } = reply.into_inner();
+                    let (Page { parcels, meta }, head) = reply.split();
                     let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
-                    let list = if page == 1 { list.up_to(&parcels) } else { list };
+                    let list = if page == 1 { list.fixed_at(&parcels) } else { list };
                     let next = more.then(|| (list, page.saturating_add(1)));
-                    let rows = parcels.into_iter().map(|row| row.map_err(Error::from));
-                    Some((rows.collect(), next))
+                    let read = |row: Row<_>| row.map_err(|row| head.unreadable_row(row));
+                    Some((parcels.into_iter().map(read).collect(), next))
                 }
                 Err(error) => Some((vec![Err(error)], None)),
             }
         });
-        Items::of(pages.flat_map(stream::iter))
+        ItemStream::new(pages.flat_map(stream::iter))
     }
 
-    /// Only what was there when the first page was asked for: parcels that are created later would
-    /// move the others to later pages.
-    fn up_to(self, first_page: &[Row<ParcelSummary>]) -> Self {
-        if self.says("createdTo") {
+    /// Only parcels that existed when the first page was requested: those that are created later would
+    /// shift the others to later pages.
+    fn fixed_at(self, first_page: &[Row<ParcelSummary>]) -> Self {
+        if self.has("createdTo") {
             return self;
         }
         let created_at = |row: &Row<ParcelSummary>| match row {
             Ok(parcel) => Some(parcel.created_at),
             Err(row) => row.member("createdAt"),
         };
-        // With one of them unknown nothing is left out: rather one that comes twice than one that is lost.
+        // If one of the times is unknown there is no bound: a parcel may then appear twice, but none is lost.
         let all: Option<Vec<_>> = first_page.iter().map(created_at).collect();
         let newest = all.into_iter().flatten().max();
         match newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1))) {
@@ -145,12 +143,12 @@ impl ListParcels {
         }
     }
 
-    /// The page, from 1; the first one unless said otherwise.
+    /// The page, from 1. The default is the first one.
     pub fn page(self, page: u32) -> Self {
         self.with("page", page.to_string())
     }
 
-    /// Parcels on a page, 1-100; 20 when not said.
+    /// Parcels on a page, 1-100. The default is 20.
     pub fn limit(self, limit: u32) -> Self {
         self.with("limit", limit.to_string())
     }
@@ -181,7 +179,7 @@ impl ListParcels {
         self.with("country", country.to_string())
     }
 
-    /// Only parcels with this id in the caller's system.
+    /// Only parcels of the order with this id in your system.
     pub fn external_order_id(self, id: impl Into<String>) -> Self {
         self.with("externalOrderId", id.into())
     }
@@ -211,7 +209,7 @@ impl ListParcels {
         self.with("createdTo", time::to_text(to))
     }
 
-    fn says(&self, name: &str) -> bool {
+    fn has(&self, name: &str) -> bool {
         self.query.iter().any(|(known, _)| *known == name)
     }
 
@@ -231,23 +229,23 @@ impl IntoFuture for ListParcels {
             let query: Vec<_> =
                 self.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
             let call = Call::new(Operation::ListParcels).query(&query);
-            let reply: Reply<List> = self.client.json(call).await?;
+            let reply: Reply<ListResponse> = self.client.json(call).await?;
             Ok(reply.map(|list| Page { parcels: list.data, meta: list.meta }))
         }
         .boxed()
     }
 }
 
-/// A page as it comes.
+/// A page on the wire.
 #[derive(Deserialize)]
-struct List {
+struct ListResponse {
     success: bool,
     #[serde(with = "rows")]
     data: Vec<Row<ParcelSummary>>,
     meta: PageMeta,
 }
 
-impl Verdict for List {
+impl HasSuccess for ListResponse {
     fn is_success(&self) -> bool {
         self.success
     }

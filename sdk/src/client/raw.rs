@@ -1,34 +1,34 @@
-//! A call that is known by its method and path alone: for programs that pass on what their user
-//! types, and for what this version does not know yet.
+//! Calls by method and path: for programs that pass on what their user types, and for operations that this
+//! version does not know yet.
 
 use bytes::Bytes;
 use http::{Method, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::{Client, Error, Reply, body::Reader, call::Call, error::Texts};
+use super::{Client, Error, Reply, body::BodyReader, call::Call, error::Texts};
 use crate::model::{IdempotencyKey, Operation};
 
-/// The answer to [`Client::raw`], as it came.
+/// The answer to [`Client::raw`], unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct RawAnswer {
+pub struct RawResponse {
     /// The HTTP status, a success.
     pub status: u16,
-    /// What the body is, as the service says.
+    /// The `Content-Type` of the body.
     pub content_type: Option<String>,
     /// The body, at most 8 MiB.
     pub body: Bytes,
 }
 
 impl Client {
-    /// Calls a path of the service with the key, under its rate limit, and tries again where that
-    /// is safe: operations as always, everything else when it only reads. Prefer the typed calls.
+    /// Calls a path of the service with the API key and under its rate limit. Known operations are retried as the
+    /// typed calls are, and everything else if its method only reads. Prefer the typed calls.
     ///
-    /// The path begins with a slash and may have a query; a body is sent as JSON. Attempts are told
-    /// to observers when method and path are an operation's.
+    /// The path begins with a slash and may have a query; a body is sent as JSON. Observers see the attempts if
+    /// method and path are those of an operation.
     ///
-    /// Errors: `Config` when method or path is none or leads elsewhere, and those of every call.
+    /// Errors: `Config` when the method is invalid or the path leads elsewhere, and those of every call.
     ///
     /// ```no_run
     /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
@@ -42,32 +42,32 @@ impl Client {
         method: &str,
         path: &str,
         body: Option<Bytes>,
-    ) -> Result<Reply<RawAnswer>, Error> {
+    ) -> Result<Reply<RawResponse>, Error> {
         let method = Method::from_bytes(method.as_bytes())
-            .map_err(|fault| Error::config(BAD_METHOD).because(fault))?;
+            .map_err(|fault| Error::config(INVALID_METHOD).with_source(fault))?;
         self.check_path(path)?;
         let key = body.as_deref().and_then(key_in);
         let call = Call::raw(&method, path, operation(&method, path));
-        let call = key.iter().fold(call, Call::keyed);
-        let call = body.into_iter().fold(call, Call::bytes);
-        let (answer, mut course) = self.answer(&call, Reader::whole).await?;
-        course.executed();
-        let content_type = answer.headers.get(CONTENT_TYPE);
+        let call = key.iter().fold(call, Call::idempotency_key);
+        let call = body.into_iter().fold(call, Call::body);
+        let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
+        execution.mark_executed();
+        let content_type = response.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (status, body) = (answer.status.as_u16(), answer.body.clone());
-        let value = RawAnswer { status, content_type, body };
-        Ok(Reply::with(value, &call, answer, &course.trace))
+        let (status, body) = (response.status.as_u16(), response.body.clone());
+        let value = RawResponse { status, content_type, body };
+        Ok(Reply::new(value, &call, response, &execution.stats))
     }
 }
 
 impl Client {
-    /// Reads a path of the service that this version has no call for yet, as JSON of a type of yours:
-    /// the whole body, with its envelope if it has one.
+    /// Reads a path of the service that this version has no method for, as a type of your own: the whole
+    /// body, with its envelope if it has one.
     ///
-    /// It is a read like any other: with the key, under its rate limit, tried again where that can help.
-    /// The path begins with a slash, may have a query, and leads nowhere but to the service.
+    /// It is a read like any other, with the API key, the rate limit and retries. The path begins with a slash,
+    /// may have a query, and leads to the service only.
     ///
-    /// Errors: `Config` when the path leads elsewhere, `Decode` when the body is not of the type, and
+    /// Errors: `Config` when the path leads elsewhere, `Decode` when the body does not match the type, and
     /// those of every call.
     ///
     /// ```
@@ -89,22 +89,25 @@ impl Client {
     /// ```
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
         self.check_path(path)?;
-        self.plain(Call::raw(&Method::GET, path, operation(&Method::GET, path))).await
+        self.json_without_success(Call::raw(&Method::GET, path, operation(&Method::GET, path)))
+            .await
     }
 
     fn check_path(&self, path: &str) -> Result<(), Error> {
-        if leads_to(path, self.base_url()) { Ok(()) } else { Err(Error::config(BAD_PATH)) }
+        if leads_to(path, self.base_url()) { Ok(()) } else { Err(Error::config(INVALID_PATH)) }
     }
 }
 
-const BAD_METHOD: Texts =
-    ("This is not an HTTP method, such as GET.", "Esto no es un método HTTP, como GET.");
-const BAD_PATH: Texts = (
-    "This is not a path under the service's address: begin with a slash, such as /api/v1/health.",
-    "Esto no es una ruta bajo la dirección del servicio: empiece con una barra, como /api/v1/health.",
+const INVALID_METHOD: Texts = (
+    "Invalid HTTP method: expected GET, for example.",
+    "Método HTTP no válido: se espera, por ejemplo, GET.",
+);
+const INVALID_PATH: Texts = (
+    "Invalid path: expected one under the service's address that begins with a slash, such as /api/v1/health.",
+    "Ruta no válida: se espera una bajo la dirección del servicio que empiece con una barra, como /api/v1/health.",
 );
 
-/// True for a path under the service's own address, without a fragment and without `..`.
+/// True for a path under the service's address, without a fragment and without `..`.
 fn leads_to(path: &str, base: &Url) -> bool {
     let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#".contains(&byte));
     let address = format!("{}{path}", base.as_str().trim_end_matches('/'));
@@ -131,11 +134,11 @@ fn operation(method: &Method, path: &str) -> Option<Operation> {
     };
     let of_method =
         Operation::ALL.iter().filter(|known| known.method().as_str() == method.as_str());
-    // A path without parameter is also one of an operation with a parameter in its last place.
+    // A fixed path also matches an operation whose last segment is a parameter, so the fixed one goes first.
     of_method.filter(fits).min_by_key(|known| known.path().contains('{')).copied()
 }
 
-/// The idempotency key that a body holds.
+/// The idempotency key in a body.
 fn key_in(body: &[u8]) -> Option<IdempotencyKey> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     IdempotencyKey::parse(body.get("idempotencyKey")?.as_str()?).ok()

@@ -4,12 +4,13 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{
     HeaderMap, HeaderName, StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE},
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    Error, ErrorKind, StopReason, call::Call, course::Answer, error::Texts, failure::Trace,
+    Error, ErrorKind, RateLimitStatus, StopReason, call::Call, call_stats::CallStats, error::Texts,
+    response, response::ServiceResponse,
 };
 use crate::model::{
     CreatedOrder, Health, IdempotencyKey, Operation, RequestId, TrackingRecord, Unreadable, header,
@@ -35,57 +36,46 @@ use crate::model::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply<T> {
     value: T,
+    status: StatusCode,
     outcome: Outcome,
     meta: ReplyMeta,
 }
 
-/// Whether a write was made by this call.
+/// Whether this call executed a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// This call made it. (Also every read.)
+    /// This call executed it. (Every read has this outcome too.)
     Created,
-    /// An earlier call with the same idempotency key made it; this is that call's answer.
+    /// An earlier call with the same idempotency key executed it; this is that call's answer.
     Replayed,
 }
 
-/// About an answer.
+/// Metadata of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplyMeta {
     /// The id to quote to support.
     pub request_id: Option<RequestId>,
-    /// How many times the request was sent; 1 unless it was retried.
+    /// How many attempts the call took; 1 unless it was retried.
     pub attempts: u32,
     /// Where the key stands in its rate limit.
     pub rate_limit: Option<RateLimitStatus>,
-    /// The key under which a write was sent.
+    /// The idempotency key with which a write was sent.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// When the service answered, by its own clock.
+    /// When the service answered, by its own clock (`Date`).
     pub date: Option<DateTime<Utc>>,
-    /// All headers of the answer. `Debug` shows the values of harmless ones only, such as
-    /// `content-type` and the service's own; a cookie that a proxy sets is `Sensitive`.
+    /// All headers of the answer. `Debug` shows the values of known ones only, such as `content-type` and the
+    /// service's own; all others, such as a proxy's cookie, show as `Sensitive`.
     pub headers: HeaderMap,
 }
 
-/// Where an API key stands in its rate limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RateLimitStatus {
-    /// The most requests in a window.
-    pub limit: u32,
-    /// Requests left in this window.
-    pub remaining: u32,
-    /// The Unix second in which this window ends.
-    pub reset: u64,
-}
-
 impl<T> Reply<T> {
-    /// The value alone, without what the answer's head says.
+    /// The value, without the metadata.
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// Whether this call made it, or an earlier one with the same idempotency key.
+    /// Whether this call executed the write, or an earlier one with the same idempotency key.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -104,7 +94,7 @@ impl<T> Reply<T> {
         self.outcome
     }
 
-    /// Request id, attempts, rate limit, idempotency key.
+    /// The metadata: request id, attempts, rate limit, idempotency key, headers.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -124,88 +114,113 @@ impl<T> Reply<T> {
 }
 
 impl<T> Reply<T> {
-    /// A value and what its answer's head says.
-    pub(super) fn with(value: T, call: &Call<'_>, answer: Answer<Bytes>, trace: &Trace) -> Self {
+    pub(super) fn new(
+        value: T,
+        call: &Call<'_>,
+        response: ServiceResponse<Bytes>,
+        stats: &CallStats,
+    ) -> Self {
         Self {
             value,
-            outcome: outcome(call.operation, answer.status, &answer.headers),
+            status: response.status,
+            outcome: outcome(call.operation, response.status, &response.headers),
             meta: ReplyMeta {
-                request_id: request_id(&answer.headers),
-                attempts: trace.attempts,
-                rate_limit: answer.rate_limit,
-                idempotency_key: trace.idempotency_key.clone(),
-                date: answer.date,
-                headers: guarded(answer.headers),
+                request_id: response::request_id(&response.headers),
+                attempts: stats.attempts,
+                rate_limit: response.rate_limit,
+                idempotency_key: stats.idempotency_key.clone(),
+                date: response.date,
+                headers: mark_sensitive(response.headers),
             },
         }
     }
 
+    /// The error for a row that cannot be read, with what is known about the answer.
+    pub(super) fn unreadable_row(&self, row: Unreadable) -> Error {
+        Error::from(row).with(|inner| {
+            inner.status = Some(self.status.as_u16());
+            inner.request_id.clone_from(&self.meta.request_id);
+            inner.attempts = self.meta.attempts;
+            inner.stop_reason = Some(StopReason::Permanent);
+        })
+    }
+
+    /// The value, and the rest of the reply.
+    pub(super) fn split(self) -> (T, Reply<()>) {
+        let Self { value, status, outcome, meta } = self;
+        (value, Reply { value: (), status, outcome, meta })
+    }
+
     pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Reply<U> {
-        Reply { value: part(self.value), outcome: self.outcome, meta: self.meta }
+        let Self { value, status, outcome, meta } = self;
+        Reply { value: part(value), status, outcome, meta }
     }
 }
 
-/// An answer that may contradict the status that it came with.
-pub(super) trait Verdict {
-    /// What its `success` says; true where there is none.
+/// An answer whose body may have a `success` that contradicts its status.
+pub(super) trait HasSuccess {
+    /// The body's `success`; true where there is none.
     fn is_success(&self) -> bool {
         true
     }
 }
 
-/// An answer in an envelope; what it says about itself stands in its head too, and need not be readable here.
+/// An answer in an envelope. Its `meta` repeats headers, and need not be readable.
 #[derive(Debug, Deserialize)]
-pub(super) struct Data<T> {
+pub(super) struct Enveloped<T> {
     success: bool,
     pub(super) data: T,
 }
 
-impl<T> Verdict for Data<T> {
+impl<T> HasSuccess for Enveloped<T> {
     fn is_success(&self) -> bool {
         self.success
     }
 }
 
-/// An answer that says nothing about itself that is known here.
+/// An answer of a type that has no `success`, or one that is not known here.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Plain<T>(pub(super) T);
+pub(super) struct WithoutSuccess<T>(pub(super) T);
 
-impl<T> Verdict for Plain<T> {}
+impl<T> HasSuccess for WithoutSuccess<T> {}
 
-impl Verdict for CreatedOrder {
+impl HasSuccess for CreatedOrder {
     fn is_success(&self) -> bool {
         self.success
     }
 }
 
-impl Verdict for Health {
+impl HasSuccess for Health {
     fn is_success(&self) -> bool {
         self.success
     }
 }
 
-impl Verdict for TrackingRecord {}
+impl HasSuccess for TrackingRecord {}
 
-/// Reads the answer to a call.
-pub(super) fn read<T: DeserializeOwned + Verdict>(
+/// Reads the JSON of an answer.
+pub(super) fn read<T: DeserializeOwned + HasSuccess>(
     call: &Call<'_>,
-    answer: Answer<Bytes>,
-    trace: &Trace,
+    response: ServiceResponse<Bytes>,
+    stats: &CallStats,
 ) -> Result<Reply<T>, Error> {
-    let value: T = serde_json::from_slice(&answer.body).map_err(|fault| {
-        let place = Place { line: fault.line(), column: fault.column() };
-        let json = serde_json::from_slice(&answer.body).ok();
+    let value: T = serde_json::from_slice(&response.body).map_err(|fault| {
+        let cause = cause(&response.headers, &fault);
+        let json = serde_json::from_slice(&response.body).ok();
+        // Even if the body cannot be read as the type, its `success` says that the write was executed.
         let error = match &json {
-            Some(json) if trace.writes && says_success(json) => executed(&answer, trace),
-            _ => unread(&answer, trace, UNREADABLE),
+            Some(json) if stats.is_write && says_success(json) => {
+                decode_error(&response, stats, EXECUTED).with(|it| it.kind = ErrorKind::Executed)
+            }
+            _ => decode_error(&response, stats, UNREADABLE),
         };
-        error.because(place).with(|inner| inner.unreadable = json.map(Unreadable::new))
+        error.with_source(cause).with(|inner| inner.unreadable = json.map(Unreadable::new))
     })?;
     if value.is_success() {
-        Ok(Reply::with(value, call, answer, trace))
+        Ok(Reply::new(value, call, response, stats))
     } else {
-        Err(unread(&answer, trace, CONTRADICTORY))
+        Err(decode_error(&response, stats, CONTRADICTORY))
     }
 }
 
@@ -217,8 +232,8 @@ impl<T> std::ops::Deref for Reply<T> {
     }
 }
 
-/// Headers whose values are of use in a log, and tell nothing about anybody.
-const HARMLESS: [HeaderName; 7] = [
+/// Headers whose values are useful in a log and not personal.
+const LOGGABLE_HEADERS: [HeaderName; 7] = [
     CONTENT_LENGTH,
     CONTENT_TYPE,
     DATE,
@@ -228,40 +243,38 @@ const HARMLESS: [HeaderName; 7] = [
     HeaderName::from_static(header::REQUEST_ID),
 ];
 
-/// The same headers, of which `Debug` shows the harmless ones: nobody knows what a proxy adds.
-fn guarded(mut headers: HeaderMap) -> HeaderMap {
+/// Marks all other headers as sensitive, since a proxy may add any.
+fn mark_sensitive(mut headers: HeaderMap) -> HeaderMap {
     for (name, value) in &mut headers {
-        value.set_sensitive(!HARMLESS.contains(name));
+        value.set_sensitive(!LOGGABLE_HEADERS.contains(name));
     }
     headers
 }
 
-/// The header tells; a service that knows only the two statuses of the spec tells by them.
+/// By the header; a service that follows the spec alone tells them apart by 200 and 201.
 fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap) -> Outcome {
-    let told = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
+    let is_replayed = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
     let creates = matches!(operation, Some(Operation::CreateOrder | Operation::SubmitManifest));
-    if told || (creates && status == StatusCode::OK) { Outcome::Replayed } else { Outcome::Created }
+    if is_replayed || (creates && status == StatusCode::OK) {
+        Outcome::Replayed
+    } else {
+        Outcome::Created
+    }
 }
 
-pub(super) fn request_id(headers: &HeaderMap) -> Option<RequestId> {
-    headers.get(header::REQUEST_ID)?.to_str().ok().map(RequestId::unchecked)
-}
-
-pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimitStatus> {
-    let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
-    Some(RateLimitStatus {
-        limit: number(header::RATE_LIMIT)?.try_into().ok()?,
-        remaining: number(header::RATE_REMAINING)?.try_into().ok()?,
-        reset: number(header::RATE_RESET)?,
-    })
-}
-
-/// Where the JSON stopped making sense. Not what stood there: that may be personal.
-#[derive(Debug, thiserror::Error)]
-#[error("unreadable JSON at line {line}, column {column}")]
-struct Place {
-    line: usize,
-    column: usize,
+/// The position of the fault in the JSON, without the text there, which may be personal. A compressed body that was
+/// not requested is named by its header.
+fn cause(headers: &HeaderMap, fault: &serde_json::Error) -> String {
+    let position = format!("invalid JSON at line {}, column {}", fault.line(), fault.column());
+    match headers.get(CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => {
+            let encoding = encoding.to_str().unwrap_or("(not ASCII)");
+            format!(
+                "{position}; the answer has content-encoding: {encoding}, which was not requested"
+            )
+        }
+        Some(_) | None => position,
+    }
 }
 
 const UNREADABLE: Texts = ("The answer could not be read.", "No se pudo interpretar la respuesta.");
@@ -270,27 +283,21 @@ const EXECUTED: Texts = (
     "La solicitud se ejecutó, pero no se pudo interpretar su respuesta: no la envíe otra vez.",
 );
 const CONTRADICTORY: Texts = (
-    "The answer contradicts itself: its status is a success, and its body says that it is none.",
-    "La respuesta se contradice: su estado es de éxito y su cuerpo dice que no lo es.",
+    "The answer contradicts itself: its status says success, its body says failure.",
+    "La respuesta se contradice: su estado indica éxito y su cuerpo indica un error.",
 );
 
-/// True when the service says that it did what was asked, whatever else it says.
+/// True when the body says that the request was executed, whatever else it says.
 fn says_success(json: &serde_json::Value) -> bool {
     json.get("success") == Some(&true.into())
 }
 
-/// What was asked is done, and of the answer not even the part can be read without which it is none.
-fn executed(answer: &Answer<Bytes>, trace: &Trace) -> Error {
-    unread(answer, trace, EXECUTED).with(|inner| inner.kind = ErrorKind::Executed)
-}
-
-fn unread(answer: &Answer<Bytes>, trace: &Trace, why: Texts) -> Error {
-    Error::new(ErrorKind::Decode, why).with(|inner| {
-        inner.status = Some(answer.status.as_u16());
-        inner.request_id = request_id(&answer.headers);
-        inner.attempts = trace.attempts;
-        inner.idempotency_key.clone_from(&trace.idempotency_key);
-        inner.may_have_executed = trace.writes;
+fn decode_error(response: &ServiceResponse<Bytes>, stats: &CallStats, texts: Texts) -> Error {
+    stats.error(ErrorKind::Decode, texts).with(|inner| {
+        inner.status = Some(response.status.as_u16());
+        inner.request_id = response.summary().request_id();
+        // Its status says success.
+        inner.may_have_executed = stats.is_write;
         inner.stop_reason = Some(StopReason::Permanent);
     })
 }

@@ -1,4 +1,4 @@
-//! Whether a failed attempt is made again, and when. It decides; the call's [`course`](super::course) sleeps.
+//! Whether a failed attempt is made again, and when. It decides; [`execute`](super::execute) waits.
 
 use std::time::Duration;
 
@@ -7,16 +7,39 @@ use http::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use tokio::time::Instant;
 
-use super::{Phase, budget::Budget, seconds};
+use super::{Phase, retry_budget::RetryBudget, seconds};
 use crate::model::ErrorCode;
 
-const LONGEST_SPREAD: Duration = Duration::from_millis(250);
+/// Three retries wait 0.35 s on average and 0.7 s at most, unless the service asks for more. That outlasts a
+/// dropped connection; what lasts longer is reported to the caller.
+const MAX_ATTEMPTS: u32 = 4;
+/// The service answers within milliseconds, so a request that failed is over by then.
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+/// After this the waits no longer double: a caller who allows many attempts wants to notice the recovery soon.
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// Half of the default [`Timeouts::total`](super::Timeouts::total), so that the attempt after the wait still has time.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+/// A 429 without `Retry-After` is waited for 5 times as long: the window that is full lasts a second, so 100 ms
+/// later it would mostly still be full.
+const THROTTLED_BACKOFF_FACTOR: u32 = 5;
+/// What a random tenth of `Retry-After` may add at most. Clients that were given the same time must not come
+/// back together; a quarter of a second spreads them well enough, and more would only be slow.
+const MAX_RETRY_AFTER_JITTER: Duration = Duration::from_millis(250);
+/// What a retry takes from the budget. With its 500 tokens and 10 more a second that is 35 retries at once and
+/// then 43 a minute, for all calls of a client: during an outage at 50 calls a second, less than 3 % more load.
+const RETRY_COST_TOKENS: u32 = 14;
+/// After a 429 the service is up, and it said how long to wait, so such a retry is less likely to be in vain.
+const THROTTLED_RETRY_COST_TOKENS: u32 = 5;
+/// What a call that succeeds without a retry gives back.
+const SUCCESS_REFUND_TOKENS: u32 = 1;
+/// Waits are capped before the random factor is applied, which keeps the product in range.
+const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How often a call is tried, and how patiently.
+/// How often a call is tried, and how long it waits in between.
 ///
-/// A call is tried again only when that is safe and can help: it never reached the service, or
-/// repeating it changes nothing (a read, or a write with its idempotency key). The client waits
-/// before each retry for as long as the service asks, else for a random, growing time.
+/// A call is tried again only when that is safe and can help: the request never reached the service, or
+/// repeating it changes nothing (a read, or a write with its idempotency key). Before each retry the client
+/// waits as long as the service asks, or else for a random time whose upper bound doubles.
 ///
 /// All calls of a client and its clones share a budget for retries, so that a service that is down
 /// does not get several times the load.
@@ -25,39 +48,38 @@ const LONGEST_SPREAD: Duration = Duration::from_millis(250);
 /// # use std::time::Duration;
 /// use parcelo::Retry;
 ///
-/// let (first, longest) = (Duration::from_secs(1), Duration::from_secs(30));
-/// let patient = Retry::standard().attempts(8).backoff(first, longest);
+/// let (first, max) = (Duration::from_secs(1), Duration::from_secs(30));
+/// let patient = Retry::standard().attempts(8).backoff(first, max);
 /// assert_eq!(Retry::none(), Retry::standard().attempts(1));
 /// # assert_ne!(Retry::standard(), patient);
 /// ```
 ///
-/// In files of settings times are numbers of seconds, whole or not, and what is left out is as in
-/// [`Retry::standard`]:
+/// In configuration files durations are numbers of seconds, with or without decimals, and a missing setting
+/// is that of [`Retry::standard`]:
 ///
 /// ```
 /// # use std::time::Duration;
 /// # use parcelo::Retry;
-/// let json = r#"{"attempts": 8, "first_backoff": 1,
-///     "longest_backoff": 30, "longest_hint": 60}"#;
-/// let read: Retry = serde_json::from_str(json)?;
-/// let (first, longest) = (Duration::from_secs(1), Duration::from_secs(30));
-/// let same = Retry::standard().attempts(8).backoff(first, longest);
-/// assert_eq!(read, same.longest_hint(Duration::from_secs(60)));
-/// let free: Retry = serde_json::from_str(r#"{"budgeted": false}"#)?;
-/// assert_eq!(free, Retry::standard().unbudgeted());
+/// let json = r#"{"attempts": 8, "firstBackoff": 1, "maxBackoff": 30, "maxRetryAfter": 60}"#;
+/// let retry: Retry = serde_json::from_str(json)?;
+/// let (first, max) = (Duration::from_secs(1), Duration::from_secs(30));
+/// let same = Retry::standard().attempts(8).backoff(first, max);
+/// assert_eq!(retry, same.max_retry_after(Duration::from_secs(60)));
+/// let unlimited: Retry = serde_json::from_str(r#"{"budgeted": false}"#)?;
+/// assert_eq!(unlimited, Retry::standard().unbudgeted());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Retry {
     #[serde(deserialize_with = "at_least_one")]
     attempts: u32,
-    #[serde(rename = "first_backoff", with = "seconds")]
-    base: Duration,
     #[serde(with = "seconds")]
-    longest_backoff: Duration,
+    first_backoff: Duration,
     #[serde(with = "seconds")]
-    longest_hint: Duration,
+    max_backoff: Duration,
+    #[serde(with = "seconds")]
+    max_retry_after: Duration,
     budgeted: bool,
 }
 
@@ -66,14 +88,14 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
 }
 
 impl Retry {
-    /// Up to 4 attempts; between them up to 100, 200, 400 ms, and five times as long when the
-    /// service is asked too often and does not say when to come back. Hints up to 30 s are followed.
+    /// Up to 4 attempts, with waits of up to 100, 200 and 400 ms between them, and five times as long after
+    /// a 429 without `Retry-After`. `Retry-After` is followed up to 30 s.
     pub fn standard() -> Self {
         Self {
-            attempts: 4,
-            base: Duration::from_millis(100),
-            longest_backoff: Duration::from_secs(5),
-            longest_hint: Duration::from_secs(30),
+            attempts: MAX_ATTEMPTS,
+            first_backoff: FIRST_BACKOFF,
+            max_backoff: MAX_BACKOFF,
+            max_retry_after: MAX_RETRY_AFTER,
             budgeted: true,
         }
     }
@@ -83,26 +105,26 @@ impl Retry {
         Self::standard().attempts(1)
     }
 
-    /// The most attempts of one call; 0 counts as 1.
+    /// The maximum number of attempts of one call; 0 counts as 1.
     #[must_use]
     pub fn attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
     }
 
-    /// The longest first wait, which doubles with each attempt, and the longest of all. How long of
-    /// it is waited is left to chance, to keep clients from coming back together.
+    /// The upper bound of the first wait, which doubles with each attempt, and the upper bound of all waits.
+    /// Each wait is random below its bound, so that clients do not come back together.
     #[must_use]
-    pub fn backoff(self, first: Duration, longest: Duration) -> Self {
-        Self { base: first, longest_backoff: longest, ..self }
+    pub fn backoff(self, first: Duration, max: Duration) -> Self {
+        Self { first_backoff: first, max_backoff: max, ..self }
     }
 
-    /// The longest wait that the service may ask for; a call that is asked for more fails at once.
+    /// The longest wait that the service may ask for; a call that is asked to wait longer fails at once.
     #[must_use]
-    pub fn longest_hint(self, longest: Duration) -> Self {
-        Self { longest_hint: longest, ..self }
+    pub fn max_retry_after(self, max: Duration) -> Self {
+        Self { max_retry_after: max, ..self }
     }
 
-    /// Retries whatever the client's budget for retries says, and without spending of it.
+    /// Retries without the client's budget for retries: neither limited by it nor counted towards it.
     #[must_use]
     pub fn unbudgeted(self) -> Self {
         Self { budgeted: false, ..self }
@@ -121,7 +143,7 @@ impl Default for Retry {
 pub enum StopReason {
     /// The same request would get the same answer.
     Permanent,
-    /// Sending it twice could do it twice.
+    /// Sending it twice could execute it twice.
     NotRepeatable,
     /// All attempts are used up.
     Attempts,
@@ -129,40 +151,40 @@ pub enum StopReason {
     Budget,
     /// The next attempt would begin after the call's time is over.
     Deadline,
-    /// The service asked for more patience than the client has (30 s); see
+    /// The service asked for a longer wait than the client allows (30 s); see
     /// [`Error::retry_after`](crate::client::Error::retry_after).
-    HintTooLong,
-    /// The client's own limiter had no room, and the call shall not wait for it
+    RetryAfterTooLong,
+    /// The client's own rate limiter had no capacity, and the call must not wait for it
     /// ([`RateLimit::fail_fast`](crate::client::RateLimit::fail_fast)).
     RateLimit,
     /// The idempotency key was first sent 24 hours ago: the service has forgotten it, and sending
-    /// it again could do it twice.
+    /// it again could execute the request twice.
     KeyExpired,
 }
 
-/// What a failure of one attempt means for the next one.
+/// What a failed attempt means for the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureClass {
-    /// Nothing was sent: no address, no connection. Always tried again.
+    /// Nothing was sent: the address could not be resolved or connected to. Always tried again.
     NotSent,
     /// A connection that had been used before was closed without a byte of an answer. Tried again
-    /// at once, and like `MaybeSent` when it happens a second time.
+    /// at once the first time, and like `MaybeSent` after that.
     Stale,
-    /// No whole answer came. Tried again when repeating it changes nothing.
+    /// No whole answer arrived. Tried again if repeating the request changes nothing.
     MaybeSent,
     /// The service failed (408, 500, 502, 503, 504). As `MaybeSent`.
     Server,
     /// Too many requests (429). Always tried again.
     Throttled,
-    /// The same write is being executed (409 `IDEMPOTENCY_IN_PROGRESS`). As `MaybeSent`.
+    /// The same write is in progress (409 `IDEMPOTENCY_IN_PROGRESS`). As `MaybeSent`.
     Busy,
     /// The same request would get the same answer. Never tried again.
     Permanent,
 }
 
 impl FailureClass {
-    pub(super) fn of_phase(phase: Phase) -> Self {
+    pub(super) fn from_phase(phase: Phase) -> Self {
         match phase {
             Phase::NotSent => Self::NotSent,
             Phase::Refused | Phase::Untrusted | Phase::NotHttp => Self::Permanent,
@@ -171,7 +193,7 @@ impl FailureClass {
         }
     }
 
-    pub(super) fn of_status(status: StatusCode, code: Option<ErrorCode>) -> Self {
+    pub(super) fn from_status(status: StatusCode, code: Option<ErrorCode>) -> Self {
         match status {
             StatusCode::TOO_MANY_REQUESTS => Self::Throttled,
             StatusCode::REQUEST_TIMEOUT
@@ -187,41 +209,41 @@ impl FailureClass {
 
 /// An attempt that failed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Failed {
+pub(super) struct FailedAttempt {
     /// 1 for the first attempt.
     pub(super) number: u32,
     pub(super) class: FailureClass,
-    /// Whether doing it twice is as good as once.
-    pub(super) repeatable: bool,
+    /// Whether sending the request twice has the effect of sending it once.
+    pub(super) is_repeatable: bool,
     /// An earlier attempt of the same call met a stale connection.
-    pub(super) stale_before: bool,
+    pub(super) was_stale: bool,
     /// How long the service asks to wait.
-    pub(super) hint: Option<Duration>,
+    pub(super) retry_after: Option<Duration>,
     pub(super) now: Instant,
-    /// What is left of the call's time.
-    pub(super) left: Duration,
-    /// What is left of the idempotency key's life.
-    pub(super) key_left: Option<Duration>,
+    /// Until the call's deadline.
+    pub(super) time_left: Duration,
+    /// Until the service forgets the idempotency key.
+    pub(super) key_time_left: Option<Duration>,
 }
 
-impl Failed {
-    /// True for the one retry that costs neither time nor tokens. A pool may hold several dead
-    /// connections; only the first counts as one.
+impl FailedAttempt {
+    /// True for the one retry that costs neither time nor tokens. A dead connection in the pool says nothing
+    /// about the service. The pool may hold several of them, so the second one is treated like any other failure.
     pub(super) fn is_free(&self) -> bool {
-        self.class == FailureClass::Stale && !self.stale_before
+        self.class == FailureClass::Stale && !self.was_stale
     }
 
     /// The tokens that the next attempt costs.
     pub(super) fn cost(&self) -> u32 {
         match self.class {
             _ if self.is_free() => 0,
-            FailureClass::Throttled => 5,
+            FailureClass::Throttled => THROTTLED_RETRY_COST_TOKENS,
             FailureClass::NotSent
             | FailureClass::Stale
             | FailureClass::MaybeSent
             | FailureClass::Server
             | FailureClass::Busy
-            | FailureClass::Permanent => 14,
+            | FailureClass::Permanent => RETRY_COST_TOKENS,
         }
     }
 }
@@ -235,20 +257,20 @@ pub(super) enum Decision {
 
 /// Decides for a client and its clones, which share its budget.
 #[derive(Debug, Default)]
-pub(super) struct Decider {
+pub(super) struct RetryPolicy {
     rng: Rng,
-    budget: Budget,
+    budget: RetryBudget,
 }
 
-impl Decider {
-    pub(super) fn decide(&mut self, retry: Retry, failed: &Failed) -> Decision {
-        if let Some(reason) = obstacle(retry, failed) {
+impl RetryPolicy {
+    pub(super) fn decide(&mut self, retry: Retry, failed: &FailedAttempt) -> Decision {
+        if let Some(reason) = stop_reason(retry, failed) {
             return Decision::GiveUp(reason);
         }
         let wait = wait(retry, failed, &mut self.rng);
-        if wait >= failed.left {
+        if wait >= failed.time_left {
             Decision::GiveUp(StopReason::Deadline)
-        } else if failed.key_left.is_some_and(|left| wait >= left) {
+        } else if failed.key_time_left.is_some_and(|left| wait >= left) {
             Decision::GiveUp(StopReason::KeyExpired)
         } else if retry.budgeted && !self.budget.spend(failed.cost(), failed.now) {
             Decision::GiveUp(StopReason::Budget)
@@ -257,9 +279,10 @@ impl Decider {
         }
     }
 
-    /// A success gives back what its last retry cost, or one token if it needed none.
-    pub(super) fn succeeded(&mut self, last_cost: Option<u32>) {
-        self.budget.refund(last_cost.unwrap_or(1));
+    /// A success gives back what its last retry cost. Given back in full, a service that answers every third
+    /// attempt would never use up the budget.
+    pub(super) fn succeeded(&mut self, last_retry_cost: Option<u32>) {
+        self.budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));
     }
 
     pub(super) fn random(&mut self) -> u64 {
@@ -267,46 +290,51 @@ impl Decider {
     }
 }
 
-fn obstacle(retry: Retry, failed: &Failed) -> Option<StopReason> {
-    let safe = match failed.class {
+fn stop_reason(retry: Retry, failed: &FailedAttempt) -> Option<StopReason> {
+    let is_safe = match failed.class {
         FailureClass::Permanent => return Some(StopReason::Permanent),
         FailureClass::NotSent | FailureClass::Throttled => true,
         FailureClass::Stale
         | FailureClass::MaybeSent
         | FailureClass::Server
-        | FailureClass::Busy => failed.repeatable,
+        | FailureClass::Busy => failed.is_repeatable,
     };
-    if !safe {
+    if !is_safe {
         Some(StopReason::NotRepeatable)
     } else if failed.number >= retry.attempts {
         Some(StopReason::Attempts)
-    } else if failed.hint.is_some_and(|hint| hint > retry.longest_hint) {
-        Some(StopReason::HintTooLong)
+    } else if failed.retry_after.is_some_and(|asked| asked > retry.max_retry_after) {
+        Some(StopReason::RetryAfterTooLong)
     } else {
         None
     }
 }
 
-fn wait(retry: Retry, failed: &Failed, rng: &mut Rng) -> Duration {
+/// Full jitter, as in "Exponential Backoff And Jitter" of the AWS Architecture Blog: a random time below a bound
+/// that doubles. At least as long as the service asks.
+fn wait(retry: Retry, failed: &FailedAttempt, rng: &mut Rng) -> Duration {
     if failed.is_free() {
         return Duration::ZERO;
     }
-    let base = match (failed.class, failed.hint) {
-        (FailureClass::Throttled, None) => retry.base.saturating_mul(5),
-        _ => retry.base,
+    let first = match (failed.class, failed.retry_after) {
+        (FailureClass::Throttled, None) => {
+            retry.first_backoff.saturating_mul(THROTTLED_BACKOFF_FACTOR)
+        }
+        _ => retry.first_backoff,
     };
     let doubled = 2_u32.saturating_pow(failed.number.saturating_sub(1));
-    let backoff = up_to(base.saturating_mul(doubled).min(retry.longest_backoff), rng);
-    match failed.hint {
-        // The spread keeps clients that were given the same hint from coming back together.
-        Some(hint) => hint.max(backoff).saturating_add(up_to((hint / 10).min(LONGEST_SPREAD), rng)),
+    let backoff = random_below(first.saturating_mul(doubled).min(retry.max_backoff), rng);
+    match failed.retry_after {
+        Some(asked) => {
+            let jitter = random_below((asked / 10).min(MAX_RETRY_AFTER_JITTER), rng);
+            asked.max(backoff).saturating_add(jitter)
+        }
         None => backoff,
     }
 }
 
-fn up_to(most: Duration, rng: &mut Rng) -> Duration {
-    // Beyond a year it makes no difference, and the product stays in range.
-    most.min(Duration::from_secs(31_536_000)).mul_f64(rng.f64())
+fn random_below(bound: Duration, rng: &mut Rng) -> Duration {
+    bound.min(MAX_WAIT).mul_f64(rng.f64())
 }
 
 #[cfg(test)]
@@ -316,25 +344,25 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     #[expect(clippy::disallowed_methods, reason = "a moment to count from; any will do")]
-    fn failed(class: FailureClass) -> Failed {
-        Failed {
+    fn failed(class: FailureClass) -> FailedAttempt {
+        FailedAttempt {
             number: 1,
             class,
-            repeatable: true,
-            stale_before: false,
-            hint: None,
+            is_repeatable: true,
+            was_stale: false,
+            retry_after: None,
             now: Instant::now(),
-            left: MINUTE,
-            key_left: None,
+            time_left: MINUTE,
+            key_time_left: None,
         }
     }
 
-    fn decider() -> Decider {
-        Decider { rng: Rng::with_seed(7), budget: Budget::default() }
+    fn policy() -> RetryPolicy {
+        RetryPolicy { rng: Rng::with_seed(7), budget: RetryBudget::default() }
     }
 
-    fn decided(failed: &Failed) -> Decision {
-        decider().decide(Retry::standard(), failed)
+    fn decided(failed: &FailedAttempt) -> Decision {
+        policy().decide(Retry::standard(), failed)
     }
 
     #[test]
@@ -352,12 +380,12 @@ mod tests {
             (Permanent, Some(Same), Some(Same)),
         ];
         for (class, keyed, unkeyed) in table {
-            for (repeatable, expected) in [(true, keyed), (false, unkeyed)] {
-                let reason = match decided(&Failed { repeatable, ..failed(class) }) {
+            for (is_repeatable, expected) in [(true, keyed), (false, unkeyed)] {
+                let reason = match decided(&FailedAttempt { is_repeatable, ..failed(class) }) {
                     Decision::Wait(_) => None,
                     Decision::GiveUp(reason) => Some(reason),
                 };
-                assert_eq!(reason, expected, "{class:?}, repeatable: {repeatable}");
+                assert_eq!(reason, expected, "{class:?}, repeatable: {is_repeatable}");
             }
         }
     }
@@ -379,7 +407,7 @@ mod tests {
         for (statuses, code, class) in table {
             for status in statuses {
                 let status = StatusCode::from_u16(*status).unwrap();
-                assert_eq!(FailureClass::of_status(status, code), class, "{status}");
+                assert_eq!(FailureClass::from_status(status, code), class, "{status}");
             }
         }
     }
@@ -394,7 +422,7 @@ mod tests {
             (Phase::Timeout, FailureClass::MaybeSent),
         ];
         for (phase, class) in table {
-            assert_eq!(FailureClass::of_phase(phase), class);
+            assert_eq!(FailureClass::from_phase(phase), class);
         }
     }
 
@@ -410,7 +438,7 @@ mod tests {
             (FailureClass::Throttled, 2, 1000),
         ];
         for (class, number, most) in table {
-            let failed = Failed { number, ..failed(class) };
+            let failed = FailedAttempt { number, ..failed(class) };
             let mut rng = Rng::with_seed(7);
             let waits: Vec<u128> =
                 (0..1000).map(|_| wait(Retry::standard(), &failed, &mut rng).as_millis()).collect();
@@ -421,16 +449,16 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_is_the_least_wait_and_spreads_by_a_tenth() {
-        let hinted = |ms| Failed {
-            hint: Some(Duration::from_millis(ms)),
+    fn retry_after_is_the_least_wait_and_spreads_by_a_tenth() {
+        let asked_to_wait = |ms| FailedAttempt {
+            retry_after: Some(Duration::from_millis(ms)),
             ..failed(FailureClass::Throttled)
         };
-        for (hint, most) in [(1000, 1100), (10_000, 10_250)] {
+        for (asked, most) in [(1000, 1100), (10_000, 10_250)] {
             for seed in 0..100 {
-                let failed = hinted(hint);
+                let failed = asked_to_wait(asked);
                 let wait = wait(Retry::standard(), &failed, &mut Rng::with_seed(seed)).as_millis();
-                assert!((u128::from(hint)..=most).contains(&wait), "{hint}: {wait}");
+                assert!((u128::from(asked)..=most).contains(&wait), "{asked}: {wait}");
             }
         }
     }
@@ -439,7 +467,7 @@ mod tests {
     fn a_stale_connection_is_replaced_at_once_but_only_once_for_nothing() {
         let stale = failed(FailureClass::Stale);
         assert_eq!(decided(&stale), Decision::Wait(Duration::ZERO));
-        let again = Failed { stale_before: true, number: 2, ..stale };
+        let again = FailedAttempt { was_stale: true, number: 2, ..stale };
         let mut rng = Rng::with_seed(7);
         let longest = (0..1000).map(|_| wait(Retry::standard(), &again, &mut rng)).max();
         assert!(longest > Some(Duration::from_millis(180)), "{longest:?}");
@@ -449,20 +477,32 @@ mod tests {
     #[test]
     fn it_gives_up_in_time() {
         let server = failed(FailureClass::Server);
-        let hint = |secs| Some(Duration::from_secs(secs));
+        let asked = |secs| Some(Duration::from_secs(secs));
         let table = [
-            (Failed { number: 4, ..server }, StopReason::Attempts),
-            (Failed { hint: hint(31), ..server }, StopReason::HintTooLong),
-            (Failed { hint: Some(Duration::MAX), ..server }, StopReason::HintTooLong),
-            (Failed { hint: hint(20), left: hint(20).unwrap(), ..server }, StopReason::Deadline),
-            (Failed { left: Duration::ZERO, ..server }, StopReason::Deadline),
-            (Failed { left: Duration::ZERO, ..failed(FailureClass::Stale) }, StopReason::Deadline),
-            (Failed { key_left: Some(Duration::ZERO), ..server }, StopReason::KeyExpired),
+            (FailedAttempt { number: 4, ..server }, StopReason::Attempts),
+            (FailedAttempt { retry_after: asked(31), ..server }, StopReason::RetryAfterTooLong),
+            (
+                FailedAttempt { retry_after: Some(Duration::MAX), ..server },
+                StopReason::RetryAfterTooLong,
+            ),
+            (
+                FailedAttempt { retry_after: asked(20), time_left: asked(20).unwrap(), ..server },
+                StopReason::Deadline,
+            ),
+            (FailedAttempt { time_left: Duration::ZERO, ..server }, StopReason::Deadline),
+            (
+                FailedAttempt { time_left: Duration::ZERO, ..failed(FailureClass::Stale) },
+                StopReason::Deadline,
+            ),
+            (
+                FailedAttempt { key_time_left: Some(Duration::ZERO), ..server },
+                StopReason::KeyExpired,
+            ),
         ];
         for (failed, reason) in table {
             assert_eq!(decided(&failed), Decision::GiveUp(reason), "{failed:?}");
         }
-        let one = decider().decide(Retry::none(), &failed(FailureClass::Server));
+        let one = policy().decide(Retry::none(), &failed(FailureClass::Server));
         assert_eq!(one, Decision::GiveUp(StopReason::Attempts));
     }
 
@@ -479,13 +519,13 @@ mod tests {
             (Stale, usize::MAX),
         ];
         for (class, retries) in table {
-            let mut decider = decider();
+            let mut policy = policy();
             let failed = failed(class);
             let granted = (0..1000)
-                .take_while(|_| decider.decide(Retry::standard(), &failed) != spent())
+                .take_while(|_| policy.decide(Retry::standard(), &failed) != spent())
                 .count();
             assert_eq!(granted, retries.min(1000), "{class:?}");
-            let free = decider.decide(Retry::standard().unbudgeted(), &failed);
+            let free = policy.decide(Retry::standard().unbudgeted(), &failed);
             assert!(matches!(free, Decision::Wait(_)), "{class:?}");
         }
     }
@@ -496,32 +536,32 @@ mod tests {
 
     #[test]
     fn a_success_gives_back_what_its_last_retry_cost_or_one() {
-        let (mut decider, failed) = (decider(), failed(FailureClass::Server));
-        while decider.decide(Retry::standard(), &failed) != spent() {}
-        decider.succeeded(Some(failed.cost()));
-        assert_ne!(decider.decide(Retry::standard(), &failed), spent());
-        assert_eq!(decider.decide(Retry::standard(), &failed), spent());
+        let (mut policy, failed) = (policy(), failed(FailureClass::Server));
+        while policy.decide(Retry::standard(), &failed) != spent() {}
+        policy.succeeded(Some(failed.cost()));
+        assert_ne!(policy.decide(Retry::standard(), &failed), spent());
+        assert_eq!(policy.decide(Retry::standard(), &failed), spent());
         // 500 is 35 retries and 10 tokens.
         for _ in 0..4 {
-            decider.succeeded(None);
+            policy.succeeded(None);
         }
-        assert_ne!(decider.decide(Retry::standard(), &failed), spent());
+        assert_ne!(policy.decide(Retry::standard(), &failed), spent());
     }
 
     #[test]
     fn every_setting_counts() {
         let (short, long) = (Duration::from_millis(10), Duration::from_millis(20));
-        let retry = Retry::standard().attempts(100).backoff(short, long).longest_hint(short);
+        let retry = Retry::standard().attempts(100).backoff(short, long).max_retry_after(short);
         let server = failed(FailureClass::Server);
         for number in 1..100 {
-            let failed = Failed { number, ..server };
-            let Decision::Wait(wait) = decider().decide(retry, &failed) else { panic!() };
+            let failed = FailedAttempt { number, ..server };
+            let Decision::Wait(wait) = policy().decide(retry, &failed) else { panic!() };
             assert!(wait <= long, "{wait:?}");
         }
-        let hinted = Failed { hint: Some(long), ..server };
-        let reason = Decision::GiveUp(StopReason::HintTooLong);
-        assert_eq!(decider().decide(retry, &hinted), reason);
+        let asked_to_wait = FailedAttempt { retry_after: Some(long), ..server };
+        let reason = Decision::GiveUp(StopReason::RetryAfterTooLong);
+        assert_eq!(policy().decide(retry, &asked_to_wait), reason);
         let huge = Retry::standard().backoff(Duration::MAX, Duration::MAX);
-        decider().decide(huge.longest_hint(Duration::MAX), &hinted);
+        policy().decide(huge.max_retry_after(Duration::MAX), &asked_to_wait);
     }
 }

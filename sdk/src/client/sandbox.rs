@@ -1,25 +1,25 @@
-//! The sandbox.
+//! Resetting the sandbox.
 
 use super::{Client, Error, Reply, call::Call};
 use crate::model::{Operation, SandboxReset};
 
-/// The sandbox as a whole; from [`Client::sandbox`].
+/// The sandbox; from [`Client::sandbox`].
 #[derive(Debug, Clone, Copy)]
 pub struct Sandbox<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// The sandbox as a whole, to be emptied.
+    /// The sandbox: reset it.
     pub fn sandbox(&self) -> Sandbox<'_> {
         Sandbox { client: self }
     }
 }
 
 impl Sandbox<'_> {
-    /// Deletes all orders, manifests and tracking data of the caller's sandbox, for good.
+    /// Deletes all orders, manifests and tracking data of the account's sandbox, irrevocably.
     ///
-    /// A call that may have been executed is not repeated: what was made since would be deleted too.
+    /// A call that may have been executed is not retried: it would also delete what was created since.
     ///
     /// Errors: `Forbidden` with a live key, and those of every call.
     ///
@@ -36,6 +36,6 @@ impl Sandbox<'_> {
     /// # }
     /// ```
     pub async fn reset(self) -> Result<Reply<SandboxReset>, Error> {
-        self.client.data(Call::new(Operation::ResetSandbox)).await
+        self.client.enveloped(Call::new(Operation::ResetSandbox)).await
     }
 }

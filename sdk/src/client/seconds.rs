@@ -1,4 +1,4 @@
-//! Times in files of settings: seconds, whole or not. Used as `#[serde(with = "seconds")]`.
+//! Durations in configuration files, as a number of seconds. Used as `#[serde(with = "seconds")]`.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
-    const WRONG: &str = "a time is a number of seconds, 0 or more";
+    const INVALID: &str = "invalid duration: expected a number of seconds, 0 or more";
     let seconds = f64::deserialize(deserializer)?;
     if seconds.is_nan() || seconds < 0.0 {
-        return Err(Error::custom(WRONG));
+        return Err(Error::custom(INVALID));
     }
-    // Beyond what there is: as long as can be.
+    // Larger than a `Duration` can be.
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
@@ -32,13 +32,17 @@ mod tests {
             let timeouts = Timeouts::default().total(time).connect(time);
             let text = serde_json::to_string(&timeouts).unwrap();
             assert_eq!(serde_json::from_str::<Timeouts>(&text).unwrap(), timeouts, "{text}");
-            let retry = Retry::none().backoff(time, time).longest_hint(time).unbudgeted();
+            let retry = Retry::none().backoff(time, time).max_retry_after(time).unbudgeted();
             let text = serde_json::to_string(&retry).unwrap();
             assert_eq!(serde_json::from_str::<Retry>(&text).unwrap(), retry, "{text}");
         }
         assert_eq!(
             serde_json::to_string(&Timeouts::default()).unwrap(),
             r#"{"total":60.0,"attempt":15.0,"connect":5.0,"idle":10.0}"#
+        );
+        assert_eq!(
+            serde_json::to_string(&Retry::none()).unwrap(),
+            r#"{"attempts":1,"firstBackoff":0.1,"maxBackoff":5.0,"maxRetryAfter":30.0,"budgeted":true}"#
         );
     }
 

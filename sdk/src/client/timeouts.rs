@@ -1,4 +1,4 @@
-//! How long the client waits for what.
+//! The client's timeouts.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::seconds;
 
-/// How long the client waits: 60 s for a whole call with its retries, 15 s for one attempt, 5 s to
-/// connect, 10 s between two pieces of a label file (whose download has no total).
+/// The client's timeouts: by default 60 s for a whole call with its retries, 15 s for one attempt, 5 s to
+/// connect, 10 s between two chunks of a label file (whose download has no total).
 ///
 /// ```
 /// # use std::time::Duration;
 /// use parcelo::Timeouts;
 ///
 /// let (total, attempt) = (Duration::from_secs(10), Duration::from_secs(3));
-/// let impatient = Timeouts::default().total(total).attempt(attempt);
+/// let short = Timeouts::default().total(total).attempt(attempt);
 /// ```
 ///
-/// In files of settings each of the four is a number of seconds, whole or not, and what is left out is
-/// as above:
+/// In configuration files each of the four is a number of seconds, with or without decimals, and a missing one
+/// is the default:
 ///
 /// ```
 /// # use std::time::Duration;
@@ -29,7 +29,7 @@ use super::seconds;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Timeouts {
     #[serde(with = "seconds")]
     pub(super) total: Duration,
@@ -53,25 +53,25 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// For a whole call: its attempts and the waits between them.
+    /// For a whole call: its turn under the rate limit, its attempts, and the waits between them.
     #[must_use]
     pub fn total(self, total: Duration) -> Self {
         Self { total, ..self }
     }
 
-    /// For one attempt, up to the end of its answer.
+    /// For one attempt, until its answer is complete.
     #[must_use]
     pub fn attempt(self, attempt: Duration) -> Self {
         Self { attempt, ..self }
     }
 
-    /// For making a connection.
+    /// For connecting.
     #[must_use]
     pub fn connect(self, connect: Duration) -> Self {
         Self { connect, ..self }
     }
 
-    /// For the next piece of a label file.
+    /// For the next chunk of a label file.
     #[must_use]
     pub fn idle(self, idle: Duration) -> Self {
         Self { idle, ..self }

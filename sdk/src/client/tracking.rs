@@ -1,4 +1,4 @@
-//! Tracking.
+//! Tracking parcels.
 
 use std::future::IntoFuture;
 
@@ -9,21 +9,21 @@ use crate::model::{
     BatchResult, BatchTracking, BatchTrackingRequest, Operation, TrackingNumber, TrackingRecord,
 };
 
-/// Where parcels stand, one or any number of them; from [`Client::tracking`].
+/// The status and history of parcels; from [`Client::tracking`].
 #[derive(Debug, Clone, Copy)]
 pub struct Tracking<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Tracking: where one parcel stands, or any number of them.
+    /// Tracking: the status of one parcel, or of any number of them.
     pub fn tracking(&self) -> Tracking<'_> {
         Tracking { client: self }
     }
 }
 
 impl<'a> Tracking<'a> {
-    /// Where a parcel stands; `.await` it, after asking for its history if need be.
+    /// The status of a parcel. Request its history if you need it, then `.await` it.
     ///
     /// Errors: `NotFound`, and those of every call.
     ///
@@ -49,13 +49,13 @@ impl<'a> Tracking<'a> {
         GetTracking { client: self.client, number, history: false }
     }
 
-    /// Where any number of parcels stand; `.await` it, after asking for their history if need be.
+    /// The status of any number of parcels. Request their history if you need it, then `.await` it.
     ///
-    /// They are asked for by the hundred, one request after the other. The results keep the order
-    /// of the numbers, and a number that nobody has is a result too.
+    /// Each request has up to 100 numbers, one request after the other. The results are in the order of the
+    /// numbers, and an unknown number has a result too.
     ///
-    /// Errors: those of every call; [`Error::tracked`] has the results of the hundreds that had been
-    /// answered before.
+    /// Errors: those of every call; [`Error::tracked`] has the results of the requests before the one that
+    /// failed.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -88,9 +88,9 @@ impl<'a> Tracking<'a> {
     }
 }
 
-/// A question where a parcel stands; `.await` it.
+/// A request for the status of a parcel: `.await` it.
 #[derive(Debug, Clone, Copy)]
-#[must_use = "nothing is asked until it is awaited"]
+#[must_use = "nothing is requested until it is awaited"]
 pub struct GetTracking<'a> {
     client: &'a Client,
     number: &'a TrackingNumber,
@@ -98,7 +98,7 @@ pub struct GetTracking<'a> {
 }
 
 impl GetTracking<'_> {
-    /// Whether the record has its history, oldest event first; it has none unless asked for.
+    /// Whether the record includes the history, oldest event first. The default is false.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }
@@ -112,19 +112,19 @@ impl<'a> IntoFuture for GetTracking<'a> {
         async move {
             let query: &[_] = if self.history { &[("includeHistory", "true")] } else { &[] };
             let call =
-                Call::new(Operation::GetTracking).parameter(self.number.as_str()).query(query);
+                Call::new(Operation::GetTracking).path_parameter(self.number.as_str()).query(query);
             self.client.json(call).await
         }
         .boxed()
     }
 }
 
-/// The most numbers of one request.
-const BATCH: usize = 100;
+/// The service's limit for one request.
+const MAX_BATCH_SIZE: usize = 100;
 
-/// The records of many parcels, about to be asked for.
+/// A request for the status of many parcels: `.await` it.
 #[derive(Debug, Clone)]
-#[must_use = "nothing is asked until it is awaited"]
+#[must_use = "nothing is requested until it is awaited"]
 pub struct TrackBatch<'a> {
     client: &'a Client,
     numbers: Vec<String>,
@@ -132,17 +132,17 @@ pub struct TrackBatch<'a> {
 }
 
 impl TrackBatch<'_> {
-    /// Whether each record has its history, oldest event first; they have none unless asked for.
+    /// Whether each record includes the history, oldest event first. The default is false.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }
 
-    async fn ask(&self, numbers: &[String]) -> Result<Reply<BatchTracking>, Error> {
+    async fn request(&self, numbers: &[String]) -> Result<Reply<BatchTracking>, Error> {
         let request = BatchTrackingRequest {
             tracking_numbers: numbers.to_vec(),
             include_history: self.history,
         };
-        self.client.data(Call::new(Operation::BatchTracking).body(&request)?).await
+        self.client.enveloped(Call::new(Operation::BatchTracking).json_body(&request)?).await
     }
 }
 
@@ -153,8 +153,8 @@ impl<'a> IntoFuture for TrackBatch<'a> {
     fn into_future(self) -> Self::IntoFuture {
         async move {
             let mut results = Vec::with_capacity(self.numbers.len());
-            for numbers in self.numbers.chunks(BATCH) {
-                match self.ask(numbers).await {
+            for numbers in self.numbers.chunks(MAX_BATCH_SIZE) {
+                match self.request(numbers).await {
                     Ok(reply) => results.extend(reply.into_inner().results),
                     Err(error) => return Err(error.with(|inner| inner.tracked = results)),
                 }

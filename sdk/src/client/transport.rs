@@ -1,22 +1,22 @@
-//! What carries a request: the [`Transport`] trait, and in which phase it failed.
+//! Sending requests: the [`Transport`] trait, and the phase in which a request failed.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 
-/// The body of an answer, piece by piece.
+/// The body of an answer as a stream of chunks.
 pub type BodyStream = BoxStream<'static, Result<Bytes, TransportError>>;
 
-/// Carries one request to the service and brings back one answer, once: no retries, no redirects.
+/// Sends one request to the service once and returns its answer: no retries, no redirects.
 ///
-/// The client sends over HTTP unless [`ClientBuilder::transport`](crate::client::ClientBuilder::transport)
-/// gives it another one, such as a service embedded in the same process. One that stands around the client's
-/// own is made by [`ClientBuilder::layer`](crate::client::ClientBuilder::layer).
+/// The client uses HTTP unless [`ClientBuilder::transport`](crate::client::ClientBuilder::transport) sets another
+/// transport, such as a service embedded in the same process.
+/// [`ClientBuilder::layer`](crate::client::ClientBuilder::layer) wraps the one that is used.
 ///
 /// ```
 /// use bytes::Bytes;
-/// use futures_util::{future::BoxFuture, FutureExt, StreamExt};
+/// use parcelo::futures_util::{self, FutureExt, StreamExt, future::BoxFuture};
 /// use parcelo::transport::{BodyStream, Transport, TransportError};
 ///
 /// #[derive(Debug)]
@@ -33,14 +33,14 @@ pub type BodyStream = BoxStream<'static, Result<Bytes, TransportError>>;
 /// }
 /// ```
 pub trait Transport: Send + Sync + std::fmt::Debug + 'static {
-    /// Sends the request; the answer is there once its head has arrived.
+    /// Sends the request and returns when the head of the answer has arrived.
     fn send(
         &self,
         request: http::Request<Bytes>,
     ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>>;
 }
 
-/// A transport that is shared, or whose kind is known only when the program runs, is one too.
+/// A shared transport, or one whose type is known only at run time.
 impl<T: Transport + ?Sized> Transport for Arc<T> {
     fn send(
         &self,
@@ -50,25 +50,25 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
     }
 }
 
-/// How far a request had come when it failed; it decides whether sending it again is safe.
+/// How far a request had come when it failed. It decides whether sending it again is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// No byte of it was sent: no address, no connection.
+    /// No byte of it was sent: the address could not be resolved or connected to.
     NotSent,
     /// No byte of it was sent, because a layer of your own refused it
     /// ([`ClientBuilder::layer`](crate::client::ClientBuilder::layer)); it is not tried again.
     Refused,
-    /// Nothing was sent because the other side could not prove its identity; trying again is useless.
+    /// Nothing was sent, because the peer could not prove its identity. It is not tried again.
     Untrusted,
-    /// A connection that had been used before was closed without a byte of an answer, or the other side says
-    /// that it has not looked at the request (HTTP/2).
+    /// A connection that had been used before was closed without a byte of an answer, or the peer says
+    /// that it has not processed the request (HTTP/2).
     Stale,
-    /// It was sent, in part at least, and the answer did not arrive whole.
+    /// It was sent, at least in part, and the answer did not arrive whole.
     MaybeSent,
     /// As `MaybeSent`: the answer did not arrive in time.
     Timeout,
-    /// It was sent, and what came back is not HTTP; trying again is useless.
+    /// It was sent, and the answer is not HTTP. It is not tried again.
     NotHttp,
 }
 
@@ -80,8 +80,8 @@ impl Phase {
                 ("The service could not be reached.", "No se pudo contactar con el servicio.")
             }
             Self::Refused => (
-                "The request was refused by a layer of this program's own.",
-                "La solicitud fue rechazada por una capa del propio programa.",
+                "A transport layer of this program refused the request.",
+                "Una capa de transporte de este programa rechazó la solicitud.",
             ),
             Self::Untrusted => (
                 "The service could not prove its identity (TLS).",
@@ -95,14 +95,14 @@ impl Phase {
                 ("The service did not answer in time.", "El servicio no respondió a tiempo.")
             }
             Self::NotHttp => (
-                "What answers at the address does not speak HTTP.",
-                "Lo que responde en la dirección no habla HTTP.",
+                "The server at this address does not speak HTTP.",
+                "El servidor de esa dirección no habla HTTP.",
             ),
         }
     }
 }
 
-/// Why no whole answer came back.
+/// Why no whole answer arrived.
 #[derive(Debug)]
 pub struct TransportError {
     phase: Phase,
@@ -110,7 +110,7 @@ pub struct TransportError {
 }
 
 impl TransportError {
-    /// A failure in a phase; `source` must hold no personal data, for it may be logged.
+    /// A failure in a phase. `source` may be logged, so it must have no personal data.
     pub fn new(phase: Phase, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { phase, source: source.into() }
     }
@@ -121,8 +121,8 @@ impl TransportError {
     }
 }
 
-/// It says what its cause says: the phase is in the text of the client's error, and in a chain of causes
-/// each thing should stand once.
+/// Displays its cause alone: the client's error names the phase, and a chain of causes should say everything
+/// once.
 impl std::fmt::Display for TransportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.source.fmt(f)

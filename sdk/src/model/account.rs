@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountryCode, Environment, Language, ManifestId, MaybeKnown, ParcelId, ParcelStatus,
+    CountryCode, Environment, LabelLink, Language, ManifestId, MaybeKnown, ParcelId, ParcelStatus,
     TrackingNumber, lenient, macros::setters, time,
 };
 
@@ -90,7 +90,8 @@ pub struct ParcelSummary {
     pub destination_country: MaybeKnown<CountryCode>,
     /// Where the label file lies.
     #[serde(default)]
-    pub label_url: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub label_url: Option<LabelLink>,
     /// The manifest it belongs to.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
@@ -151,7 +152,7 @@ setters! { ParcelSummary {
     /// The same with a customer's reference.
     with_customer_reference(customer_reference: text);
     /// The same with a label file's address.
-    with_label_url(label_url: text);
+    with_label_url(label_url: link);
     /// The same in a manifest.
     with_manifest_id(manifest_id: some ManifestId);
     /// The same under an air waybill.

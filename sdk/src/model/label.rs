@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    IdempotencyKey, InvalidValue, MaybeKnown, TrackingNumber, lenient, macros::setters,
+    IdempotencyKey, InvalidValue, LabelLink, MaybeKnown, TrackingNumber, lenient, macros::setters,
     macros::wire_enum, time,
 };
 
@@ -138,7 +138,8 @@ pub struct LabelMetadata {
         deserialize_with = "lenient::option",
         skip_serializing_if = "Option::is_none"
     )]
-    pub label_url: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub label_url: Option<LabelLink>,
     /// Where each format lies; absent once the order is voided.
     #[serde(
         default,
@@ -185,7 +186,7 @@ setters! { LabelMetadata {
     /// The same in these formats.
     with_formats(formats: Vec<MaybeKnown<LabelFormat>>);
     /// The same with its file's address.
-    with_label_url(label_url: text);
+    with_label_url(label_url: link);
     /// The same with the address of each format.
     with_downloads(downloads: some Downloads);
     /// The same, made at this time.
@@ -300,16 +301,23 @@ impl QrCode {
 #[non_exhaustive]
 pub struct Downloads {
     /// The PDF file.
-    pub pdf: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub pdf: LabelLink,
     /// The ZPL file.
-    pub zpl: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub zpl: LabelLink,
     /// The PNG file.
-    pub png: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub png: LabelLink,
 }
 
 impl Downloads {
     /// The addresses of the PDF, the ZPL and the PNG file.
-    pub fn new(pdf: impl Into<String>, zpl: impl Into<String>, png: impl Into<String>) -> Self {
+    pub fn new(
+        pdf: impl Into<LabelLink>,
+        zpl: impl Into<LabelLink>,
+        png: impl Into<LabelLink>,
+    ) -> Self {
         Self { pdf: pdf.into(), zpl: zpl.into(), png: png.into() }
     }
 }

@@ -159,8 +159,8 @@ macro_rules! checked_text {
 }
 
 /// The `with_…` setters of a struct that is `#[non_exhaustive]`, so that others can fill it without a
-/// literal. What is set: `text` is an `Option<String>`, `string` a `String`, `some T` an `Option<T>`,
-/// and any other type is itself.
+/// literal. What is set: `text` is an `Option<String>`, `link` an `Option<LabelLink>`, `string` a `String`,
+/// `some T` an `Option<T>`, and any other type is itself.
 macro_rules! setters {
     ($name:ident { $($(#[$doc:meta])* $setter:ident($field:ident: $($of:tt)+);)+ }) => {
         impl $name {
@@ -175,6 +175,13 @@ macro_rules! setter {
         $(#[$doc])*
         #[must_use]
         pub fn $setter(self, $field: impl Into<String>) -> Self {
+            Self { $field: Some($field.into()), ..self }
+        }
+    };
+    ($(#[$doc:meta])* $setter:ident $field:ident link) => {
+        $(#[$doc])*
+        #[must_use]
+        pub fn $setter(self, $field: impl Into<crate::model::LabelLink>) -> Self {
             Self { $field: Some($field.into()), ..self }
         }
     };

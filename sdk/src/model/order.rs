@@ -8,8 +8,8 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountryCode, CurrencyCode, IdempotencyKey, ParcelId, ParcelStatus, TrackingNumber, Warning,
-    decimal, lenient, macros::setters, macros::wire_enum, time,
+    CountryCode, CurrencyCode, IdempotencyKey, LabelLink, ParcelId, ParcelStatus, TrackingNumber,
+    Warning, decimal, lenient, macros::setters, macros::wire_enum, time,
 };
 
 /// A request to create an order (docs/api.md, Create an order): [`OrderRequest::builder`] makes one that
@@ -280,7 +280,7 @@ pub struct Parcel {
     /// Where the label file lies; anybody who has this URL can read it.
     #[serde(default, deserialize_with = "lenient::option")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
-    pub label_url: Option<String>,
+    pub label_url: Option<LabelLink>,
     /// When it was created.
     #[serde(
         default,
@@ -318,7 +318,7 @@ impl Parcel {
     pub fn new(
         id: ParcelId,
         tracking_number: TrackingNumber,
-        label_url: impl Into<String>,
+        label_url: impl Into<LabelLink>,
     ) -> Self {
         Self {
             id,

@@ -217,6 +217,7 @@ impl BatchSummary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchResult {
     /// The caller has such a parcel.
+    #[non_exhaustive]
     Found {
         /// The number as it was asked.
         tracking_number: String,
@@ -224,6 +225,7 @@ pub enum BatchResult {
         tracking: Box<TrackingRecord>,
     },
     /// The caller has none, or the service cannot say.
+    #[non_exhaustive]
     NotFound {
         /// The number as it was asked.
         tracking_number: String,
@@ -231,6 +233,7 @@ pub enum BatchResult {
         error: ItemError,
     },
     /// The service said something that this version cannot read.
+    #[non_exhaustive]
     Unreadable {
         /// The number as it was asked, if that can be read.
         tracking_number: Option<String>,
@@ -240,6 +243,17 @@ pub enum BatchResult {
 }
 
 impl BatchResult {
+    /// A number with its record.
+    pub fn found(tracking_number: impl Into<String>, tracking: TrackingRecord) -> Self {
+        let (tracking_number, tracking) = (tracking_number.into(), Box::new(tracking));
+        Self::Found { tracking_number, tracking }
+    }
+
+    /// A number without a record, and why.
+    pub fn not_found(tracking_number: impl Into<String>, error: ItemError) -> Self {
+        Self::NotFound { tracking_number: tracking_number.into(), error }
+    }
+
     /// The number as it was asked; none only when it cannot be read.
     pub fn tracking_number(&self) -> Option<&str> {
         match self {

@@ -54,7 +54,8 @@ const MOST: usize = 100;
 /// hundred's numbers. So the same key and the same numbers, in the same order, are the same writes in every
 /// process; a hundred that has changed is another write, and an order that was void before counts as voided.
 /// The keys are made here, and not when sending: keep this value for as long as you may send it again, and
-/// they remember whether a write is in doubt.
+/// they remember whether a write is in doubt. They begin with what the key given here remembers
+/// ([`IdempotencyKey::first_sent_at`]), and it learns nothing from them.
 ///
 /// ```
 /// use parcelo::{IdempotencyKey, TrackingNumber, VoidManyRequest};
@@ -82,10 +83,12 @@ impl VoidManyRequest {
         tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
     ) -> Self {
         let numbers: Vec<_> = tracking_numbers.into_iter().map(ToString::to_string).collect();
+        let state = key.state();
         let request = |numbers: &[String]| VoidRequest {
             // No number holds a line feed. The reason is not part of it: another one for the same write is a
             // conflict, as everywhere.
-            idempotency_key: IdempotencyKey::derive(&format!("void {key}"), &numbers.join("\n")),
+            idempotency_key: IdempotencyKey::derive(&format!("void {key}"), &numbers.join("\n"))
+                .with_state(&state),
             tracking_numbers: numbers.to_vec(),
             reason: None,
         };

@@ -1,27 +1,27 @@
-//! Why a message is not believed. No text holds a secret, a signature or what the body says.
+//! Why a message was rejected. No text has a secret, a signature or a part of the body.
 
 use crate::model::InvalidValue;
 
-/// Why a message is not believed, or cannot be read.
+/// Why a message was rejected, or cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebhookError {
-    /// There is nothing to verify with.
-    #[error("give at least one webhook secret")]
+    /// There is no secret to verify with.
+    #[error("no webhook secret: at least one is required")]
     NoSecret,
-    /// A secret that is none.
+    /// A secret is malformed.
     #[error(transparent)]
     Secret(#[from] InvalidValue),
-    /// A header is missing: the message was not sent by Parcelo, or a proxy dropped it.
-    #[error("the header {0} is missing")]
+    /// A header is missing: the message was not sent by Parcelo, or a proxy removed the header.
+    #[error("missing header {0}")]
     HeaderMissing(&'static str),
-    /// A header is there twice, so nobody knows which one counts.
-    #[error("the header {0} is there more than once")]
+    /// A header appears more than once, so it is ambiguous.
+    #[error("repeated header {0}")]
     HeaderRepeated(&'static str),
-    /// A header says nothing that can be understood.
-    #[error("the header {0} is malformed")]
+    /// A header cannot be parsed.
+    #[error("malformed header {0}")]
     HeaderMalformed(&'static str),
-    /// Sent too long ago: somebody repeats an old message, or this machine's clock is fast.
+    /// Sent too long ago: an old message is replayed, or this machine's clock is fast.
     #[error("the message was sent {seconds} s ago: check this machine's clock")]
     TooOld {
         /// How long ago.
@@ -33,14 +33,14 @@ pub enum WebhookError {
         /// How far away.
         seconds: u64,
     },
-    /// No signature fits: another secret, or a body that is not as it was sent.
-    #[error("no signature fits: check the secret, and that the body is passed on byte for byte")]
+    /// No signature matches: the secret is another one, or the body was changed.
+    #[error("signature mismatch: check the secret, and that the body is passed byte for byte")]
     Signature,
-    /// This very message came before. A new attempt of the service has a new timestamp.
-    #[error("the message is a copy of one that was accepted before")]
+    /// The same message was accepted before. A new attempt of the service has a new timestamp.
+    #[error("replayed message: it was accepted before")]
     Replayed,
-    /// It is signed, and yet no event.
-    #[error("the body is not the JSON of an event")]
+    /// The signature is valid, but the body is not an event.
+    #[error("the body is not a valid event in JSON")]
     Body,
 }
 

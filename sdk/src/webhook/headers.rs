@@ -1,16 +1,16 @@
-//! Headers of any HTTP library, as bytes.
+//! The headers of any HTTP library, as bytes.
 
 use super::WebhookError;
 
-/// Where a message's headers are looked up. `http::HeaderMap` (axum, hyper, warp) and slices of
-/// names and values are headers; for others, implement it.
+/// The headers of a message. It is implemented for `http::HeaderMap` (axum, hyper, warp) and for slices of names
+/// and values; implement it for others.
 ///
 /// ```
 /// use std::collections::BTreeMap;
 ///
 /// use parcelo::webhook::Headers;
 ///
-/// struct Lambda(BTreeMap<String, String>); // whatever your platform hands over
+/// struct Lambda(BTreeMap<String, String>); // the type of your platform
 ///
 /// impl Headers for Lambda {
 ///     fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]> {
@@ -22,7 +22,7 @@ use super::WebhookError;
 /// # assert_eq!(headers.values("webhook-id"), [b"evt_1"]);
 /// ```
 pub trait Headers {
-    /// Every value of a header, whose name comes in lower case.
+    /// All values of a header; `name` is in lower case.
     fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]>;
 }
 
@@ -39,8 +39,8 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
     }
 }
 
-/// The one value of a header.
-pub(super) fn only<'h>(
+/// The value of a header that must appear once.
+pub(super) fn single_value<'h>(
     headers: &'h (impl Headers + ?Sized),
     name: &'static str,
 ) -> Result<&'h [u8], WebhookError> {

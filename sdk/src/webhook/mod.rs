@@ -1,12 +1,12 @@
-//! Webhooks at the receiver: is this message from Parcelo, is it fresh, and what does it tell
-//! (Standard Webhooks 1.0; docs/api.md, Webhooks). Knows the vocabulary only; any HTTP server fits.
+//! Verification of webhooks: whether a message is from Parcelo and recent, and its event
+//! (Standard Webhooks 1.0; docs/api.md, Webhooks). It works with any HTTP server.
 //!
 //! ```
 //! use parcelo::model::EventData;
 //! use parcelo::webhook::{Secret, Webhook};
 //!
 //! # let secret = Secret::from_random(&[7; 32]).expose();
-//! let webhook = Webhook::new([secret.as_str()])?; // or two, while one is replaced
+//! let webhook = Webhook::new([secret.as_str()])?; // or two, while the secret is rotated
 //! # let body = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
 //! # let (now, seconds) = (chrono::Utc::now(), chrono::Utc::now().timestamp());
 //! # let signature = Secret::parse(&secret)?.sign("evt_1", seconds, body);
@@ -15,14 +15,14 @@
 //! let event = webhook.verify(&headers[..], body)?.event()?;
 //! match event.data {
 //!     EventData::StatusChanged(change) => println!("{}", change.new_status),
-//!     _ => {} // a kind you did not ask for, or one from the future
+//!     _ => {} // other events, including those of later versions
 //! }
 //! # Ok::<(), parcelo::webhook::WebhookError>(())
 //! ```
 //!
-//! Hand over the body as it came, byte for byte: parsed and written again it has another signature.
-//! A message is sent again until it is answered with 2xx, always under the same id: keep the id with
-//! what you did about it, and answer 2xx the second time without doing it again.
+//! Pass the body byte for byte: parsed and serialised again it has another signature. A message is sent again until
+//! it is answered with 2xx, always with the same id. Store the id with the effects of the message, and answer 2xx the
+//! second time without repeating them.
 
 mod error;
 mod headers;
@@ -37,9 +37,9 @@ pub use headers::Headers;
 pub use secret::Secret;
 pub use verify::{Verified, Webhook};
 
-/// The header with the event's id; the same on every attempt.
+/// The header with the event's id, the same on every attempt.
 pub const ID: &str = "webhook-id";
 /// The header with the time of this attempt, in Unix seconds.
 pub const TIMESTAMP: &str = "webhook-timestamp";
-/// The header with the signatures, one for each secret in force.
+/// The header with the signatures, one for each valid secret.
 pub const SIGNATURE: &str = "webhook-signature";

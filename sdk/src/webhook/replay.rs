@@ -1,17 +1,17 @@
-//! Messages that were accepted, remembered for as long as a copy of one would still be fresh.
+//! Messages that were accepted, remembered for as long as a copy would still be recent enough to be accepted.
 //!
-//! A copy is told by its signature, not by its id: the service's own next attempt has the same id,
-//! and a receiver that failed the first time must be able to take it.
+//! A copy is recognised by its signature and not by its id: the service's next attempt has the same id, and a
+//! receiver that failed to process the first one must be able to accept it.
 
 use std::{
     collections::{HashSet, VecDeque},
     sync::{Mutex, PoisonError},
 };
 
-/// The signatures of accepted messages, oldest first; memory is bounded by `most`.
+/// The signatures of accepted messages, at most `capacity` of them.
 #[derive(Debug)]
 pub(super) struct ReplayGuard {
-    most: usize,
+    capacity: usize,
     seen: Mutex<Seen>,
 }
 
@@ -22,25 +22,25 @@ struct Seen {
 }
 
 impl ReplayGuard {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most: most.max(1), seen: Mutex::default() }
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), seen: Mutex::default() }
     }
 
-    /// Whether the message is new; it is remembered until `forgotten_at`.
+    /// Whether the message is new. It is remembered until `forgotten_at`.
     pub(super) fn is_new(&self, tag: [u8; 32], forgotten_at: i64, now: i64) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.forget(|until, count| until < now || count > self.most);
+        seen.forget(|until, count| until < now || count > self.capacity);
         if !seen.tags.insert(tag) {
             return false;
         }
         seen.order.push_back((forgotten_at, tag));
-        seen.forget(|_, count| count > self.most);
+        seen.forget(|_, count| count > self.capacity);
         true
     }
 }
 
 impl Seen {
-    /// Forgets from the oldest on, as long as `is_over` says so.
+    /// Forgets messages, oldest first, while `is_over` is true.
     fn forget(&mut self, is_over: impl Fn(i64, usize) -> bool) {
         while let Some((until, tag)) = self.order.front()
             && is_over(*until, self.order.len())

@@ -1,4 +1,4 @@
-//! A webhook's secret, and the signature that it makes.
+//! A webhook's secret and its signatures.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -8,13 +8,13 @@ use crate::model::{InvalidValue, macros::secret_text};
 
 const PREFIX: &str = "whsec_";
 
-/// How long a secret may be, in bytes (Standard Webhooks: 24-64).
-const LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
+/// Standard Webhooks: 24-64 bytes.
+const LENGTH_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// The secret of a webhook: `whsec_` and 24-64 random bytes in base64; ours have 32.
 ///
-/// It never shows itself: `Debug` prints `Secret(whsec_***)`, and it cannot be serialised.
-/// It is read from text, also by serde, and an error does not repeat that.
+/// `Debug` prints `Secret(whsec_***)`, and it cannot be serialised. It can be parsed and deserialised from text,
+/// which errors do not repeat.
 ///
 /// ```
 /// # use parcelo::webhook::Secret;
@@ -29,30 +29,30 @@ const LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Reads a secret as the service shows it.
+    /// Parses a secret as the service shows it.
     ///
-    /// Errors: `InvalidValue::WebhookSecret`, when it is cut off or no secret at all.
+    /// Errors: `InvalidValue::WebhookSecret` when it is malformed, for instance cut off.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let encoded = text.strip_prefix(PREFIX).ok_or(InvalidValue::WebhookSecret)?;
         let bytes = STANDARD.decode(encoded).map_err(|_| InvalidValue::WebhookSecret)?;
         Self::from_bytes(&bytes)
     }
 
-    /// The secret made of 32 random bytes.
+    /// The secret of 32 random bytes.
     pub fn from_random(random: &[u8; 32]) -> Self {
         Self(random.to_vec())
     }
 
-    /// The secret of 24-64 bytes that were kept.
+    /// The secret of 24-64 stored bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidValue> {
-        if LENGTH.contains(&bytes.len()) {
+        if LENGTH_BYTES.contains(&bytes.len()) {
             Ok(Self(bytes.to_vec()))
         } else {
             Err(InvalidValue::WebhookSecret)
         }
     }
 
-    /// The bytes, for keeping them. Keep them out of logs.
+    /// The bytes, for storing them. Keep them out of logs.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -62,8 +62,8 @@ impl Secret {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// The signature of a message, as it stands in `webhook-signature`: `v1,` and base64. The
-    /// timestamp is in Unix seconds. A receiver's tests sign their messages with it.
+    /// The signature of a message as it appears in `webhook-signature`: `v1,` and base64. The timestamp is in Unix
+    /// seconds. Use it in tests of a receiver.
     pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let tag = self.tag(&[id.as_bytes(), timestamp.to_string().as_bytes(), body]);
         format!("v1,{}", STANDARD.encode(tag))

@@ -84,7 +84,7 @@ fn kinds_and_words_of_the_future_are_kept_and_nonsense_is_refused() {
         let body = format!(
             r#"{{"event":"{kind}","environment":"production","timestamp":"2026-01-10T15:05:00.000Z","new":1,"data":{data}}}"#
         );
-        Verified::of(&body).event()
+        Verified::from_body(&body).event()
     };
     let unknown = event("parcel.lost", r#"{"where":"at sea"}"#).unwrap();
     assert_eq!(unknown.data.kind(), EventKind::Unknown("parcel.lost".into()));
@@ -104,10 +104,10 @@ fn kinds_and_words_of_the_future_are_kept_and_nonsense_is_refused() {
     let EventData::ParcelCreated(created) = created.unwrap().data else { panic!() };
     assert_eq!(created.country, MaybeKnown::Unknown("XK".into()));
     let elsewhere = r#"{"id":7,"event":"webhook.test","environment":"staging","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
-    let elsewhere = Verified::of(elsewhere).event().unwrap();
+    let elsewhere = Verified::from_body(elsewhere).event().unwrap();
     assert_eq!((elsewhere.environment.as_str(), elsewhere.id.unwrap().as_str()), ("staging", "7"));
     for nonsense in ["", "null", "[]", "{\"event\":1}", "\u{7f}"] {
-        assert_eq!(Verified::of(nonsense).event(), Err(WebhookError::Body), "{nonsense}");
+        assert_eq!(Verified::from_body(nonsense).event(), Err(WebhookError::Body), "{nonsense}");
     }
 }
 
@@ -195,7 +195,7 @@ fn hostile_headers_are_refused_by_name() {
 
 #[test]
 fn a_copy_is_refused_and_a_new_attempt_is_not() {
-    let webhook = Webhook::new([SECRET]).unwrap().refuse_copies(1_000);
+    let webhook = Webhook::new([SECRET]).unwrap().reject_replays(1_000);
     let secret = Secret::parse(SECRET).unwrap();
     let attempt = |timestamp: i64, now: i64| {
         let signature = secret.sign(EVENT, timestamp, BODY.as_bytes());
@@ -240,7 +240,7 @@ proptest! {
     ) {
         let names = [ID, TIMESTAMP, SIGNATURE, "x"];
         let headers: Vec<_> = values.iter().map(|(name, value)| (names[*name], value)).collect();
-        let webhook = Webhook::new([SECRET]).unwrap().refuse_copies(3);
+        let webhook = Webhook::new([SECRET]).unwrap().reject_replays(3);
         prop_assert!(webhook.verify_at(&headers[..], &body, at(now)).is_err());
         let _read = serde_json::from_slice::<WebhookEvent>(&body);
     }

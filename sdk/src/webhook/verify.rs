@@ -1,26 +1,27 @@
-//! Is this message from Parcelo, and is it fresh?
+//! Verification: whether a message is from Parcelo, and recent.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 use subtle::{Choice, ConstantTimeEq};
 
 use super::{
-    Headers, ID, SIGNATURE, Secret, TIMESTAMP, WebhookError, headers::only, replay::ReplayGuard,
+    Headers, ID, SIGNATURE, Secret, TIMESTAMP, WebhookError, headers::single_value,
+    replay::ReplayGuard,
 };
 use crate::{model::WebhookEvent, wall_clock::WallClock};
 
-/// How far a timestamp may lie from now, in seconds, both ways.
-const TOLERANCE: u64 = 5 * 60;
+/// How far a timestamp may be from now, both ways: the value that Standard Webhooks' libraries use.
+const TIMESTAMP_TOLERANCE_SECONDS: u64 = 5 * 60;
 
-/// More signatures than any rotation makes; what stands behind them is not looked at.
-const MOST_SIGNATURES: usize = 16;
+/// More than any rotation of secrets makes. Further ones are ignored, which bounds the work per message.
+const MAX_SIGNATURES: usize = 16;
 
-/// No id is longer.
-const LONGEST_ID: usize = 256;
+/// Far longer than the service's ids; a bound for what is kept of a message.
+const MAX_ID_BYTES: usize = 256;
 
 /// Verifies messages with one or more secrets; keep one for the life of the program.
 ///
-/// `Debug` shows no secret. How messages are signed and sent again: docs/api.md, Webhooks.
+/// `Debug` shows no secret. docs/api.md, Webhooks, describes signatures and redelivery.
 #[derive(Debug)]
 pub struct Webhook {
     secrets: Vec<Secret>,
@@ -30,10 +31,10 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Verifies with these secrets; a message signed with any of them is believed. So while a secret is
-    /// replaced, give the new one and the old one.
+    /// Verifies with these secrets: a message signed with any of them is accepted. While a secret is rotated, pass the
+    /// new one and the old one.
     ///
-    /// Errors: `NoSecret`, and `Secret` when one of them is none.
+    /// Errors: `NoSecret`, and `Secret` when one of them is malformed.
     ///
     /// ```
     /// use parcelo::webhook::{Webhook, WebhookError};
@@ -55,11 +56,16 @@ impl Webhook {
         if secrets.is_empty() {
             return Err(WebhookError::NoSecret);
         }
-        Ok(Self { secrets, tolerance: TOLERANCE, guard: None, clock: WallClock::default() })
+        Ok(Self {
+            secrets,
+            tolerance: TIMESTAMP_TOLERANCE_SECONDS,
+            guard: None,
+            clock: WallClock::default(),
+        })
     }
 
-    /// Refuses a copy of an accepted message ([`WebhookError::Replayed`]), and remembers at most
-    /// so many for that. A new attempt of the service is no copy: it has a new timestamp.
+    /// Rejects a copy of an accepted message ([`WebhookError::Replayed`]). The last `capacity` messages are
+    /// remembered for that. A new attempt of the service is not a copy: it has a new timestamp.
     ///
     /// ```
     /// # use parcelo::webhook::{Secret, Webhook, WebhookError};
@@ -70,19 +76,19 @@ impl Webhook {
     /// # let sent = sent.to_string();
     /// # let headers = [("webhook-id", "evt_1"), ("webhook-timestamp", &sent), ("webhook-signature", &signature)];
     /// # let now = "2026-01-10T15:05:02Z".parse().unwrap();
-    /// let webhook = Webhook::new([secret])?.refuse_copies(10_000);
+    /// let webhook = Webhook::new([secret])?.reject_replays(10_000);
     /// assert!(webhook.verify_at(&headers[..], body, now).is_ok());
     /// assert_eq!(webhook.verify_at(&headers[..], body, now), Err(WebhookError::Replayed));
     /// # Ok::<(), WebhookError>(())
     /// ```
     #[must_use]
-    pub fn refuse_copies(mut self, remembered: usize) -> Self {
-        self.guard = Some(ReplayGuard::new(remembered));
+    pub fn reject_replays(mut self, capacity: usize) -> Self {
+        self.guard = Some(ReplayGuard::new(capacity));
         self
     }
 
-    /// Where [`verify`](Self::verify) reads the time, instead of the machine's clock: for tests of a receiver
-    /// against an embedded service whose clock they move.
+    /// Makes [`verify`](Self::verify) read the time from `read` in place of the machine's clock, for tests against an
+    /// embedded service whose clock they move.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -101,11 +107,11 @@ impl Webhook {
         Self { clock: WallClock::new(read), ..self }
     }
 
-    /// Verifies a message by this machine's clock: sent at most 5 minutes ago, and not in the
-    /// future by more. The body must be as it came, byte for byte.
+    /// Verifies a message: its signature, and that its timestamp is within 5 minutes of this machine's clock. The
+    /// body must be passed byte for byte.
     ///
-    /// Errors: all of [`WebhookError`] but those of secrets and of the event. Answer with a 4xx status and
-    /// do nothing else. Signatures are compared in constant time.
+    /// Errors: all of [`WebhookError`] except `NoSecret`, `Secret` and `Body`. Answer with a 4xx status and do nothing
+    /// else. Signatures are compared in constant time.
     ///
     /// ```
     /// # use parcelo::model::EventData;
@@ -118,7 +124,7 @@ impl Webhook {
     /// # headers.insert("webhook-timestamp", sent.into());
     /// # headers.insert("webhook-signature", secret.sign("evt_1", sent, body).parse().unwrap());
     /// let webhook = Webhook::new([secret])?;
-    /// let message = webhook.verify(&headers, body)?; // an `http::HeaderMap`, as of axum and hyper
+    /// let message = webhook.verify(&headers, body)?; // an `http::HeaderMap`, as in axum and hyper
     /// assert_eq!((message.id(), message.event()?.data), ("evt_1", EventData::Test));
     /// # Ok::<(), parcelo::webhook::WebhookError>(())
     /// ```
@@ -130,7 +136,7 @@ impl Webhook {
         self.verify_at(headers, body, self.clock.now())
     }
 
-    /// As [`verify`](Self::verify), by another clock: for tests, and for messages that were kept.
+    /// As [`verify`](Self::verify), at another time: for tests, and for stored messages.
     ///
     /// ```
     /// # use parcelo::webhook::{Secret, Webhook, WebhookError};
@@ -153,10 +159,10 @@ impl Webhook {
         now: DateTime<Utc>,
     ) -> Result<Verified<'b>, WebhookError> {
         let (body, now) = (body.as_ref(), now.timestamp());
-        let id = read_id(only(headers, ID)?)?;
-        let sent = only(headers, TIMESTAMP)?;
-        let timestamp = read_timestamp(sent)?;
-        let signatures = only(headers, SIGNATURE)?;
+        let id = parse_id(single_value(headers, ID)?)?;
+        let sent = single_value(headers, TIMESTAMP)?;
+        let timestamp = parse_timestamp(sent)?;
+        let signatures = single_value(headers, SIGNATURE)?;
         self.check_age(timestamp, now)?;
         let tag = self.check_signatures(signatures, &[id.as_bytes(), sent, body])?;
         if let Some(guard) = &self.guard {
@@ -177,8 +183,8 @@ impl Webhook {
         }
     }
 
-    /// The first secret's tag of the message, if one of the signatures is by one of the secrets.
-    /// All are compared in full, so that time tells nothing.
+    /// The first secret's tag of the message, if one of the signatures is by one of the secrets. All of them are
+    /// compared, so that the time taken does not reveal which one matched.
     fn check_signatures(
         &self,
         signatures: &[u8],
@@ -186,43 +192,44 @@ impl Webhook {
     ) -> Result<[u8; 32], WebhookError> {
         let given: Vec<Vec<u8>> = signatures
             .split(|byte| *byte == b' ')
-            .take(MOST_SIGNATURES)
+            .take(MAX_SIGNATURES)
             .filter_map(|signature| signature.strip_prefix(b"v1,"))
             .filter_map(|encoded| STANDARD.decode(encoded).ok())
             .collect();
         let tags: Vec<_> = self.secrets.iter().map(|secret| secret.tag(message)).collect();
-        let mut fits = Choice::from(0);
+        let mut matches = Choice::from(0);
         for tag in &tags {
             for signature in &given {
-                fits |= signature.as_slice().ct_eq(tag.as_slice());
+                matches |= signature.as_slice().ct_eq(tag.as_slice());
             }
         }
         match tags.first() {
-            Some(first) if bool::from(fits) => Ok(*first),
+            Some(first) if bool::from(matches) => Ok(*first),
             Some(_) | None => Err(WebhookError::Signature),
         }
     }
 }
 
-/// An id is visible ASCII without dots: a dot would let part of it pass for the timestamp.
-fn read_id(bytes: &[u8]) -> Result<String, WebhookError> {
-    let fits = (1..=LONGEST_ID).contains(&bytes.len())
+/// An id is visible ASCII without dots. Dots separate the signed parts, so with one in the id a part of it could
+/// pass for the timestamp.
+fn parse_id(bytes: &[u8]) -> Result<String, WebhookError> {
+    let is_valid = (1..=MAX_ID_BYTES).contains(&bytes.len())
         && bytes.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'.');
     match std::str::from_utf8(bytes) {
-        Ok(id) if fits => Ok(id.to_owned()),
+        Ok(id) if is_valid => Ok(id.to_owned()),
         Ok(_) | Err(_) => Err(WebhookError::HeaderMalformed(ID)),
     }
 }
 
-/// Unix seconds in plain digits, without a sign and without zeros in front.
-fn read_timestamp(bytes: &[u8]) -> Result<i64, WebhookError> {
-    let plain =
+/// Unix seconds in digits alone, without sign and leading zeros: one number has one spelling that can be signed.
+fn parse_timestamp(bytes: &[u8]) -> Result<i64, WebhookError> {
+    let is_plain =
         bytes.iter().all(u8::is_ascii_digit) && (bytes.len() == 1 || !bytes.starts_with(b"0"));
     let seconds = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
-    seconds.filter(|_| plain).ok_or(WebhookError::HeaderMalformed(TIMESTAMP))
+    seconds.filter(|_| is_plain).ok_or(WebhookError::HeaderMalformed(TIMESTAMP))
 }
 
-/// A message that is believed: it is signed, and was sent at most 5 minutes ago.
+/// A message that was verified: it is signed by Parcelo and recent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified<'b> {
     id: String,
@@ -232,12 +239,12 @@ pub struct Verified<'b> {
 
 impl<'b> Verified<'b> {
     #[cfg(test)]
-    pub(super) fn of(body: &'b str) -> Self {
+    pub(super) fn from_body(body: &'b str) -> Self {
         Self { id: String::new(), timestamp: 0, body: body.as_bytes() }
     }
 
-    /// The event's id, the same on every attempt: keep it with what you did about it, and answer a
-    /// second one with 2xx without doing it again.
+    /// The event's id, the same on every attempt. Store it with the effects of the event, and answer a repetition
+    /// with 2xx without doing them again.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -247,15 +254,15 @@ impl<'b> Verified<'b> {
         self.timestamp
     }
 
-    /// The body as it came.
+    /// The body, unchanged.
     pub const fn body(&self) -> &'b [u8] {
         self.body
     }
 
-    /// What it tells.
+    /// The event.
     ///
-    /// Errors: `Body` when it is not the JSON of an event. A kind that this version does not know is no
-    /// error, but [`EventData::Unknown`](crate::model::EventData::Unknown).
+    /// Errors: `Body` when it is not a valid event in JSON. A kind of event that this version does not know is
+    /// not an error, but [`EventData::Unknown`](crate::model::EventData::Unknown).
     pub fn event(&self) -> Result<WebhookEvent, WebhookError> {
         serde_json::from_slice(self.body).map_err(|_| WebhookError::Body)
     }

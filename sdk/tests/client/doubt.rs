@@ -226,10 +226,10 @@ async fn it_was_surely_not_executed_only_where_it_cannot_have_been() {
                     possible &= proof != Proof::Settled;
                     doubtful = (doubtful || proof == Proof::None) && proof != Proof::Settled;
                     let may = error.may_have_executed();
-                    let told = format!("{first:?}, {later:?}, resumed {resumed}: {error:?}");
-                    assert!(may || !possible, "it can have been executed: {told}");
-                    assert_eq!(may, doubtful, "{told}");
-                    assert_eq!(order.idempotency_key.may_have_executed(), may, "{told}");
+                    let case = format!("{first:?}, {later:?}, resumed {resumed}: {error:?}");
+                    assert!(may || !possible, "it can have been executed: {case}");
+                    assert_eq!(may, doubtful, "{case}");
+                    assert_eq!(order.idempotency_key.may_have_executed(), may, "{case}");
                     assert_says_so(&error);
                     if resumed {
                         order.idempotency_key = resume(&order.idempotency_key);

@@ -95,5 +95,8 @@ async fn what_unpacks_to_more_than_any_label_is_an_error() {
     let server = answering(200, "gzip", gzip(&vec![b' '; 17 << 20])).await;
     let client = builder(&server).gzip().build().unwrap();
     let label = client.labels().download(&number(), LabelFormat::Pdf).bytes().await;
-    assert_eq!(label.unwrap_err().to_string(), "The answer is larger than allowed. [1 attempt]");
+    assert_eq!(
+        label.unwrap_err().to_string(),
+        "HTTP 200: The answer is larger than allowed. [1 attempt]"
+    );
 }

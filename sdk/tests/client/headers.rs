@@ -25,7 +25,7 @@ fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Script, Arc<AtomicU
             .user_agent_suffix("my-shop/2.1 (staging)")
     };
     let builder = Client::builder(key()).base_url("https://api.parcelo.example").unwrap();
-    let builder = add(builder.labels_hosts(["labels.parcelo.example"])).unwrap();
+    let builder = add(builder.label_hosts(["labels.parcelo.example"])).unwrap();
     (builder.transport(script.clone()).build().unwrap(), script, asked)
 }
 
@@ -50,7 +50,7 @@ async fn they_go_with_every_attempt_beside_the_client_s_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_host_is_told_nothing_of_them() {
+async fn a_label_host_receives_none_of_them() {
     let (client, script, asked) = client([answer(200, "%PDF-")]);
     for host in ["labels.parcelo.example", "api.parcelo.example:8443", "api.parcelo.example"] {
         let link = format!("https://{host}/files/a.pdf?sig=x");

@@ -207,17 +207,17 @@ async fn each_broken_peer_has_the_phase_that_it_has_without() {
 async fn what_the_other_side_has_not_looked_at_is_sent_again_at_once() {
     for end in [End::Reset(Reason::REFUSED_STREAM), End::Away] {
         let (address, _server) = serve(end).await;
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = Arc::clone(&told);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
         let client = builder(&address)
             .retry(Retry::standard().attempts(2))
-            .on_attempt(move |attempt| tell.lock().unwrap().push((attempt.failure, attempt.wait)))
+            .on_attempt(move |attempt| log.lock().unwrap().push((attempt.failure, attempt.wait)))
             .build()
             .unwrap();
         client.orders().create(&order()).await.unwrap_err();
         let stale = Some(FailureClass::Stale);
         assert_eq!(
-            *told.lock().unwrap(),
+            *seen.lock().unwrap(),
             [(stale, Some(Duration::ZERO)), (stale, None)],
             "{end:?}"
         );

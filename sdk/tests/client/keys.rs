@@ -81,7 +81,7 @@ async fn a_process_that_goes_on_says_when_the_key_was_first_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn no_retry_outlives_its_key() {
-    let patient = Retry::standard().attempts(1000).unbudgeted().longest_hint(2 * HOUR);
+    let patient = Retry::standard().attempts(1000).unbudgeted().max_retry_after(2 * HOUR);
     let timeouts = Timeouts::default().total(1000 * HOUR);
     let (client, script) = Script::client([answer(503, "").with("retry-after", "3600")]);
     let client = client.with_retry(patient).with_timeouts(timeouts);

@@ -43,7 +43,7 @@ async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
     let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
     let silent = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
     let refused = answer(409, refusal("LABEL_VOIDED"));
-    // Of a range that nobody asked for.
+    // Of a range that was not requested.
     let headers = vec![("content-range", "bytes 0-13/99".to_owned())];
     let part = Step::Answer(206, headers, vec![Piece::Bytes(LABEL.into())]);
     let table = [
@@ -148,7 +148,7 @@ async fn a_download_that_breaks_off_is_begun_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_cannot_be_written_is_told_and_leaves_nothing() {
+async fn a_file_that_cannot_be_written_is_an_error_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let taken = directory.path().join("taken");
     std::fs::create_dir(&taken).unwrap();
@@ -264,7 +264,7 @@ async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
     let open = async |base: &str, link: &str| {
         let script = Script::client([label(14, &[LABEL])]).1;
         let builder = Client::builder(key()).base_url(base).unwrap().transport(script.clone());
-        let client = builder.labels_hosts(["labels.parcelo.example"]).build().unwrap();
+        let client = builder.label_hosts(["labels.parcelo.example"]).build().unwrap();
         let fetched = match client.labels().download_link(link) {
             Ok(download) => download.bytes().await,
             Err(error) => Err(error),
@@ -296,6 +296,10 @@ async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
         ("https://api.parcelo.example", "//evil.example/a.pdf", false),
         ("https://api.parcelo.example", "", false),
         ("http://127.0.0.1:81", "http://127.0.0.1:82/a.pdf", false),
+        // A URL parser drops line breaks and tabs without a word.
+        ("http://127.0.0.1:81", "http://127.0.0.1:81/a\r\nb.pdf", false),
+        ("http://127.0.0.1:81", "http://127.0.0.1:81/a.pdf\n", false),
+        ("http://127.0.0.1:81", " http://127.0.0.1:81/\ta.pdf", false),
     ];
     for (base, link, fine) in table {
         let expected = if fine { Ok(()) } else { Err(ErrorKind::Config) };

@@ -88,11 +88,11 @@ async fn what_a_layer_refuses_was_not_sent() {
         [(Phase::Refused, 1, FailureClass::Permanent), (Phase::NotSent, 4, FailureClass::NotSent)]
     {
         let script = Script::client([answer(201, CREATED)]).1;
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = Arc::clone(&told);
+        let failures = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&failures);
         let client = Client::builder(key())
             .transport(script.clone())
-            .on_attempt(move |attempt| tell.lock().unwrap().push(attempt.failure))
+            .on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
             .layer(move |_| Refusing(phase))
             .build()
             .unwrap();
@@ -104,7 +104,7 @@ async fn what_a_layer_refuses_was_not_sent() {
         assert!(error.message(Language::En).ends_with("; nothing was sent."), "{error}");
         assert!(error.message(Language::Es).ends_with("; no se envió nada."), "{error}");
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "not on a Sunday");
-        assert!(told.lock().unwrap().iter().all(|failure| *failure == Some(class)));
+        assert!(failures.lock().unwrap().iter().all(|failure| *failure == Some(class)));
         let ends = [
             (ErrorKind::Config, StopReason::Permanent),
             (ErrorKind::Network, StopReason::Attempts),

@@ -1,4 +1,4 @@
-//! Loops as integrators write them: calls within the loop of other calls, futures that nobody polls, and
+//! Loops as integrators write them: calls within the loop of other calls, futures that are no longer polled, and
 //! answers that arrive meanwhile. Paced, and under the default time-outs.
 
 use std::{
@@ -61,7 +61,7 @@ impl Transport for Shop {
         let (answer, arrived) = oneshot::channel();
         tokio::spawn(async move {
             sleep(LATENCY).await;
-            // A connection has room for one piece that nobody has taken.
+            // A connection has room for one chunk that was not read.
             let (pieces, body_in) = mpsc::channel(1);
             let body_out = stream::unfold(body_in, async |mut pieces| {
                 Some((Ok(pieces.recv().await?), pieces))
@@ -145,7 +145,7 @@ async fn a_loop_that_listens_to_other_things_too_creates_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_lost_a_race_again_and_again_holds_nobody_up() {
+async fn a_call_that_loses_races_delays_no_others() {
     let (client, _) = Shop::client();
     let number = number();
     for _ in 0..200 {
@@ -161,7 +161,7 @@ async fn a_call_that_lost_a_race_again_and_again_holds_nobody_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn futures_that_were_polled_once_and_left_hold_nobody_up() {
+async fn futures_that_were_polled_once_and_left_delay_no_others() {
     let (client, shop) = Shop::client();
     let (first, second, third) = (order(), order(), order());
     let mut left = [&first, &second, &third].map(|order| client.orders().create(order).boxed());
@@ -172,7 +172,7 @@ async fn futures_that_were_polled_once_and_left_hold_nobody_up() {
     for created in client.orders().create_many(orders("next", 20)).collect::<Vec<_>>().await {
         created.1.unwrap();
     }
-    client.health().await.unwrap_err(); // it is no health answer
+    client.health().await.unwrap_err(); // not the answer of a health check
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     // And they can be taken up again: the first had been sent, the others stood in line.
     for call in left {
@@ -182,7 +182,7 @@ async fn futures_that_were_polled_once_and_left_hold_nobody_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_arrived_wins_over_a_time_out_that_nobody_was_there_to_see() {
+async fn an_answer_that_arrived_wins_over_a_timeout_that_was_not_polled() {
     let (client, shop) = Shop::client();
     let order = order();
     let mut call = pin!(client.orders().create(&order));
@@ -193,7 +193,7 @@ async fn an_answer_that_arrived_wins_over_a_time_out_that_nobody_was_there_to_se
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_left_in_the_line_past_its_time_is_not_sent() {
+async fn a_call_that_was_left_in_the_queue_past_its_time_is_not_sent() {
     let (client, shop) = Shop::client();
     let (number, order) = (number(), order());
     client.tracking().get(&number).await.unwrap();
@@ -204,7 +204,7 @@ async fn a_call_that_was_left_in_the_line_past_its_time_is_not_sent() {
     sleep(Duration::from_secs(3600)).await;
     let error = call.await.unwrap_err();
     assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
-    assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Timeout, 0));
     assert!(!error.may_have_executed() && shop.created() == 0);
 }
 

@@ -4,11 +4,13 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on fails"
+    clippy::too_many_lines,
+    reason = "a test that cannot go on fails, and a table of cases is as long as it is"
 )]
 
 mod ages;
 mod doubt;
+mod errors;
 #[cfg(feature = "gzip")]
 mod gzip;
 mod headers;

@@ -43,13 +43,13 @@ fn numbers(count: usize) -> Vec<TrackingNumber> {
 /// Method, path with query, and body of every request.
 fn requests(script: &Script) -> Vec<(String, String, Value)> {
     let sent = script.sent();
-    let told = |request: &http::Request<bytes::Bytes>| {
+    let summary = |request: &http::Request<bytes::Bytes>| {
         let address = request.uri().path_and_query().unwrap().to_string();
         let body = serde_json::from_slice(request.body()).unwrap_or(Value::Null);
         assert_eq!(request.headers().contains_key("content-type"), !request.body().is_empty());
         (request.method().to_string(), address, body)
     };
-    sent.iter().map(told).collect()
+    sent.iter().map(summary).collect()
 }
 
 fn only(script: &Script) -> (String, String, Value) {
@@ -124,6 +124,20 @@ fn the_keys_of_a_void_of_many_follow_from_its_key_and_from_each_hundred() {
     let written = serde_json::to_string(&request).unwrap();
     assert_eq!(serde_json::from_str::<VoidManyRequest>(&written).unwrap(), request);
     assert!(VoidManyRequest::new(&key, []).requests().is_empty());
+}
+
+#[test]
+fn the_keys_of_a_void_of_many_remember_what_its_key_remembers() {
+    let at = "2026-01-10T15:05:00Z".parse().unwrap();
+    let key = IdempotencyKey::parse("recall-0001").unwrap().first_sent_at(at);
+    let request = VoidManyRequest::new(&key, &numbers(150));
+    let fresh = VoidManyRequest::new(&IdempotencyKey::parse("recall-0001").unwrap(), &numbers(150));
+    for (request, first_sent) in [(request, Some(at)), (fresh, None)] {
+        for key in request.requests().iter().map(|request| &request.idempotency_key) {
+            assert_eq!(key.first_sent(), first_sent);
+            assert_eq!(key.may_have_executed(), first_sent.is_some());
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -101,22 +101,22 @@ async fn after_an_outage_retries_are_there_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_is_told_of_each_attempt_and_of_nobody() {
+async fn an_observer_sees_each_attempt_and_no_personal_data() {
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
     let steps = [limited, crate::script::Step::Hang, answer(201, CREATED), answer(404, "")];
     let script = Script::client(steps).1;
-    let told = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
-    let log = Arc::clone(&told);
+    let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
+    let log = Arc::clone(&attempts);
     let builder =
         Client::builder(key()).on_attempt(move |attempt| log.lock().unwrap().push(*attempt));
     let client = builder.transport(script).build().unwrap();
     client.orders().create(&order()).await.unwrap();
     client.health().await.unwrap_err();
 
-    let told = told.lock().unwrap();
-    let shown = format!("{told:?}");
+    let attempts = attempts.lock().unwrap();
+    let shown = format!("{attempts:?}");
     assert!(!shown.contains("CANARY") && !shown.contains(key().secret()), "{shown}");
-    let facts: Vec<_> = told
+    let facts: Vec<_> = attempts
         .iter()
         .map(|attempt| (attempt.operation.name(), attempt.number, attempt.status, attempt.failure))
         .collect();
@@ -127,8 +127,8 @@ async fn an_observer_is_told_of_each_attempt_and_of_nobody() {
         ("Health", 1, Some(404), Some(FailureClass::Permanent)),
     ];
     assert_eq!(facts, expected);
-    assert!(told[0].wait >= Some(Duration::from_secs(2)) && told[0].stopped.is_none());
-    assert_eq!(told[1].took, Duration::from_secs(15));
-    assert_eq!((told[2].wait, told[2].stopped), (None, None));
-    assert_eq!((told[3].wait, told[3].stopped), (None, Some(StopReason::Permanent)));
+    assert!(attempts[0].wait >= Some(Duration::from_secs(2)) && attempts[0].stopped.is_none());
+    assert_eq!(attempts[1].took, Duration::from_secs(15));
+    assert_eq!((attempts[2].wait, attempts[2].stopped), (None, None));
+    assert_eq!((attempts[3].wait, attempts[3].stopped), (None, Some(StopReason::Permanent)));
 }

@@ -32,12 +32,12 @@ async fn a_raw_call_is_sent_as_it_is_written_and_answered_as_it_came() {
 async fn it_is_repeated_only_where_that_changes_nothing() {
     let table = [
         ("GET", "/api/v1/health", 4, false),
-        ("GET", "/nobody/knows", 4, false),
-        ("HEAD", "/nobody/knows", 4, false),
+        ("GET", "/unknown/path", 4, false),
+        ("HEAD", "/unknown/path", 4, false),
         ("POST", "/api/v1/orders/create", 4, true),
         ("POST", "/api/v1/tracking/batch", 4, false),
         ("POST", "/api/v1/sandbox/reset", 1, true),
-        ("POST", "/nobody/knows", 1, true),
+        ("POST", "/unknown/path", 1, true),
         ("DELETE", "/api/v1/orders/create", 1, true),
     ];
     for (method, path, attempts, may_have_executed) in table {
@@ -68,15 +68,15 @@ async fn what_leads_elsewhere_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_is_told_of_operations_only() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let (script, tell) = (Script::client([answer(200, "{}")]).1, Arc::clone(&told));
+async fn an_observer_sees_operations_only() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (script, log) = (Script::client([answer(200, "{}")]).1, Arc::clone(&seen));
     let client = Client::builder(key())
         .transport(script)
-        .on_attempt(move |attempt| tell.lock().unwrap().push(attempt.operation))
+        .on_attempt(move |attempt| log.lock().unwrap().push(attempt.operation))
         .build()
         .unwrap();
     client.raw("GET", "/api/v1/parcels?limit=1", None).await.unwrap();
-    client.raw("GET", "/nobody/knows", None).await.unwrap();
-    assert_eq!(*told.lock().unwrap(), [Operation::ListParcels]);
+    client.raw("GET", "/unknown/path", None).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [Operation::ListParcels]);
 }

@@ -1,4 +1,4 @@
-//! Which calls are tried again, when, and what the caller is told.
+//! Which calls are retried, when, and what the caller learns.
 
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ async fn an_error_tells_what_happened_and_what_to_quote() {
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!(start.elapsed(), Duration::ZERO, "more patience is asked than there is");
     assert_eq!(error.kind(), ErrorKind::RateLimited);
-    assert_eq!(error.stop_reason(), Some(StopReason::HintTooLong));
+    assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));
     assert_eq!(error.retry_after(), Some(Duration::from_secs(45)));
     assert_eq!(error.known_code(), Some(ErrorCode::RateLimitExceeded));
     assert_eq!((error.status(), error.request_id().unwrap().as_str()), (Some(429), "req_head"));

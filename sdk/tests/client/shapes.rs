@@ -38,7 +38,7 @@ async fn a_path_of_tomorrow_fails_as_everything_else_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_read_to_nobody_else() {
+async fn a_path_of_tomorrow_sends_the_key_to_no_other_origin() {
     for path in ["", "rates", "//evil.example/", "https://evil.example/", "@evil.example/", "/../x"]
     {
         let (client, script) = Script::client([answer(200, "{}")]);

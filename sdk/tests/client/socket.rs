@@ -141,7 +141,7 @@ async fn an_answer_with_too_many_headers_is_http_all_the_same() {
 }
 
 #[tokio::test]
-async fn what_speaks_no_http_is_told_as_that_after_one_attempt() {
+async fn a_peer_that_does_not_speak_http_is_reported_after_one_attempt() {
     // A mail server, one that wants TLS, one that speaks HTTP/2 without being asked to.
     for babble in
         ["220 smtp.example ESMTP\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}F", "\0\0\u{6}\u{4}\0\0\0"]

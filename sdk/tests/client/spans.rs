@@ -1,4 +1,4 @@
-//! What a collector of spans sees: OpenTelemetry's names for HTTP, and nobody's data.
+//! What a collector of spans sees: OpenTelemetry's names for HTTP, and no personal data.
 
 use std::{
     cell::{Cell, RefCell},

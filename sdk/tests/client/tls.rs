@@ -96,7 +96,7 @@ async fn an_authority_of_one_s_own_is_believed_once_it_is_given() {
 }
 
 #[tokio::test]
-async fn what_is_no_certificate_is_refused() {
+async fn an_invalid_certificate_is_refused() {
     let server = Private::start().await;
     let pem = server.authority.pem();
     let spoilt = pem.replace('A', "!");
@@ -128,7 +128,7 @@ async fn http_2_and_compression_are_not_offered_unless_asked_for() {
 async fn http_2_is_agreed_on_with_a_service_that_offers_it() {
     let server = Private::start().await;
     let client = server.builder().root_certificate(server.authority.pem()).unwrap();
-    // It answers in HTTP/1.1 all the same, which is no HTTP/2.
+    // It answers in HTTP/1.1 all the same, not in HTTP/2.
     let error = client.http2().build().unwrap().tracking().get(&number()).await.unwrap_err();
     let met = server.met.lock().unwrap();
     let Met { agreed, head } = &met[0];

@@ -271,7 +271,7 @@ async fn an_odd_row_stands_in_its_place_with_its_json_and_the_others_are_deliver
 
     let client = answered(data(batch()), &[("/data/results/0", odd.clone())]);
     let results = client.tracking().batch([&number(), &number()]).await.unwrap();
-    let [BatchResult::Unreadable { tracking_number, row }, BatchResult::NotFound { .. }] =
+    let [BatchResult::Unreadable { tracking_number, row, .. }, BatchResult::NotFound { .. }] =
         &results[..]
     else {
         panic!("{results:?}")
@@ -348,7 +348,7 @@ async fn a_creation_yields_its_number_whatever_else_is_odd() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_done_is_never_told_as_failed() {
+async fn a_write_that_was_executed_is_never_reported_as_failed() {
     let table = [
         ("create", "/parcel/trackingNumber"),
         ("create", "/parcel"),
@@ -367,8 +367,8 @@ async fn a_write_that_was_done_is_never_told_as_failed() {
         assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Executed, true));
         assert_eq!(error.unreadable().unwrap().json(), &body, "{operation} {at}");
         assert_eq!(script.sent().len(), 1, "it is not sent again");
-        let told = error.to_string();
-        assert!(told.contains("was executed") && !told.contains("may have"), "{told}");
+        let text = error.to_string();
+        assert!(text.contains("was executed") && !text.contains("may have"), "{text}");
         if let Some(key) = error.idempotency_key() {
             let state = serde_json::to_value(key.state()).unwrap();
             assert_eq!(state["execution"], "yes", "{operation} {at}");

@@ -25,11 +25,11 @@ use crate::{
     script::{Script, Step, key, number},
 };
 
-/// A server on threads of its own, which nobody who waits holds up.
+/// A server on its own threads, which a waiting caller does not block.
 fn server() -> MockServer {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-    let (told, started) = mpsc::channel();
-    RUNTIME.spawn(async move { told.send(MockServer::start().await) });
+    let (sender, started) = mpsc::channel();
+    RUNTIME.spawn(async move { sender.send(MockServer::start().await) });
     started.recv().unwrap()
 }
 

@@ -45,7 +45,7 @@ async fn a_test_that_sleeps_for_a_week_makes_no_key_older() {
     let (order, before) = (order(), server.clock().now());
     client.orders().create(&order).await.unwrap();
     tokio::time::sleep(DAY * 7).await;
-    assert_eq!(server.clock().now(), before, "a frozen clock is moved by nobody who sleeps");
+    assert_eq!(server.clock().now(), before, "a sleeping client does not move a frozen clock");
     assert_eq!(client.orders().create(&order).await.unwrap().outcome(), Outcome::Replayed);
 }
 

@@ -67,14 +67,14 @@ pub(crate) fn real(key: IdempotencyKey) -> OrderRequest {
 }
 
 /// What the caller sees of an answer.
-fn seen<T>(reply: Result<Reply<T>, Error>, told: impl FnOnce(&T) -> String) -> String {
+fn seen<T>(reply: Result<Reply<T>, Error>, describe: impl FnOnce(&T) -> String) -> String {
     match reply {
         Ok(reply) => {
             let meta = reply.meta();
             let rates = meta.rate_limit.map(|rate| (rate.limit, rate.remaining, rate.reset));
             let id = meta.request_id.as_ref().unwrap().as_str();
             let (outcome, attempts) = (reply.outcome(), meta.attempts);
-            format!("{outcome:?} in {attempts}, {id} {rates:?}: {}", told(&reply))
+            format!("{outcome:?} in {attempts}, {id} {rates:?}: {}", describe(&reply))
         }
         Err(error) => failed(&error),
     }
@@ -103,9 +103,9 @@ async fn day(client: &Client) -> Vec<String> {
     let mut other = orders[0].clone();
     other.receiver.full_name = "Another".into();
     seen_all.push(seen(client.orders().create(&other).await, |_| String::new()));
-    let nobody = TrackingNumber::parse("SB-NOBODY-0001").unwrap();
-    seen_all.push(seen(client.tracking().get(&nobody).await, |_| String::new()));
-    let all: Vec<_> = numbers[..3].iter().chain([&nobody]).cloned().collect();
+    let unknown = TrackingNumber::parse("SB-UNKNOWN-0001").unwrap();
+    seen_all.push(seen(client.tracking().get(&unknown).await, |_| String::new()));
+    let all: Vec<_> = numbers[..3].iter().chain([&unknown]).cloned().collect();
     seen_all.push(format!("{:?}", client.tracking().batch(&all).await.unwrap()));
     for format in [LabelFormat::Pdf, LabelFormat::Png, LabelFormat::Zpl] {
         let label = client.labels().download(&numbers[0], format).bytes().await.unwrap();

@@ -23,7 +23,7 @@ async fn make(client: &Client, order: &OrderRequest) -> String {
 }
 
 #[tokio::test]
-async fn every_parcel_of_an_order_is_found_newest_first_and_voided_ones_are_told() {
+async fn every_parcel_of_an_order_is_found_newest_first_with_its_status() {
     let server = MockServer::start().await;
     let client = server.client(&server.key().issue());
     let first = make(&client, &order("A-17", "first-key")).await;
@@ -34,10 +34,10 @@ async fn every_parcel_of_an_order_is_found_newest_first_and_voided_ones_are_told
     server.clock().advance(Duration::from_secs(1)).await;
     let second = make(&client, &order("A-17", "second-key")).await;
     let parcels = client.orders().find("A-17").await.unwrap();
-    let told: Vec<_> =
+    let statuses: Vec<_> =
         parcels.iter().map(|one| (one.tracking_number.to_string(), one.status.clone())).collect();
     let labelled = (second, ParcelStatus::LabelGenerated);
-    assert_eq!(told, [labelled, (first, ParcelStatus::Voided)]);
+    assert_eq!(statuses, [labelled, (first, ParcelStatus::Voided)]);
     assert!(found(&client, "A-170").await.is_empty());
     assert!(found(&client, "a-17").await.is_empty(), "it is compared exactly");
 }

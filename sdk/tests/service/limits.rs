@@ -297,7 +297,7 @@ async fn a_refusal_slows_down_all_that_follows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_in_the_line_holds_nobody_up() {
+async fn a_call_that_is_dropped_in_the_queue_delays_no_others() {
     let (client, _) = Script::client([answer(201, CREATED)]);
     let began = now();
     client.orders().create(&order()).await.unwrap();

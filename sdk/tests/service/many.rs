@@ -206,8 +206,9 @@ async fn a_void_of_many_that_was_broken_off_goes_on_where_it_was() {
     let request = VoidManyRequest::new(&IdempotencyKey::derive("recalls", "1"), &numbers);
     let voided = client.orders().void_many(&request).await.unwrap();
     assert_eq!((voided.summary.requested, voided.summary.voided), (250, 250));
-    let anew = voided.results.iter().flatten().all(|result| result.already_voided == Some(false));
-    assert!(anew, "what was done is told as it was the first time");
+    let first_time =
+        voided.results.iter().flatten().all(|result| result.already_voided == Some(false));
+    assert!(first_time, "a repetition is answered as the first request was");
     let asked = numbers.iter().map(parcelo::TrackingNumber::as_str);
     assert!(voided.results.iter().flatten().map(|result| &*result.tracking_number).eq(asked));
 }

@@ -64,7 +64,7 @@ async fn batch(client: &Client, numbers: &[TrackingNumber]) -> Vec<BatchResult> 
     }
 }
 
-/// Creates an order, sends it again, creates another, makes its label anew, looks where both are,
+/// Creates an order, sends it again, creates another, reprints its label, tracks both,
 /// voids the first and hands over the second.
 async fn session(client: &Client) -> [TrackingNumber; 2] {
     let first = create(client, "order-0001").await;
@@ -88,7 +88,7 @@ async fn session(client: &Client) -> [TrackingNumber; 2] {
     both
 }
 
-/// What happened to a parcel, and how often its label was made anew.
+/// What happened to a parcel, and how often its label was reprinted.
 async fn story(client: &Client, number: &TrackingNumber) -> (Vec<ParcelStatus>, u32) {
     let label = client.labels().metadata(number).await.unwrap();
     let record = client.tracking().get(number).history(true).await.unwrap().into_inner();

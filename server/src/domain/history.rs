@@ -65,7 +65,7 @@ pub(crate) fn batch_result(
     tracking: Result<TrackingRecord, Refusal>,
 ) -> BatchResult {
     match tracking {
-        Ok(tracking) => BatchResult::Found { tracking_number, tracking: Box::new(tracking) },
-        Err(refusal) => BatchResult::NotFound { tracking_number, error: refusal.to_item() },
+        Ok(tracking) => BatchResult::found(tracking_number, tracking),
+        Err(refusal) => BatchResult::not_found(tracking_number, refusal.to_item()),
     }
 }

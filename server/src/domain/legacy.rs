@@ -177,7 +177,7 @@ pub(crate) fn created(order: &CreatedOrder) -> Value {
 pub(crate) fn tracked(batch: &BatchTracking) -> Value {
     let results = batch.results.iter().map(|result| match result {
         BatchResult::Found { tracking, .. } => record(tracking),
-        BatchResult::NotFound { tracking_number, error } => {
+        BatchResult::NotFound { tracking_number, error, .. } => {
             json!({ "tracking_number": tracking_number, "error": error.code })
         }
         // No answer of our own.

@@ -38,7 +38,7 @@ pub(crate) fn summary(
         .with_updated_at(parcel.updated_at.to_utc());
     summary.external_order_id = external_order_id;
     summary.customer_reference = customer_reference;
-    summary.label_url = label_url;
+    summary.label_url = label_url.map(Into::into);
     summary.manifest_id = manifest.map(manifest_id);
     summary.awb_number = awb.map(|awb| awb.to_string());
     summary

@@ -30,7 +30,7 @@ use State::{
 };
 
 /// Each state with the states that may follow it.
-pub const TRANSITIONS: [(State, &[State]); 13] = [
+pub(crate) const TRANSITIONS: [(State, &[State]); 13] = [
     (Ordered, &[LabelGenerated, Voided]),
     (LabelGenerated, &[ManifestSubmitted, PickedUp, CustomsClearance, InTransit, Voided]),
     (ManifestSubmitted, &[PickedUp, CustomsClearance, InTransit]),
@@ -165,6 +165,8 @@ impl From<State> for ParcelStatus {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -176,6 +178,26 @@ mod tests {
             assert!(TRANSITIONS[place + 1..].iter().all(|(other, _)| other != state));
         }
         assert_eq!(State::of_number(0), None);
+    }
+
+    #[test]
+    fn the_reference_has_these_transitions() {
+        let reference = include_str!("../../../docs/api.md");
+        let table = reference.split("\n| from | to |\n|---|---|\n").nth(1).unwrap();
+        let mut documented = BTreeSet::new();
+        for line in table.lines().take_while(|line| line.starts_with('|')) {
+            let [from, to] = [1, 2].map(|cell| line.split('|').nth(cell).unwrap().trim());
+            for from in from.split(", ") {
+                let next = to.split(", ").filter(|to| *to != "final");
+                documented.extend(next.map(|to| format!("{from} > {to}")));
+            }
+        }
+        let mut allowed = BTreeSet::from(["(none) > ORDERED".to_owned()]);
+        for (from, next) in TRANSITIONS {
+            let name = |state: &State| ParcelStatus::from(*state).to_string();
+            allowed.extend(next.iter().map(|to| format!("{} > {}", name(&from), name(to))));
+        }
+        assert_eq!(documented, allowed, "the table of transitions in docs/api.md");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod carriers;
 mod database;
 mod keys;
 mod legacy;
+mod log;
 mod mock;
 mod mock_args;
 mod password;

@@ -5,7 +5,7 @@
 
 use std::{
     fmt,
-    io::{self, IsTerminal, StdoutLock, Write},
+    io::{self, StdoutLock, Write},
 };
 
 use parcelo::{
@@ -15,7 +15,6 @@ use parcelo::{
     webhook::Secret,
 };
 use serde::Serialize;
-use tracing_subscriber::EnvFilter;
 
 use super::Failure;
 use crate::{
@@ -50,16 +49,6 @@ fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Writ
 fn note(line: fmt::Arguments<'_>) {
     // With standard error closed too, no place is left to report it.
     let _ = writeln!(io::stderr(), "{line}");
-}
-
-/// Logs go to stderr: text for people at a terminal, JSON for machines.
-pub(super) fn log() {
-    let filter = EnvFilter::try_from_env("PARCELO_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    // A line that cannot be written is lost; to say so in the same place would end the request.
-    let logs = logs.log_internal_errors(false);
-    // A second subscriber in one process cannot be set; the first one goes on.
-    let _ = if io::stderr().is_terminal() { logs.try_init() } else { logs.json().try_init() };
 }
 
 pub(super) fn failure(failure: &Failure) {

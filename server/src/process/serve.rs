@@ -19,7 +19,7 @@ use url::Url;
 use super::{
     Failure,
     database::Database,
-    password, print, secrets,
+    log, password, print, secrets,
     serve_args::Serve,
     shared_args::EnvironmentArg,
     shutdown::{Shutdown, Signals, StopCause},
@@ -45,7 +45,7 @@ struct Sockets {
 }
 
 pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
-    print::log();
+    let _flush = log::start();
     let ids = Arc::new(Ids::random());
     let store = match &options.database.database {
         Database::Memory => Store::memory(ids.array())?,

@@ -94,6 +94,13 @@ fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
     let builder = || {
         reqwest::Client::builder()
             .user_agent(AGENT)
+            // What another crate in the build has turned on for reqwest is not turned on here by that: an endpoint
+            // sees HTTP/1.1, and of its answer the bytes that it sent are read.
+            .http1_only()
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .no_proxy()
@@ -188,6 +195,25 @@ mod tests {
             );
         }
         assert_eq!(lagging(Duration::from_millis(15_001)).await, Err(DeliveryError::TimedOut));
+    }
+
+    /// Whatever other crates of the build have turned on for reqwest: in this workspace, gzip and HTTP/2.
+    #[tokio::test]
+    async fn a_message_asks_for_no_compressed_answer() {
+        let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}/hook", socket.local_addr().unwrap());
+        let client = client(Resolver::new(AllowedHosts::Here)).unwrap();
+        let answer = tokio::spawn(client.post(url).send());
+        let (mut caller, _) = socket.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            assert_ne!(caller.read_buf(&mut head).await.unwrap(), 0);
+        }
+        caller.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+        answer.await.unwrap().unwrap();
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        assert!(head.starts_with("post /hook http/1.1"), "{head}");
+        assert!(!head.contains("accept-encoding"), "{head}");
     }
 
     #[tokio::test]

@@ -6,7 +6,8 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test fails loudly, and watches real processes in real time"
+    clippy::too_many_lines,
+    reason = "a test fails loudly, has long tables, and watches real processes in real time"
 )]
 
 mod access;

@@ -69,6 +69,24 @@ async fn operators_see_requests_refusals_and_commits() {
     }
 }
 
+/// One with labels is shown once it has counted something.
+#[tokio::test]
+async fn every_metric_is_in_the_manual() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let api = running.api(&house.new_key("sandbox").1);
+    api.created(&numbered("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
+    let text = Api::new(running.url("admin")).get("/metrics").await.text();
+    let manual = include_str!("../../../docs/operations.md");
+    let rows: Vec<_> = manual.lines().filter(|line| line.starts_with("| `parcelo_")).collect();
+    let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let names: Vec<_> = names.collect();
+    assert!(names.len() > 7, "{text}");
+    let is_listed = |name: &&str| rows.iter().any(|row| row.contains(&format!("`{name}`")));
+    let missing: Vec<_> = names.into_iter().filter(|name| !is_listed(name)).collect();
+    assert!(missing.is_empty(), "docs/operations.md lacks {missing:?}");
+}
+
 #[tokio::test]
 async fn only_the_operators_listener_has_them() {
     let house = House::new();

@@ -96,7 +96,7 @@ async fn killed_twenty_times_an_import_loses_and_doubles_nothing() {
         let more = usize::try_from(dice >> 33).unwrap() % 40;
         let reached = shop.server.requests().count() + more;
         let mut child =
-            shop.desk.start("order import orders.csv --labels out --resume", Stdio::null());
+            shop.dir.start("order import orders.csv --labels out --resume", Stdio::null());
         shop.server.requests().wait_for(reached, Duration::from_secs(60)).await;
         child.kill().unwrap();
         child.wait().unwrap();
@@ -112,7 +112,7 @@ async fn killed_twenty_times_an_import_loses_and_doubles_nothing() {
     references.dedup();
     assert_eq!((listed.len(), references.len()), (ROWS, ROWS), "none lost, none doubled");
     assert_eq!(shop.labels(), ROWS);
-    let drafts = fs::read_dir(shop.desk.path("out")).unwrap();
+    let drafts = fs::read_dir(shop.dir.path("out")).unwrap();
     let drafts = drafts
         .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().starts_with(".label-"));
     assert_eq!(drafts.count(), 0, "drafts of killed runs are taken away");
@@ -127,7 +127,7 @@ async fn a_terminal_sees_a_bar_and_keeps_clean() {
     let line = format!("{} order import orders.csv --labels out", env!("CARGO_BIN_EXE_parcelo"));
     let output = Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-        .current_dir(shop.desk.path(""))
+        .current_dir(shop.dir.path(""))
         .env("PARCELO_API_KEY", shop.key.secret())
         .env("PARCELO_BASE_URL", shop.server.url())
         .env("TERM", "xterm")
@@ -137,6 +137,6 @@ async fn a_terminal_sees_a_bar_and_keeps_clean() {
     let seen = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{seen}");
     assert!(seen.contains('█') && seen.contains('%') && seen.contains(" left"), "{seen:?}");
-    assert!(seen.contains("60 of 60 rows: 60 done, 0 not\r\n"), "{seen:?}");
+    assert!(seen.contains("60 of 60 rows: 60 done, 0 not done\r\n"), "{seen:?}");
     assert_eq!(shop.server.requests().of(Operation::CreateOrder).count(), 60);
 }

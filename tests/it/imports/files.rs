@@ -5,11 +5,11 @@ use std::fs;
 use serde_json::json;
 
 use super::{HEADINGS, outcomes, row, rows, sheet};
-use crate::shop::{Desk, Shop, order};
+use crate::shop::{Shop, Workdir, order};
 
 #[test]
 fn a_file_is_read_however_it_was_saved() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let plain = sheet(&rows(2));
     let semicolons = plain.replace(',', ";").replace("45.5", "45,5").replace("1.25", "1,25");
     let paths = plain.replace("receiver_zip", "receiver.address.zipCode");
@@ -36,30 +36,30 @@ fn a_file_is_read_however_it_was_saved() {
         ("as lines, marked, of no name", "orders", format!("\u{feff}{lines}").into()),
     ];
     for (how, name, content) in table {
-        fs::write(desk.path(name), &content).unwrap();
-        let ran = desk.run(&format!("order import {name} --labels out --dry-run -o ndjson"));
+        fs::write(dir.path(name), &content).unwrap();
+        let ran = dir.run(&format!("order import {name} --labels out --dry-run -o ndjson"));
         assert_eq!((ran.code, outcomes(&ran).len()), (0, 2), "{how}: {ran:?}");
         let input = String::from_utf8(content).unwrap();
-        let ran = desk.run_with("order import - --labels out --dry-run -o ndjson", &[], &input);
+        let ran = dir.run_with("order import - --labels out --dry-run -o ndjson", &[], &input);
         assert_eq!((ran.code, outcomes(&ran).len()), (0, 2), "{how}, from a pipe: {ran:?}");
     }
-    assert!(!desk.path("out").exists());
+    assert!(!dir.path("out").exists());
 }
 
 #[test]
 fn a_sample_is_a_file_that_can_be_imported() {
-    let desk = Desk::new("", "");
-    let sample = desk.run("order template --csv");
+    let dir = Workdir::new("", "");
+    let sample = dir.run("order template --csv");
     assert_eq!(sample.code, 0);
-    fs::write(desk.path("orders.csv"), &sample.stdout).unwrap();
-    let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+    fs::write(dir.path("orders.csv"), &sample.stdout).unwrap();
+    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
     assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".into()]), "{ran:?}");
     assert_eq!(ran.lines()[0]["warnings"], json!([]));
 }
 
 #[test]
 fn rows_are_counted_as_a_spreadsheet_does() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let note = row("A-1").replace("Cotton shirts", "\"Cotton\nshirts\"");
     let content = format!("{HEADINGS}\n\n{note}\n,,\n{}\n", row("A-2").replace(",EC,", ",XX,"));
     for content in [
@@ -71,8 +71,8 @@ fn rows_are_counted_as_a_spreadsheet_does() {
         // A spreadsheet does not show this line.
         format!("sep=,\r\n{}", content.replace('\n', "\r\n")),
     ] {
-        fs::write(desk.path("orders.csv"), content).unwrap();
-        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        fs::write(dir.path("orders.csv"), content).unwrap();
+        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
         let lines = ran.lines();
         let numbers: Vec<_> = lines.iter().map(|line| line["row"].as_u64().unwrap()).collect();
         assert_eq!(numbers, [3, 5], "{ran:?}");
@@ -81,12 +81,12 @@ fn rows_are_counted_as_a_spreadsheet_does() {
 
 #[test]
 fn products_stand_in_numbered_columns_and_their_faults_too() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let headings =
         format!("{HEADINGS},product_quantity,product_value,product_3_quantity,product_3_value");
     let content = format!("{headings}\n{},2,10,1,five\n{},1,20,,\n", row("A-1"), row("A-2"));
-    fs::write(desk.path("orders.csv"), content).unwrap();
-    let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+    fs::write(dir.path("orders.csv"), content).unwrap();
+    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
     assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
     let fault = &ran.lines()[0]["errors"][0];
     assert_eq!(fault["column"], "product_3_value");
@@ -95,13 +95,13 @@ fn products_stand_in_numbered_columns_and_their_faults_too() {
 
 #[test]
 fn what_is_no_file_of_orders_is_refused_with_the_reason() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let wide: Vec<u8> = "\u{feff}reference".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let unmarked: Vec<u8> = HEADINGS.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let table: [(Vec<u8>, i32, &str); 9] = [
-        (Vec::new(), 3, "no order in it"),
-        (b"\xef\xbb\xbf\r\n".to_vec(), 3, "no order in it"),
-        (format!("{HEADINGS}\n").into(), 3, "no order in it"),
+        (Vec::new(), 3, "contains no orders"),
+        (b"\xef\xbb\xbf\r\n".to_vec(), 3, "contains no orders"),
+        (format!("{HEADINGS}\n").into(), 3, "contains no orders"),
         (
             sheet(&rows(1)).replace("sender_name", "sendr_name").into(),
             3,
@@ -110,53 +110,52 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
         (
             sheet(&rows(1)).replace("reference", "# reference").into(),
             3,
-            "reference: This column is missing",
+            "reference: Missing column",
         ),
-        (sheet(&rows(1)).replace("sender_zip", "Sender Name").into(), 3, "there twice"),
+        (sheet(&rows(1)).replace("sender_zip", "Sender Name").into(), 3, "Repeated column"),
         (wide, 2, "UTF-16"),
         (unmarked, 2, "UTF-16"),
         (b"\x7fELF\x02\x01\x00\xff\xfe\n\x00\n".to_vec(), 2, "not text"),
     ];
-    for (content, code, said) in table {
-        fs::write(desk.path("orders.csv"), content).unwrap();
-        let ran = desk.run("order import orders.csv --labels out --dry-run");
-        assert_eq!(ran.code, code, "{said}: {ran:?}");
-        assert!(ran.stderr.contains(said) && ran.stderr.contains("what to do:"), "{said}: {ran:?}");
+    for (content, code, text) in table {
+        fs::write(dir.path("orders.csv"), content).unwrap();
+        let ran = dir.run("order import orders.csv --labels out --dry-run");
+        assert_eq!(ran.code, code, "{text}: {ran:?}");
+        assert!(ran.stderr.contains(text) && ran.stderr.contains("hint:"), "{text}: {ran:?}");
     }
     for name in ["missing.csv", "."] {
-        let ran = desk.run(&format!("order import {name} --labels out --dry-run"));
+        let ran = dir.run(&format!("order import {name} --labels out --dry-run"));
         assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("what to do:"), "{ran:?}");
+        assert!(ran.stderr.contains("hint:"), "{ran:?}");
     }
-    let spanish = desk.run("order import missing.csv --labels out --dry-run --lang es").stderr;
+    let spanish = dir.run("order import missing.csv --labels out --dry-run --lang es").stderr;
     assert!(spanish.contains("no existe"), "{spanish}");
 }
 
 #[test]
 fn a_json_document_over_several_lines_is_refused_once_and_not_line_by_line() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let order = order("SB-A-000001");
     let pretty = serde_json::to_string_pretty(&order).unwrap();
     for content in [pretty.clone(), format!("\u{feff}\n{pretty}"), json!([order]).to_string()] {
-        fs::write(desk.path("orders.json"), content).unwrap();
-        let ran = desk.run("order import orders.json --labels out --dry-run");
+        fs::write(dir.path("orders.json"), content).unwrap();
+        let ran = dir.run("order import orders.json --labels out --dry-run");
         assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("an order on each line"), "{ran:?}");
+        assert!(ran.stderr.contains("one order per line"), "{ran:?}");
         assert!(ran.stderr.contains("jq -c") && ran.stdout.is_empty(), "{ran:?}");
     }
 }
 
 #[test]
 fn a_row_that_cannot_be_read_does_not_hide_the_others() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let accent = row("A-2").replace("Luis", "Jos\u{e9}");
     let latin: Vec<u8> = accent.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
     let many = format!("{},one,too many", row("A-3"));
     let start = format!("{HEADINGS}\n{}\n", row("A-1"));
     let end = format!("\n{many}\n{}\n", row("A-4"));
-    fs::write(desk.path("orders.csv"), [start.as_bytes(), &latin, end.as_bytes()].concat())
-        .unwrap();
-    let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+    fs::write(dir.path("orders.csv"), [start.as_bytes(), &latin, end.as_bytes()].concat()).unwrap();
+    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
     assert_eq!(outcomes(&ran), ["valid", "invalid", "invalid", "valid"], "{ran:?}");
     let fault = |line: usize| ran.lines()[line]["errors"][0].clone();
     assert_eq!(
@@ -167,8 +166,8 @@ fn a_row_that_cannot_be_read_does_not_hide_the_others() {
 
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20));
     let lines = format!("{long}\nnonsense\n[1]\n{}\n{}", order("SB-A-000001"), json!({}));
-    fs::write(desk.path("orders.ndjson"), lines).unwrap();
-    let ran = desk.run("order import orders.ndjson --labels out --dry-run -o ndjson");
+    fs::write(dir.path("orders.ndjson"), lines).unwrap();
+    let ran = dir.run("order import orders.ndjson --labels out --dry-run -o ndjson");
     let expected = ["invalid", "invalid", "invalid", "valid", "invalid"];
     assert_eq!(outcomes(&ran), expected, "{ran:?}");
     assert_eq!(ran.lines()[0]["errors"][0]["code"], "TOO_LONG");
@@ -176,13 +175,13 @@ fn a_row_that_cannot_be_read_does_not_hide_the_others() {
 
 #[test]
 fn a_quote_that_is_never_closed_is_told_at_its_row() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let open = row("A-2").replace("Luis", "\"Luis");
     for end in ["", "\n", "\n\n"] {
         for line_break in ["\n", "\r\n", "\r"] {
             let content = format!("{HEADINGS}\n{}\n{open}\n{}{end}", row("A-1"), row("A-3"));
-            fs::write(desk.path("orders.csv"), content.replace('\n', line_break)).unwrap();
-            let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+            fs::write(dir.path("orders.csv"), content.replace('\n', line_break)).unwrap();
+            let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
             assert_eq!(outcomes(&ran), ["valid", "invalid"], "{ran:?}");
             let line = &ran.lines()[1];
             assert_eq!(line["row"], 3, "{line_break:?}{end:?}: {line}");
@@ -193,43 +192,43 @@ fn a_quote_that_is_never_closed_is_told_at_its_row() {
 
 #[test]
 fn a_quote_that_is_closed_rows_later_says_that_rows_are_in_it() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let (open, close) =
         (row("A-1").replace("Luis", "\"Luis"), row("A-3").replace("Luis", "Luis\""));
     let content = format!("{HEADINGS}\n{open}\n{}\n{close}\n{}\n", row("A-2"), row("A-4"));
     for content in [content.clone(), content.replace('\n', "\r\n")] {
-        fs::write(desk.path("orders.csv"), content).unwrap();
-        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        fs::write(dir.path("orders.csv"), content).unwrap();
+        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
         assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
         let errors = ran.lines()[0]["errors"].as_array().unwrap().clone();
         let late = errors.iter().find(|error| error["code"] == "CELL_OF_SEVERAL_LINES").unwrap();
-        assert!(late["message"].as_str().unwrap().contains("over 2 more lines"), "{late}");
-        assert!(late["message_es"].as_str().unwrap().contains("2 líneas más"), "{late}");
+        assert!(late["message"].as_str().unwrap().contains("spans 2 more line"), "{late}");
+        assert!(late["message_es"].as_str().unwrap().contains("2 línea(s) más"), "{late}");
     }
 }
 
 #[test]
 fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
-    let desk = Desk::new("", "");
+    let dir = Workdir::new("", "");
     let headings = format!("{HEADINGS},product_quantity,product_value");
     let cells = |weight: &str, quantity: &str| {
         format!("{},{quantity},5", row("A-1").replace(",1.25,", &format!(",{weight},")))
     };
-    for (weight, quantity, column, said) in [
-        ("1e9", "1", "weight_kg", "This is not a number"),
-        ("\"1,250\"", "1", "weight_kg", "This is not a number"),
-        ("1.25", "two", "product_quantity", "This is not a number"),
+    for (weight, quantity, column, text) in [
+        ("1e9", "1", "weight_kg", "Not a number"),
+        ("\"1,250\"", "1", "weight_kg", "Not a number"),
+        ("1.25", "two", "product_quantity", "Not a number"),
         ("1.25", "2.5", "product_quantity", "whole number"),
         ("0", "1", "weight_kg", "above 0"),
     ] {
         let content = format!("{headings}\n{}\n", cells(weight, quantity));
-        fs::write(desk.path("orders.csv"), content).unwrap();
-        let ran = desk.run("order import orders.csv --labels out --dry-run -o ndjson");
+        fs::write(dir.path("orders.csv"), content).unwrap();
+        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
         let faults = ran.lines()[0]["errors"].clone();
         let fault = &faults[0];
         assert_eq!(fault["column"], column, "{weight} {quantity}: {faults}");
         let message = fault["message"].as_str().unwrap();
-        assert!(message.contains(said) && !message.contains("JSON"), "{message}");
+        assert!(message.contains(text) && !message.contains("JSON"), "{message}");
         assert_ne!(fault["message"], fault["message_es"]);
     }
 }

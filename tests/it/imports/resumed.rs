@@ -13,7 +13,7 @@ use parcelo_server::mock::{Clock, MockServer};
 use super::{outcomes, row, rows, sheet};
 use crate::{
     peer,
-    shop::{Desk, Ran, Shop},
+    shop::{RunOutput, Shop, Workdir},
 };
 
 const JOURNAL: &str = "out/orders.csv.journal";
@@ -63,7 +63,9 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
     );
     assert_eq!(ran.lines()[1]["errors"][0]["code"], "ROW_CHANGED");
     assert!(
-        shop.import("--resume").stderr.contains("1 order(s) of the journal are not in the file")
+        shop.import("--resume")
+            .stderr
+            .contains("1 order(s) in the journal are no longer in the file")
     );
     assert_eq!(shop.creations(), 4);
 }
@@ -75,28 +77,80 @@ async fn a_journal_of_another_service_a_broken_one_and_one_in_use_are_refused() 
     assert_eq!(shop.import("").code, 0);
     let url = format!("--resume --base-url {}", other.server.url());
     assert!(shop.import(&url).stderr.contains("another service"));
-    let held = fs::File::open(shop.desk.path(JOURNAL)).unwrap();
+    let held = fs::File::open(shop.dir.path(JOURNAL)).unwrap();
     held.lock().unwrap();
     let ran = shop.import("--resume");
     assert!(ran.code == 2 && ran.stderr.contains("in use"), "{ran:?}");
     drop(held);
-    let whole = fs::read_to_string(shop.desk.path(JOURNAL)).unwrap();
+    let whole = fs::read_to_string(shop.dir.path(JOURNAL)).unwrap();
     shop.put(JOURNAL, format!("{whole}nonsense\n"));
     let ran = shop.import("--resume");
-    assert!(ran.code == 2 && ran.stderr.contains("cannot be understood"), "{ran:?}");
+    assert!(ran.code == 2 && ran.stderr.contains("line 4 is not a valid journal entry"), "{ran:?}");
     assert_eq!(other.server.requests().count(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_resumed_with_the_api_key_that_began_it() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    assert_eq!(shop.import("").code, 0);
+    let journal = shop.dir.read(JOURNAL);
+    let secret = shop.key.secret();
+    assert!(!String::from_utf8(journal.clone()).unwrap().contains(&secret[8..20]));
+
+    let other = shop.with_key(&shop.server.key().name("Other").issue());
+    let line = "order import orders.csv --labels out --resume";
+    let take_over = |options: &str| other.run(&format!("{line} {options}"));
+    fs::create_dir_all(other.path("out")).unwrap();
+    fs::write(other.path("orders.csv"), sheet(&rows(3))).unwrap();
+    fs::write(other.path(JOURNAL), &journal).unwrap();
+    let requests = shop.server.requests().count();
+    for (lang, sentence) in [("en", "another API key"), ("es", "otra clave de API")] {
+        let refused = take_over(&format!("--lang {lang}"));
+        assert!(refused.code == 2 && refused.stderr.contains(sentence), "{refused:?}");
+        assert!(refused.stderr.contains("--key-rotated"), "{refused:?}");
+    }
+    assert_eq!(shop.server.requests().count(), requests, "nothing was sent");
+    assert_eq!(other.read(JOURNAL), journal);
+
+    let rotated = take_over("--key-rotated -o ndjson");
+    assert_eq!(outcomes(&rotated)[..2], ["done_before", "done_before"], "{rotated:?}");
+    let again = take_over("-o ndjson");
+    assert_eq!(outcomes(&again).len(), 3, "the journal knows the key now: {again:?}");
+}
+
+/// A journal as version 0.1 wrote it, before journals had the API key.
+const OLD_JOURNAL: &str = include_str!("journal-0.1.ndjson");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_without_an_api_key_is_resumed_by_any_and_kept_for_that_one() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    fs::create_dir_all(shop.dir.path("out")).unwrap();
+    shop.put(
+        JOURNAL,
+        OLD_JOURNAL.replace("http://127.0.0.1:1/", &format!("{}/", shop.server.url())),
+    );
+    let ran = shop.import("--resume -o ndjson");
+    assert_eq!(outcomes(&ran), ["label_missing", "created"], "its parcel is not on this server");
+    let other = shop.with_key(&shop.server.key().issue());
+    fs::create_dir_all(other.path("out")).unwrap();
+    fs::copy(shop.dir.path(JOURNAL), other.path(JOURNAL)).unwrap();
+    fs::copy(shop.dir.path("orders.csv"), other.path("orders.csv")).unwrap();
+    let refused = other.run("order import orders.csv --labels out --resume");
+    assert!(refused.code == 2 && refused.stderr.contains("another API key"), "{refused:?}");
+}
+
 /// The journal of `A-1`, sent 30 hours ago, with nothing known of what came of it.
-fn unanswered(desk: &Desk) {
-    let journal = String::from_utf8(desk.read(JOURNAL)).unwrap();
+fn unanswered(dir: &Workdir) {
+    let journal = String::from_utf8(dir.read(JOURNAL)).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the journal is written by the machine's clock")]
     let early = (Utc::now() - TimeDelta::hours(30)).to_rfc3339();
     let mut lines: Vec<_> = journal.lines().filter(|line| !line.contains("\"created\"")).collect();
     lines.truncate(2);
     let sent = lines[1].split("\"at\":\"").next().unwrap();
     let text = format!("{}\n{sent}\"at\":\"{early}\"}}\n", lines[0]);
-    fs::write(desk.path(JOURNAL), text).unwrap();
+    fs::write(dir.path(JOURNAL), text).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,24 +159,24 @@ async fn a_row_sent_longer_ago_than_keys_live_is_looked_for() {
     shop.put("orders.csv", sheet(&rows(1)));
     let before = shop.import("-o ndjson");
     assert_eq!(before.code, 0, "{before:?}");
-    unanswered(&shop.desk);
+    unanswered(&shop.dir);
     let found = shop.import("--resume -o ndjson");
     assert_eq!((found.code, outcomes(&found)), (0, vec!["replayed".into()]), "{found:?}");
     assert_eq!(found.lines()[0]["trackingNumber"], before.lines()[0]["trackingNumber"]);
     assert_eq!(shop.creations(), 1);
 
     shop.server.reset().await;
-    unanswered(&shop.desk);
+    unanswered(&shop.dir);
     let none = shop.import("--resume -o ndjson");
     assert_eq!((none.code, outcomes(&none)), (0, vec!["created".into()]), "{none:?}");
 
-    shop.desk.write("other.json", &{
+    shop.dir.write("other.json", &{
         let mut other = crate::shop::order("SB-OTHER-0001");
         other["externalOrderId"] = "A-1".into();
         other
     });
     assert_eq!(shop.run("order create other.json").code, 0);
-    unanswered(&shop.desk);
+    unanswered(&shop.dir);
     let unclear = shop.import("--resume -o ndjson");
     assert_eq!((unclear.code, outcomes(&unclear)), (9, vec!["unknown".into()]), "{unclear:?}");
     assert_eq!(shop.creations(), 3, "what is not clear is not sent");
@@ -141,9 +195,9 @@ async fn an_import_that_the_service_lets_nobody_begin_ends_as_one_request_would(
         (7, "RATE_LIMIT_EXCEEDED", shop.key.secret(), &busy),
     ];
     for (code, error, key, url) in table {
-        let desk = Desk::new(key, url);
-        fs::write(desk.path("orders.csv"), sheet(&rows(30))).unwrap();
-        let ran = desk.run("order import orders.csv --labels out -o json");
+        let dir = Workdir::new(key, url);
+        fs::write(dir.path("orders.csv"), sheet(&rows(30))).unwrap();
+        let ran = dir.run("order import orders.csv --labels out -o json");
         assert_eq!((ran.code, ran.error()["code"].as_str()), (code, Some(error)), "{ran:?}");
         assert_eq!(ran.error()["mayHaveExecuted"], false, "{ran:?}");
         assert!(ran.error()["hint"].as_str().unwrap().contains("--resume"), "{ran:?}");
@@ -169,7 +223,7 @@ async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
         let few = shop.run(&few);
         let hint = if lang == "en" { "Check the address and the network." } else { "la red" };
         assert!(few.code == 8 && few.stderr.contains(hint), "too few for a streak: {few:?}");
-        assert!(!few.stderr.contains("Correct the rows"), "{few:?}");
+        assert!(!few.stderr.contains("Correct the failed rows"), "{few:?}");
     }
     let all = outcomes(&ran);
     assert!(all.len() == 30 && all.contains(&"not_sent".into()), "{all:?}");
@@ -179,7 +233,7 @@ async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
     assert_eq!(ran.code, 10, "{ran:?}");
     assert_eq!(shop.creations(), 5);
     let foreign = shop.with_key(&shop.server.key().countries(["CO"]).issue());
-    fs::copy(shop.desk.path("orders.csv"), foreign.path("orders.csv")).unwrap();
+    fs::copy(shop.dir.path("orders.csv"), foreign.path("orders.csv")).unwrap();
     let refused = foreign.run("order import orders.csv --labels out -o ndjson");
     assert_eq!((refused.code, outcomes(&refused)), (10, vec!["failed".into(); 30]), "{refused:?}");
     assert_eq!(shop.import("--resume").code, 0);
@@ -192,19 +246,19 @@ fn interrupt(child: &Child) {
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
 }
 
-fn ended(desk: &Desk, child: Child) -> Ran {
-    desk.ended(child.wait_with_output().unwrap(), "order import")
+fn ended(dir: &Workdir, child: Child) -> RunOutput {
+    dir.ended(child.wait_with_output().unwrap(), "order import")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(40)));
-    let child = shop.desk.start("order import orders.csv --labels out", Stdio::piped());
+    let child = shop.dir.start("order import orders.csv --labels out", Stdio::piped());
     let created = shop.server.requests().of(Operation::CreateOrder);
     created.wait_for(3, Duration::from_secs(30)).await;
     interrupt(&child);
-    let ran = ended(&shop.desk, child);
+    let ran = ended(&shop.dir, child);
     assert_eq!(ran.code, 130, "{ran:?}");
     assert!(ran.stderr.contains("Finishing") && ran.stderr.contains("--resume"), "{ran:?}");
     let done = shop.creations();
@@ -220,24 +274,24 @@ async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
 async fn a_second_ctrl_c_ends_at_once() {
     let shop = Shop::open().await;
     let (silent, taken) = peer::silent().await;
-    let desk = Desk::new(shop.key.secret(), &silent);
-    fs::write(desk.path("orders.csv"), sheet(&rows(2))).unwrap();
+    let dir = Workdir::new(shop.key.secret(), &silent);
+    fs::write(dir.path("orders.csv"), sheet(&rows(2))).unwrap();
     let line = "order import orders.csv --labels out --concurrency 1 -o ndjson";
-    let child = desk.start(line, Stdio::piped());
+    let child = dir.start(line, Stdio::piped());
     taken.notified().await;
     interrupt(&child);
     // The first one has been heard when the row that waits for its turn is given up.
-    let journal = desk.path("out/orders.csv.journal");
+    let journal = dir.path("out/orders.csv.journal");
     assert!(fs::read_to_string(journal).unwrap().contains("A-1"));
     let waiting = tokio::task::spawn_blocking(move || {
         let mut child = child;
         while child.try_wait().unwrap().is_none() {
             interrupt(&child);
         }
-        (child, desk)
+        (child, dir)
     });
-    let (child, desk) = waiting.await.unwrap();
-    let ran = ended(&desk, child);
+    let (child, dir) = waiting.await.unwrap();
+    let ran = ended(&dir, child);
     assert_eq!((ran.code, &*outcomes(&ran)[0]), (130, "unknown"), "{ran:?}");
     assert_eq!(ran.error()["mayHaveExecuted"], true);
 }

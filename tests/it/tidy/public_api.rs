@@ -1,5 +1,5 @@
-//! What the SDK promises: every public item with its signature, as it is checked in. A change of it is
-//! a change for everybody who uses the crate, so a person reads the difference and accepts it.
+//! What the SDK promises: every public item with its signature, as it is checked in. A change of it can
+//! break the programs that use the crate, so a person reads the difference and accepts it.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
@@ -10,7 +10,7 @@ use super::sources::{read, root};
 /// Beside the crate, which does not pack it.
 const LISTING: &str = "sdk/public-api.txt";
 
-/// What integrators may ask for; the server's own features are none of the crate's promises.
+/// The features for integrators; those for the server are not promised.
 const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 
 /// `PARCELO_BLESS=1` writes the listing.
@@ -53,8 +53,8 @@ fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
     items.into_iter().filter(|item| says_more(item)).collect()
 }
 
-/// The documentation of the SDK as JSON. Only a nightly rustdoc writes it, or one that is told that
-/// it may; cargo and rustc are not told, so that nothing is compiled differently.
+/// The documentation of the SDK as JSON, which a stable rustdoc writes only with `RUSTC_BOOTSTRAP`. The
+/// variable is set for rustdoc alone: cargo and rustc would compile everything again with it.
 fn documented() -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let rustdoc = folder.path().join("rustdoc");

@@ -1,14 +1,10 @@
-//! The repository's files as the rules read them: whole, or as code without comments, texts and
-//! tests.
+//! The repository's files as the rules read them: whole, or as the tokens of Rust code.
 
 use std::{fs, path::Path};
 
-/// Folders that hold what was built, fetched or printed, not what was written.
+/// Folders that hold what was built or fetched, not what was written.
 const NOT_OURS: &[&str] =
     &["target", "quickstart-out", "node_modules", "vendor", "corpus", "artifacts"];
-
-/// Hidden folders that are ours all the same.
-const OURS: &[&str] = &[".ci", ".github"];
 
 /// A text file of the repository.
 pub(super) struct Source {
@@ -18,8 +14,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn is_rust(&self) -> bool {
-        has_ending(&self.path, "rs")
+    pub(super) fn is(&self, extension: &str) -> bool {
+        Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
     /// True for files that only tests use.
@@ -30,18 +26,12 @@ impl Source {
     /// The text without the test modules at its end.
     pub(super) fn without_tests(&self) -> &str {
         let end = self.text.find("\n#[cfg(test)]\nmod ").map_or(self.text.len(), |at| at + 1);
-        self.text.get(..end).unwrap_or_default()
+        &self.text[..end]
     }
 
-    /// The code that runs in production: comments and the insides of texts blanked, tests cut.
-    pub(super) fn code(&self) -> String {
-        mask(self.without_tests())
-    }
-
-    /// `path:line` of a place in the text or in its masked twin.
+    /// `path:line` of a place in the text.
     pub(super) fn at(&self, offset: usize) -> String {
-        let before = self.text.get(..offset).unwrap_or_default();
-        format!("{}:{}", self.path, before.matches('\n').count() + 1)
+        format!("{}:{}", self.path, self.text[..offset].matches('\n').count() + 1)
     }
 }
 
@@ -60,13 +50,17 @@ pub(super) fn all() -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let entry = entry.unwrap();
-            let kind = entry.file_type().unwrap();
-            if kind.is_dir() && is_ours(&entry.file_name().to_string_lossy()) {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') && name != ".ci" || NOT_OURS.contains(&name.as_str()) {
+                continue;
+            }
+            if entry.file_type().unwrap().is_dir() {
                 folders.push(entry.path());
-            } else if kind.is_file() && entry.file_name() != ".git" {
-                found.extend(text_file(&entry.path()));
+            } else if let Ok(text) = fs::read_to_string(entry.path()) {
+                let path =
+                    entry.path().strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                found.push(Source { path, text });
             }
         }
     }
@@ -74,128 +68,96 @@ pub(super) fn all() -> Vec<Source> {
     found
 }
 
-/// Every Rust file under one of the folders, or that is one of the paths.
-pub(super) fn rust_under(places: &[&str]) -> Vec<Source> {
+/// Every Rust file under one of the folders.
+pub(super) fn rust_under(folders: &[&str]) -> Vec<Source> {
     let mut found = all();
-    found.retain(|source| source.is_rust() && is_under(&source.path, places));
+    found
+        .retain(|file| file.is("rs") && folders.iter().any(|folder| file.path.starts_with(folder)));
     found
 }
 
-/// True when a path is one of the places or lies in one.
-pub(super) fn is_under(path: &str, places: &[&str]) -> bool {
-    places.iter().any(|place| {
-        path.strip_prefix(place)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || place.ends_with('/'))
-    })
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Comment,
+    /// A string or a character.
+    Text,
+    /// A name, a keyword, a number or a lifetime.
+    Word,
+    Sign,
 }
 
-fn is_ours(folder: &str) -> bool {
-    OURS.contains(&folder) || (!folder.starts_with('.') && !NOT_OURS.contains(&folder))
+/// The tokens of Rust code with their places; `::` is one sign, every other sign one character.
+pub(super) fn tokens(code: &str) -> Vec<(usize, Kind, &str)> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(first) = code[at..].chars().next() {
+        let (kind, length) = token(&code[at..], first);
+        if !first.is_whitespace() {
+            found.push((at, kind, &code[at..at + length]));
+        }
+        at += length;
+    }
+    found
 }
 
-fn text_file(path: &Path) -> Option<Source> {
-    let text = fs::read_to_string(path).ok()?;
-    let path = path.strip_prefix(root()).ok()?.to_string_lossy().replace('\\', "/");
-    (!has_ending(&path, "lock")).then_some(Source { path, text })
-}
-
-pub(super) fn has_ending(path: &str, ending: &str) -> bool {
-    Path::new(path).extension().is_some_and(|found| found == ending)
-}
-
-/// Code with comments and the insides of texts as blanks; every byte keeps its place.
-pub(super) fn mask(code: &str) -> String {
-    let bytes = code.as_bytes();
-    let mut out = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = quiet_end(bytes, at);
-        for byte in &mut out[at..end] {
-            if *byte != b'\n' {
-                *byte = b' ';
+fn token(rest: &str, first: char) -> (Kind, usize) {
+    let to = |end: &str| rest[1..].find(end).map_or(rest.len(), |at| 1 + at + end.len());
+    let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+    let after = &rest[word..];
+    match first {
+        '/' if rest.starts_with("//") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
+        '/' if rest.starts_with("/*") => (Kind::Comment, to("*/")),
+        '"' => (Kind::Text, quoted(rest, '"')),
+        '\'' => match rest[1..].chars().nth(1) {
+            Some(second) if second != '\'' && !rest.starts_with("'\\") => (Kind::Word, 1),
+            _ => (Kind::Text, quoted(rest, '\'')),
+        },
+        'r' | 'b' | 'c'
+            if rest[..word].ends_with('r') && word < 3 && after.starts_with(['"', '#']) =>
+        {
+            let end = after.trim_start_matches('#');
+            if !end.starts_with('"') {
+                return (Kind::Sign, word + 1);
             }
+            let close = format!("\"{}", "#".repeat(after.len() - end.len()));
+            let open = word + close.len();
+            (Kind::Text, open + rest[open..].find(&close).map_or(0, |at| at + close.len()))
         }
-        at = end.max(at + 1);
-    }
-    String::from_utf8(out).unwrap()
-}
-
-/// Where the comment or text that starts here ends; `at` itself when none starts here.
-fn quiet_end(bytes: &[u8], at: usize) -> usize {
-    let rest = &bytes[at..];
-    let in_word = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
-    match rest {
-        [b'/', b'/', ..] => at + length_to(rest, b"\n"),
-        [b'/', b'*', ..] => at + block_length(rest),
-        [b'"', ..] => at + 1 + escaped_length(&rest[1..], b'"'),
-        [b'r' | b'b', ..] if !in_word => at + raw_length(rest),
-        [b'\'', b'\\', ..] => at + 1 + escaped_length(&rest[1..], b'\''),
-        [b'\'', ..] => at + character_length(rest),
-        _ => at,
-    }
-}
-
-fn length_to(rest: &[u8], end: &[u8]) -> usize {
-    rest.windows(end.len()).position(|window| window == end).unwrap_or(rest.len())
-}
-
-fn block_length(rest: &[u8]) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
-    while at < rest.len() {
-        match &rest[at..] {
-            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
-            [b'*', b'/', ..] if depth == 1 => return at + 2,
-            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
-            _ => at += 1,
+        'b' | 'c' if word == 1 && after.starts_with(['"', '\'']) => {
+            (Kind::Text, 1 + quoted(after, after.chars().next().unwrap()))
         }
+        _ if word > 0 => (Kind::Word, word),
+        _ if rest.starts_with("::") => (Kind::Sign, 2),
+        _ => (Kind::Sign, first.len_utf8()),
     }
-    rest.len()
 }
 
-/// The length up to and with a closing quote that no backslash escapes.
-fn escaped_length(rest: &[u8], quote: u8) -> usize {
-    let mut at = 0;
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
-        }
-    }
-    rest.len()
+/// The length of what starts with a quote, with the closing quote that no backslash escapes.
+fn quoted(rest: &str, quote: char) -> usize {
+    let mut escaped = false;
+    let end = rest[1..].find(|c| {
+        let ends = c == quote && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    end.map_or(rest.len(), |at| at + 2)
 }
 
-/// The length of `r"…"`, `r#"…"#`, `br"…"`; 0 for any other word that starts with r or b.
-fn raw_length(rest: &[u8]) -> usize {
-    let letters = if rest.starts_with(b"br") { 2 } else { usize::from(rest[0] == b'r') };
-    let hashes = rest[letters..].iter().take_while(|byte| **byte == b'#').count();
-    let open = letters + hashes + 1;
-    if letters == 0 || rest.get(open - 1) != Some(&b'"') {
-        return 0;
-    }
-    let close = [&b"\""[..], &b"#".repeat(hashes)].concat();
-    open + length_to(&rest[open..], &close) + close.len()
-}
-
-/// The length of `'x'`, whatever the width of x; 0 for a lifetime.
-fn character_length(rest: &[u8]) -> usize {
-    let close = rest.iter().skip(2).take(4).position(|byte| *byte == b'\'').map(|at| at + 2);
-    close.filter(|at| *at == 2 || !rest[1].is_ascii()).map_or(0, |at| at + 1)
+pub(super) fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[test]
-fn a_mask_blanks_comments_and_texts_and_keeps_every_place() {
+fn comments_and_texts_are_told_from_code() {
     let table = [
-        ("let a = 1; // fn x() {", "let a = 1;            "),
-        ("/* { /* { */ } */ b", "                  b"),
-        (r#"f("{ \" }") + '{' + '\'' + c"#, r"f(        ) +     +      + c"),
-        (r##"f(r#"{ " }"#, br"{")"##, "f(          ,      )"),
-        ("fn f<'a>(b: &'a str) {}", "fn f<'a>(b: &'a str) {}"),
-        ("'ñ' => \"ñ\"", "     =>     "),
-        ("bar r_x(\"\")", "bar r_x(  )"),
+        ("a // b {\n/* \" */ c", "a c"),
+        (r#"f("{ \" }", '{', '\'', "\\") + c"#, "f ( , , , ) + c"),
+        (r##"f(r#"{ " }"#, br"{", b'"', c"x") d"##, "f ( , , , ) d"),
+        ("fn f<'a>(b: &'a str) 'ñ'", "fn f < ' a > ( b : & ' a str )"),
+        ("bar::r_x(1.5)", "bar :: r_x ( 1 . 5 )"),
     ];
-    for (code, masked) in table {
-        assert_eq!(mask(code).replace('\u{fffd}', ""), masked, "{code}");
-        assert_eq!(mask(code).len(), code.len(), "{code}");
+    for (code, wanted) in table {
+        let signs =
+            tokens(code).into_iter().filter(|(_, kind, _)| matches!(kind, Kind::Word | Kind::Sign));
+        assert_eq!(signs.map(|(_, _, text)| text).collect::<Vec<_>>().join(" "), wanted, "{code}");
     }
 }

@@ -1,0 +1,192 @@
+//! A failed call as a failure of the command: the exit code, the parcels concerned, what to do.
+
+use std::time::Duration;
+
+use parcelo::{
+    Error, ErrorCode, ErrorKind, Language,
+    calls::StopReason,
+    model::{ErrorBody, ItemError, Row, VoidResult},
+};
+
+use crate::{
+    failure::{Exit, Failure},
+    resume::ResumeHint,
+    sanitize::plain,
+    texts::{self, Message},
+};
+
+impl Failure {
+    /// A call that failed; `resume` has the hint if its outcome is unknown.
+    pub(crate) fn for_call(error: Error, resume: ResumeHint<'_>) -> Self {
+        let failure = Self::from(error);
+        if failure.exit != Exit::OutcomeUnknown {
+            return failure;
+        }
+        failure.with(|details| details.hint = resume.hint())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let code = error.code().unwrap_or_else(|| code_of(error.kind()));
+        let message = message_of(&error);
+        let failure = Self::new(exit_of(&error), code, message).with(|details| {
+            details.items = error.body().map(items_of).unwrap_or_default();
+            // A fault of a parcel would otherwise be shown twice: by tracking number, and by index.
+            if details.items.is_empty() {
+                details.fields = error.field_faults().to_vec();
+            }
+            details.status = error.status();
+            details.request_id = error.request_id().cloned();
+            details.retry_after = error.retry_after().map(whole_seconds);
+            details.idempotency_key = error.idempotency_key().cloned();
+            details.may_have_executed = error.may_have_executed();
+        });
+        match hint_of(&error, &failure) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// The SDK's message. Of a file error its source too, which has the reason.
+fn message_of(error: &Error) -> Message {
+    let text = |language| error.message(language);
+    if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
+        let whole = |language| format!("{} {}", text(language), answer.json());
+        return Message { en: whole(Language::En), es: whole(Language::Es) };
+    }
+    let cause = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::File);
+    match cause {
+        Some(why) => {
+            let whole = |language| format!("{}: {why}.", text(language).trim_end_matches('.'));
+            Message { en: whole(Language::En), es: whole(Language::Es) }
+        }
+        None => Message { en: text(Language::En), es: text(Language::Es) },
+    }
+}
+
+/// Rounded up, because an earlier attempt would be refused again.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+fn exit_of(error: &Error) -> Exit {
+    // It was executed, but its response could not be read.
+    if error.kind() == ErrorKind::Executed {
+        return Exit::Partly;
+    }
+    if error.may_have_executed() {
+        return Exit::OutcomeUnknown;
+    }
+    if error.known_code() == Some(ErrorCode::MethodNotAllowed) {
+        return Exit::Usage;
+    }
+    match error.kind() {
+        ErrorKind::Validation => Exit::Validation,
+        ErrorKind::Authentication | ErrorKind::CountryNotAllowed | ErrorKind::Forbidden => {
+            Exit::Auth
+        }
+        ErrorKind::NotFound => Exit::NotFound,
+        ErrorKind::Conflict => Exit::Conflict,
+        ErrorKind::RateLimited => Exit::RateLimit,
+        ErrorKind::Config | ErrorKind::File => Exit::Usage,
+        _ => Exit::NotExecuted,
+    }
+}
+
+/// The code of an error that does not come from the service.
+fn code_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
+        ErrorKind::RateLimited => ErrorCode::RateLimitExceeded.code(),
+        ErrorKind::Network => "NETWORK",
+        ErrorKind::Timeout => "TIMEOUT",
+        ErrorKind::Decode | ErrorKind::Executed => "UNREADABLE_ANSWER",
+        ErrorKind::Config => "USAGE",
+        ErrorKind::File => "FILE",
+        _ => "UNEXPECTED_ANSWER",
+    }
+}
+
+fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
+    let text = match (failure.exit, error.known_code()) {
+        (Exit::RateLimit, _) => match failure.retry_after {
+            Some(seconds) => return Some(texts::WAIT.with(&[("n", &seconds.to_string())])),
+            None => texts::WAIT_A_WHILE,
+        },
+        (Exit::Auth, Some(ErrorCode::AuthCountryNotAllowed)) => texts::CHECK_COUNTRIES,
+        (Exit::Auth, _) => texts::CHECK_KEY,
+        (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
+        (Exit::Validation, _) => texts::FIX_FIELDS,
+        // The only permanent failure to connect is a certificate that is not trusted.
+        (Exit::NotExecuted, _) if error.stop_reason() == Some(StopReason::Permanent) => {
+            texts::CHECK_CERTIFICATE
+        }
+        (Exit::NotExecuted, _) => texts::TRY_AGAIN,
+        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::SPECIFY_WRITABLE,
+        (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
+            texts::CHECK_ADDRESS
+        }
+        (Exit::Conflict, Some(ErrorCode::ManifestAlreadySubmitted)) => {
+            return other_manifest(error);
+        }
+        (Exit::NotFound | Exit::Conflict, Some(code)) => return hint_of_code(code),
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// What to do about an error of a parcel or a manifest.
+fn hint_of_code(code: ErrorCode) -> Option<Message> {
+    let text = match code {
+        ErrorCode::ParcelNotFound => texts::CHECK_NUMBER,
+        ErrorCode::ManifestNotFound => texts::CHECK_MANIFEST,
+        ErrorCode::ParcelDuplicateTracking => texts::OTHER_NUMBER,
+        ErrorCode::IdempotencyConflict => texts::OTHER_KEY,
+        ErrorCode::ParcelNotVoidable | ErrorCode::VoidFailed => texts::NOT_VOIDABLE,
+        ErrorCode::LabelVoided => texts::CREATE_NEW_ORDER,
+        ErrorCode::ManifestParcelsRejected => texts::REMOVE_PARCELS,
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// The hint with the manifest that was already submitted under the air waybill.
+fn other_manifest(error: &Error) -> Option<Message> {
+    let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
+    Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
+}
+
+/// The parcels that an error names, each with its reason.
+fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
+    let unvoided = unvoided(&body.void_results());
+    let rejected = body.rejected_parcels().into_iter();
+    let rejected = rejected.map(|parcel| match parcel {
+        Ok(parcel) => (parcel.tracking_number, Failure::from(&parcel.error)),
+        Err(row) => (String::new(), Failure::unreadable_row(Exit::Conflict, &row)),
+    });
+    unvoided.into_iter().chain(rejected).collect()
+}
+
+/// The orders that were not voided, each with its reason.
+pub(crate) fn unvoided(results: &[Row<VoidResult>]) -> Vec<(String, Failure)> {
+    let failure = |result: &Row<VoidResult>| match result {
+        Ok(result) => Some((result.tracking_number.clone(), result.error.as_ref()?.into())),
+        Err(row) => Some((String::new(), Failure::unreadable_row(Exit::OutcomeUnknown, row))),
+    };
+    results.iter().filter_map(failure).collect()
+}
+
+impl From<&ItemError> for Failure {
+    fn from(error: &ItemError) -> Self {
+        let known = ErrorCode::known(&error.code);
+        let exit = match known {
+            Some(ErrorCode::ParcelNotFound) => Exit::NotFound,
+            _ => Exit::Conflict,
+        };
+        let message = Message { en: error.message.clone(), es: error.message_es.clone() };
+        Self::new(exit, &error.code, message)
+            .with(|details| details.hint = known.and_then(hint_of_code))
+    }
+}

@@ -1,0 +1,82 @@
+//! The options that decide how even a wrong command line is answered: format, language, profile.
+//! They are read before the command line is parsed. The parser cannot do that itself: it stops at the
+//! first error, and an option may come after it (`parcelo trak --lang es`).
+
+use std::ffi::OsString;
+
+/// The options as they were typed, valid or not.
+#[derive(Debug, Default)]
+pub(crate) struct Preferences {
+    pub(crate) output: Option<String>,
+    pub(crate) lang: Option<String>,
+    pub(crate) profile: Option<String>,
+}
+
+impl Preferences {
+    pub(crate) fn from_arguments(arguments: &[OsString]) -> Self {
+        let option = |long, short| option_value(arguments, long, short).map(str::to_owned);
+        Self {
+            output: option("--output", Some('o')),
+            lang: option("--lang", None),
+            profile: option("--profile", None),
+        }
+    }
+}
+
+/// The value of an option, in every spelling that the parser accepts.
+fn option_value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) -> Option<&'a str> {
+    let mut arguments = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
+    while let Some(argument) = arguments.next().filter(|argument| *argument != "--") {
+        let rest = match argument.strip_prefix(long) {
+            Some("") => return arguments.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None => short.and_then(|short| after_short(argument, short)),
+        };
+        match rest {
+            Some("") if !argument.starts_with("--") => return arguments.next(),
+            Some(value) => return Some(value),
+            None => {}
+        }
+    }
+    None
+}
+
+/// What follows a short option in `-ojson`, `-o=json` or `-vo`; `-v` and `-q` take no value.
+fn after_short(argument: &str, short: char) -> Option<&str> {
+    let cluster = argument.strip_prefix('-')?.trim_start_matches(['v', 'q']);
+    let rest = cluster.strip_prefix(short)?;
+    Some(rest.strip_prefix('=').unwrap_or(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::Language;
+
+    use super::*;
+    use crate::{args, output::format::Format};
+
+    #[test]
+    fn the_format_is_seen_in_every_spelling_and_as_the_parser_sees_it() {
+        let table = [
+            ("parcelo health", None),
+            ("parcelo -o json health", Some(Format::Json)),
+            ("parcelo health -ojson", Some(Format::Json)),
+            ("parcelo health -o=json", Some(Format::Json)),
+            ("parcelo health --output json", Some(Format::Json)),
+            ("parcelo health --output=ndjson", Some(Format::Ndjson)),
+            ("parcelo health -vo csv", Some(Format::Csv)),
+            ("parcelo health -vvojson", Some(Format::Json)),
+            ("parcelo track AAAAAAAAAA -- -o", None),
+        ];
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for (line, format) in table {
+            let seen = Preferences::from_arguments(&words(line)).output;
+            assert_eq!(seen.as_deref(), format.map(Format::name), "{line}");
+            let parsed = args::parse(&words(&line.replace("vv", "v")), Language::En);
+            assert_eq!(parsed.unwrap().global.output, format, "{line}");
+        }
+        for line in ["parcelo health -o", "parcelo --output"] {
+            assert!(Preferences::from_arguments(&words(line)).output.is_none(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Calls to the service, one at a time, until it answers or Ctrl-C is pressed.
+
+use std::future::IntoFuture;
+
+use parcelo::{Error, TrackingNumber};
+
+use crate::{failure::Failure, resume::ResumeHint};
+
+/// The answer to a call that only reads.
+pub(super) async fn read<T>(
+    call: impl IntoFuture<Output = Result<T, Error>>,
+) -> Result<T, Failure> {
+    execute(call, ResumeHint::ReadOnly).await
+}
+
+/// The answer to a call; `resume` says how to resume if its outcome is unknown.
+pub(super) async fn execute<T>(
+    call: impl IntoFuture<Output = Result<T, Error>>,
+    resume: ResumeHint<'_>,
+) -> Result<T, Failure> {
+    let answer = async { call.await.map_err(|error| Failure::for_call(error, resume)) };
+    unless_interrupted(answer, resume).await
+}
+
+/// The result of some work, unless Ctrl-C ends it.
+pub(super) async fn unless_interrupted<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+    resume: ResumeHint<'_>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        result = work => result,
+        pressed = tokio::signal::ctrl_c() => match pressed {
+            Ok(()) => Err(Failure::interrupted(resume)),
+            // Without a handler Ctrl-C ends the process by itself.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// Calls for one parcel after the other; a failure of one parcel alone does not stop the others.
+/// Returns what was found, and the failure that names the other parcels.
+pub(super) async fn for_each<T>(
+    numbers: &[TrackingNumber],
+    mut call: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,
+) -> Result<(Vec<T>, Option<Failure>), Failure> {
+    let (mut found, mut failed) = (Vec::new(), Vec::new());
+    for number in numbers {
+        match call(number).await {
+            Ok(one) => found.push(one),
+            Err(failure) => {
+                let goes_on = failure.is_of_one_parcel();
+                failed.push((number.to_string(), failure));
+                if !goes_on {
+                    break;
+                }
+            }
+        }
+    }
+    let all = numbers.len();
+    if let Some((_, failure)) = failed.pop_if(|_| all == 1) {
+        return Err(failure);
+    }
+    let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), all, failed));
+    Ok((found, failure))
+}

@@ -1,0 +1,334 @@
+//! Importing one row: its order, its label, and the journal entries before and after each step.
+
+use std::{fs, path::PathBuf};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use parcelo::{
+    Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber,
+    model::{ParcelSummary, Warning},
+};
+
+use crate::{
+    clock,
+    failure::Failure,
+    import::{
+        ImportPlan, Journal, JournalEntry, Prescan, Recorded, RecordedOrders, ResumeMode, Row,
+        RowFault, RowOutcome, RowReport,
+    },
+    texts::{Message, import as texts},
+};
+
+/// Imports single rows, and records each step in the journal.
+pub(super) struct RowImporter<'a> {
+    client: &'a Client,
+    plan: &'a ImportPlan,
+    journal: Journal,
+    recorded: RecordedOrders,
+}
+
+/// Whether the other rows are still sent after this one.
+pub(super) enum Continue {
+    Succeeded,
+    /// It failed for a reason that is only its own.
+    RowFailed,
+    /// The service did not answer. Other rows are sent, unless too many in succession end like this.
+    Unreachable(Failure),
+    /// Every other row would fail for the same reason.
+    Stop(Failure),
+}
+
+type RowResult = (RowReport, Continue);
+
+/// An order that exists.
+struct ImportedOrder {
+    number: TrackingNumber,
+    outcome: RowOutcome,
+    warnings: Vec<Warning>,
+}
+
+impl<'a> RowImporter<'a> {
+    pub(super) fn new(
+        client: &'a Client,
+        plan: &'a ImportPlan,
+        journal: Journal,
+        recorded: RecordedOrders,
+    ) -> Self {
+        let importer = Self { client, plan, journal, recorded };
+        importer.remove_partial_labels();
+        importer
+    }
+
+    /// What the journal of an earlier run means for this one.
+    pub(super) fn notes(&self, prescan: &Prescan) -> Vec<Message> {
+        if self.plan.resume == ResumeMode::Fresh {
+            return Vec::new();
+        }
+        let done = self.recorded.values().filter(|order| matches!(order, Recorded::Created { .. }));
+        let gone = self.recorded.keys().filter(|key| !prescan.has(key)).count();
+        let done = texts::RESUMED.with(&[("done", &done.count().to_string())]);
+        let gone = (gone > 0).then(|| texts::ROWS_GONE.with(&[("n", &gone.to_string())]));
+        [done].into_iter().chain(gone).collect()
+    }
+
+    /// Removes the temporary files of label downloads during which an earlier run was killed.
+    fn remove_partial_labels(&self) {
+        let numbers: std::collections::HashSet<_> = self
+            .recorded
+            .values()
+            .filter_map(|order| match order {
+                Recorded::Created { tracking_number, .. } => Some(tracking_number.as_str()),
+                Recorded::Sent { .. } | Recorded::NotCreated => None,
+            })
+            .collect();
+        if numbers.is_empty() {
+            return;
+        }
+        // Best effort: a temporary file that stays does no harm.
+        for entry in fs::read_dir(&self.plan.labels).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let temporary =
+                name.strip_prefix(".label-").and_then(|rest| rest.strip_suffix(".part"));
+            let number = temporary.and_then(|name| name.split('.').next());
+            if number.is_some_and(|number| numbers.contains(number)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Creates the order of a valid row, and saves its label.
+    pub(super) async fn import(&self, row: Row) -> RowResult {
+        let made = match self.order_of(&row).await {
+            Ok(made) => made,
+            Err(ended) => return *ended,
+        };
+        let report = RowReport::new(&row, made.outcome);
+        let label = self.label(&made).await;
+        let report = RowReport {
+            tracking_number: Some(made.number),
+            warnings: merged(report.warnings, made.warnings),
+            ..report
+        };
+        match label {
+            Ok(file) => (RowReport { label_file: Some(file), ..report }, Continue::Succeeded),
+            Err(error) => {
+                let next = continuation(&error);
+                let why = Failure::from(error);
+                let report = RowReport { outcome: RowOutcome::LabelMissing, ..report };
+                (with_failure(report, &why), next.unwrap_or_else(|next| next(why)))
+            }
+        }
+    }
+
+    /// The row's order: from the journal, else created.
+    async fn order_of(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
+        let first = match self.recorded.get(row.key.as_str()) {
+            Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
+                let number = tracking_number.clone();
+                return Ok(ImportedOrder {
+                    number,
+                    outcome: RowOutcome::DoneBefore,
+                    warnings: Vec::new(),
+                });
+            }
+            Some(Recorded::Created { tracking_number, .. }) => {
+                let message = texts::ROW_CHANGED.with(&[("number", tracking_number.as_str())]);
+                let report =
+                    RowReport::new(row, RowOutcome::Invalid).with_message("ROW_CHANGED", message);
+                return Err(Box::new((report, Continue::RowFailed)));
+            }
+            Some(Recorded::Sent { first, .. }) => Some(*first),
+            Some(Recorded::NotCreated) | None => None,
+        };
+        match self.create(row, first).await? {
+            Some(made) => Ok(made),
+            // The key has expired and the service has no order with this reference: send it as new.
+            None => match self.create(row, None).await? {
+                Some(made) => Ok(made),
+                None => Err(Box::new(unclear(row))),
+            },
+        }
+    }
+
+    /// Sends the order; `first` is when an earlier run sent it without getting an answer.
+    ///
+    /// Returns `None` if the key has expired since and the order does not exist.
+    async fn create(
+        &self,
+        row: &Row,
+        first: Option<DateTime<Utc>>,
+    ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
+        let Ok(order) = &row.order else { return Err(Box::new(unclear(row))) };
+        let key = key(row, first);
+        let order = OrderRequest::clone(order).with_idempotency_key(key);
+        self.record(row, &sent_entry(row)).await?;
+        match self.client.orders().create(&order).await {
+            Ok(reply) => {
+                let outcome = match reply.outcome() {
+                    parcelo::Outcome::Created => RowOutcome::Created,
+                    parcelo::Outcome::Replayed => RowOutcome::Replayed,
+                };
+                let created = reply.into_inner();
+                let (number, warnings) = (created.parcel.tracking_number, created.warnings);
+                self.record(row, &created_entry(row, &number)).await?;
+                Ok(Some(ImportedOrder { number, outcome, warnings }))
+            }
+            Err(error) if error.kind() == ErrorKind::KeyExpired => {
+                self.find_by_reference(row, first).await
+            }
+            Err(error) => Err(self.failed(row, error, first).await),
+        }
+    }
+
+    /// The result of a call that failed.
+    async fn failed(
+        &self,
+        row: &Row,
+        error: Error,
+        first: Option<DateTime<Utc>>,
+    ) -> Box<RowResult> {
+        // That this call did not create the order does not mean that an earlier one did not.
+        let is_unknown = error.may_have_executed() || first.is_some();
+        if !is_unknown
+            && let Err(ended) =
+                self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
+        {
+            return ended;
+        }
+        let next = continuation(&error);
+        let why = Failure::from(error);
+        let outcome = if is_unknown { RowOutcome::Unknown } else { RowOutcome::Failed };
+        let report = with_failure(RowReport::new(row, outcome), &why);
+        Box::new((report, next.unwrap_or_else(|next| next(why))))
+    }
+
+    /// Looks for an order that was sent so long ago that its key has expired.
+    async fn find_by_reference(
+        &self,
+        row: &Row,
+        first: Option<DateTime<Utc>>,
+    ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
+        let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
+        let (Some(reference), Some(first)) = (reference, first) else {
+            return Err(Box::new(unclear(row)));
+        };
+        let found =
+            self.client.parcels().list().external_order_id(reference).limit(MAX_PAGE_SIZE).await;
+        let parcels = match found {
+            Ok(page) => page.into_inner().parcels,
+            Err(error) => return Err(self.failed(row, error, Some(first)).await),
+        };
+        if parcels.is_empty() {
+            self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await?;
+            return Ok(None);
+        }
+        // A parcel that cannot be read may be the one, so it counts.
+        let is_candidate = |row: &parcelo::model::Row<ParcelSummary>| {
+            row.as_ref().map_or(true, |parcel| parcel.created_at >= first - MAX_CLOCK_SKEW)
+        };
+        let mut candidates = parcels.into_iter().filter(is_candidate);
+        match (candidates.next(), candidates.next()) {
+            (Some(Ok(parcel)), None) => {
+                let number = parcel.tracking_number;
+                self.record(row, &created_entry(row, &number)).await?;
+                Ok(Some(ImportedOrder {
+                    number,
+                    outcome: RowOutcome::Replayed,
+                    warnings: Vec::new(),
+                }))
+            }
+            _ => Err(Box::new(unclear(row))),
+        }
+    }
+
+    /// Waits until the entry is on disk: only then may the next step be taken.
+    async fn record(&self, row: &Row, entry: &JournalEntry) -> Result<(), Box<RowResult>> {
+        self.journal.write(entry).await.map_err(|why| {
+            let failure = Failure::unwritable(&self.plan.journal().to_string_lossy(), &why);
+            let outcome = match entry {
+                JournalEntry::Created { .. } => RowOutcome::Unknown,
+                _ => RowOutcome::NotSent,
+            };
+            Box::new((
+                with_failure(RowReport::new(row, outcome), &failure),
+                Continue::Stop(failure),
+            ))
+        })
+    }
+
+    /// Saves the label's file, unless an earlier run did.
+    async fn label(&self, made: &ImportedOrder) -> Result<PathBuf, Error> {
+        let ImportedOrder { number, outcome, .. } = made;
+        let name = format!("label-{number}.{}", self.plan.format.extension());
+        let file = self.plan.labels.join(name);
+        if *outcome == RowOutcome::Created || !file.is_file() {
+            self.client.labels().download(number, self.plan.format).save_to(&file).await?;
+        }
+        Ok(file)
+    }
+}
+
+/// The key with the time of its first use, after which the client refuses to use an expired key.
+fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
+    let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
+    first.map_or(fresh.clone(), |first| fresh.first_sent_at(first))
+}
+
+fn unclear(row: &Row) -> RowResult {
+    let values = [("reference", &*row.reference)];
+    let message = texts::OUTCOME_UNKNOWN.with(&values);
+    let report = RowReport::new(row, RowOutcome::Unknown).with_message("OUTCOME_UNKNOWN", message);
+    (report, Continue::RowFailed)
+}
+
+fn sent_entry(row: &Row) -> JournalEntry {
+    JournalEntry::Sent {
+        row: row.number,
+        reference: row.reference.clone(),
+        key: row.key.to_string(),
+        digest: row.digest.clone(),
+        at: clock::now(),
+    }
+}
+
+fn created_entry(row: &Row, number: &TrackingNumber) -> JournalEntry {
+    JournalEntry::Created { key: row.key.to_string(), tracking_number: number.clone() }
+}
+
+/// The largest page of a list.
+const MAX_PAGE_SIZE: u32 = 100;
+/// The parcel's time is the service's and the journal's this machine's; an order that looks a little
+/// older than its row can be the row's own.
+const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
+
+fn merged(mut warnings: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
+    for warning in more {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
+}
+
+fn with_failure(report: RowReport, why: &Failure) -> RowReport {
+    if why.fields.is_empty() {
+        return report.with_message(&why.code, why.message.clone());
+    }
+    let faults = why.fields.iter().cloned().map(|fault| RowFault::from_field(fault, None));
+    faults.fold(report, RowReport::with_fault)
+}
+
+/// What a failed call means for other rows; the failure itself is filled in by the caller.
+fn continuation(error: &Error) -> Result<Continue, fn(Failure) -> Continue> {
+    match error.kind() {
+        ErrorKind::Validation
+        | ErrorKind::NotFound
+        | ErrorKind::Conflict
+        | ErrorKind::KeyExpired
+        | ErrorKind::Executed
+        | ErrorKind::CountryNotAllowed => Ok(Continue::RowFailed),
+        ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {
+            Err(Continue::Stop)
+        }
+        _ => Err(Continue::Unreachable),
+    }
+}

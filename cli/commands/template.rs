@@ -1,0 +1,132 @@
+//! `order template`: a valid sample order, with real places and invented people.
+
+use parcelo::{
+    CountryCode, CustomsInfo, Decimal, IdType, IdempotencyKey, Language, OrderRequest,
+    ParcelDetails, Product, Receiver, ReceiverAddress, Sender, SenderAddress,
+};
+
+use crate::{
+    failure::Failure,
+    import,
+    results::{CommandOutcome, Results},
+    texts::{self, Message},
+};
+
+/// A receiver in one country.
+struct Sample {
+    country: &'static str,
+    name: &'static str,
+    /// Without the calling code.
+    phone: &'static str,
+    national_id: Option<(&'static str, IdType)>,
+    line1: &'static str,
+    city: &'static str,
+    province: Option<&'static str>,
+    zip_code: Option<&'static str>,
+}
+
+#[rustfmt::skip]
+const SAMPLES: &[Sample] = &[
+    Sample { country: "EC", name: "Luis Paredes", phone: "991234567", national_id: Some(("1714307103", IdType::Cedula)), line1: "Av. Amazonas N34-451", city: "Quito", province: Some("Pichincha"), zip_code: Some("170515") },
+    Sample { country: "CO", name: "Camila Rojas", phone: "3001234567", national_id: Some(("1020304050", IdType::Cedula)), line1: "Calle 72 # 10-07", city: "Bogotá, D.C.", province: Some("Bogotá, D.C."), zip_code: Some("110231") },
+    Sample { country: "MX", name: "Diego Fuentes", phone: "5512345678", national_id: None, line1: "Av. Insurgentes Sur 1602", city: "Ciudad de México", province: Some("Ciudad de México"), zip_code: Some("03940") },
+    Sample { country: "PE", name: "Rosa Quispe", phone: "912345678", national_id: None, line1: "Av. Larco 345", city: "Lima", province: Some("Lima"), zip_code: Some("15074") },
+    Sample { country: "US", name: "Jordan Lee", phone: "2125550123", national_id: None, line1: "350 Fifth Avenue", city: "New York", province: Some("NY"), zip_code: Some("10118") },
+    Sample { country: "CA", name: "Robin Martin", phone: "4165550123", national_id: None, line1: "290 Bremner Blvd", city: "Toronto", province: Some("ON"), zip_code: Some("M5V 3L9") },
+];
+
+/// A receiver for countries without a sample of their own.
+const ELSEWHERE: Sample = Sample {
+    country: "",
+    name: "Alex Moreno",
+    phone: "2025550123",
+    national_id: None,
+    line1: "1 Harbour Street",
+    city: "Capital",
+    province: None,
+    zip_code: None,
+};
+
+pub(super) fn show(country: CountryCode) -> CommandOutcome {
+    let name = |language: Language| country.name(language).to_owned();
+    let about = Message {
+        en: texts::SAMPLE.with(&[("country", &name(Language::En))]).en,
+        es: texts::SAMPLE.with(&[("country", &name(Language::Es))]).es,
+    };
+    let order = order(country, IdempotencyKey::random());
+    CommandOutcome::with(Results::Sample(Box::new(order)))
+        .note(about)
+        .note(texts::SAMPLE_KEY)
+        .note(texts::SAMPLE_FIELDS)
+}
+
+/// A CSV file for `order import`: every column, and one order.
+pub(super) fn csv() -> Result<CommandOutcome, Failure> {
+    let lost = |why: csv::Error| Failure::output_lost(&why);
+    let columns = import::sample();
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record(columns.iter().map(|[name, _]| name)).map_err(lost)?;
+    rows.write_record(columns.iter().map(|[_, sample]| sample)).map_err(lost)?;
+    let file = rows.into_inner().map_err(|why| Failure::output_lost(&why))?;
+    Ok(CommandOutcome::with(Results::Raw(file)))
+}
+
+const HS_CODE: &str = "610910";
+
+/// The sample order to a country.
+fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> OrderRequest {
+    let details = ParcelDetails::new(Decimal::new(4550, 2))
+        .with_weight_kg(Decimal::new(125, 2))
+        .with_length_cm(Decimal::from(30))
+        .with_width_cm(Decimal::from(20))
+        .with_height_cm(Decimal::from(10));
+    let shirt = Product::new("Cotton shirt", 2, Decimal::new(2275, 2));
+    OrderRequest::new(idempotency_key, sender(), receiver(country), details)
+        .with_customs_info(CustomsInfo::new("Cotton shirts").with_hs_code(HS_CODE))
+        .with_products(vec![shirt.with_hs_code(HS_CODE).with_sku("SHIRT-M")])
+}
+
+fn sender() -> Sender {
+    let address = SenderAddress::new("8400 NW 25th Street", "Miami", CountryCode::US);
+    Sender::new("Ana Ruiz", "+13055550100", address.with_state("FL").with_zip_code("33122"))
+}
+
+fn receiver(country: CountryCode) -> Receiver {
+    let sample = SAMPLES.iter().find(|sample| sample.country == country.as_str());
+    let sample = sample.unwrap_or(&ELSEWHERE);
+    let mut address = ReceiverAddress::new(sample.line1, sample.city, country);
+    address.province = sample.province.map(str::to_owned);
+    address.zip_code = sample.zip_code.map(str::to_owned);
+    let phone = format!("+{}{}", country.calling_code(), sample.phone);
+    let receiver = Receiver::new(sample.name, phone, address);
+    match sample.national_id.clone() {
+        Some((number, kind)) => receiver.with_national_id(kind, number),
+        None => receiver,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::{
+        Environment,
+        rules::{Destinations, OrderContext, check_order, parse_body},
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_sample_to_every_country_keeps_the_rules_in_both_environments() {
+        for country in CountryCode::all() {
+            let order = order(country, IdempotencyKey::derive("sample", country.as_str()));
+            let body = parse_body(&serde_json::to_vec(&order).unwrap()).unwrap();
+            for environment in [None, Some(Environment::Production), Some(Environment::Sandbox)] {
+                let mut context = OrderContext::new(&Destinations::All);
+                context.environment = environment;
+                let accepted = check_order(&body, &context)
+                    .unwrap_or_else(|rejected| panic!("{country}: {:?}", rejected.faults));
+                let own = SAMPLES.iter().any(|sample| sample.country == country.as_str());
+                assert!(!own || accepted.warnings.is_empty(), "{country}: {:?}", accepted.warnings);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The file to import, which is read twice. Standard input and pipes are copied to a temporary file.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+};
+
+use crate::{failure::Failure, input::Source, texts::import as texts};
+
+/// A file of rows that can be opened more than once.
+#[derive(Debug)]
+pub(crate) struct ImportFile {
+    file: File,
+    name: String,
+    format: RowFormat,
+    /// Where the rows start: after the byte order mark and a `sep=` line.
+    begin: u64,
+}
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowFormat {
+    /// A row of headings, then one order per row.
+    Csv,
+    /// One JSON order per line.
+    Ndjson,
+}
+
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The byte order marks of UTF-16, as which some programs save "Unicode".
+const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+
+/// More than any row of headings.
+const MAX_HEADING_BYTES: u64 = 1 << 16;
+
+impl ImportFile {
+    pub(crate) fn open_source(source: &Source) -> Result<Self, Failure> {
+        let name = source.name();
+        let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
+        let mut file = match source {
+            Source::File(path) => {
+                let file = File::open(path).map_err(unreadable)?;
+                let kind = file.metadata().map_err(unreadable)?;
+                if kind.is_dir() {
+                    return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+                }
+                if kind.is_file() { file } else { spooled(file).map_err(unreadable)? }
+            }
+            Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
+        };
+        let mut start = Vec::new();
+        file.by_ref().take(MAX_HEADING_BYTES).read_to_end(&mut start).map_err(unreadable)?;
+        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
+            return Err(Failure::usage(texts::UTF16_FILE, texts::SAVE_UTF8));
+        }
+        let (line, line_break) = first_line(&start);
+        if line.contains(&0) {
+            return Err(Failure::usage(texts::BINARY_FILE, texts::SAVE_UTF8));
+        }
+        let format = detect_format(source, &start);
+        if format == RowFormat::Ndjson && is_document(&start) {
+            return Err(Failure::usage(texts::ONE_DOCUMENT, texts::LINE_BY_LINE));
+        }
+        let begin = skip_preamble(format, &start) as u64;
+        if format == RowFormat::Csv && line_break == Some(LineBreak::Return) {
+            file.rewind().map_err(unreadable)?;
+            file = spooled(Returns(file)).map_err(unreadable)?;
+        }
+        Ok(Self { file, name, format, begin })
+    }
+
+    pub(crate) fn format(&self) -> RowFormat {
+        self.format
+    }
+
+    /// Opens the file at its first row.
+    pub(crate) fn open(&self) -> Result<File, Failure> {
+        self.rewound().map_err(|why| self.unreadable(&why))
+    }
+
+    /// The number of bytes from there to the end.
+    pub(super) fn length(&self) -> io::Result<u64> {
+        let mut file = self.rewound()?;
+        Ok(file.metadata()?.len().saturating_sub(file.stream_position()?))
+    }
+
+    fn rewound(&self) -> io::Result<File> {
+        // Clones of a handle share one position, so only one reader may be in use at a time.
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(self.begin))?;
+        Ok(file)
+    }
+
+    pub(crate) fn unreadable(&self, why: &io::Error) -> Failure {
+        Failure::unreadable(&self.name, why)
+    }
+}
+
+fn spooled(mut from: impl Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut from, &mut file)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// How a line ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineBreak {
+    /// CR alone, as spreadsheets on a Mac may write it.
+    Return,
+    /// LF, or CR LF.
+    Feed,
+}
+
+fn first_line(start: &[u8]) -> (&[u8], Option<LineBreak>) {
+    let Some(end) = start.iter().position(|byte| b"\r\n".contains(byte)) else {
+        return (start, None);
+    };
+    let (line, rest) = start.split_at(end);
+    let is_return = matches!(rest, [b'\r', next, ..] if *next != b'\n');
+    (line, Some(if is_return { LineBreak::Return } else { LineBreak::Feed }))
+}
+
+/// Replaces CR by LF.
+struct Returns(File);
+
+impl Read for Returns {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(into)?;
+        into.iter_mut().take(count).filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+        Ok(count)
+    }
+}
+
+/// The number of bytes before the rows: a byte order mark, and the line `sep=;`, which sets the
+/// separator in Excel. Spreadsheets show neither, so they are not counted as rows.
+fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
+    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
+    let mark = start.len() - text.len();
+    let (line, line_break) = first_line(text);
+    let is_separator_line =
+        matches!(line, [s, e, p, b'=', _] if [s, e, p].map(u8::to_ascii_lowercase) == *b"sep");
+    if format == RowFormat::Ndjson || !is_separator_line || line_break.is_none() {
+        return mark;
+    }
+    let is_pair = text.get(line.len()..).is_some_and(|rest| rest.starts_with(b"\r\n"));
+    mark + line.len() + if is_pair { 2 } else { 1 }
+}
+
+/// True for an array, and for an object that spans several lines.
+fn is_document(start: &[u8]) -> bool {
+    let text = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start();
+    text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
+}
+
+/// By the file's extension, else by its first character.
+fn detect_format(source: &Source, start: &[u8]) -> RowFormat {
+    let ending = match source {
+        Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),
+        Source::Stdin => OsString::new(),
+    };
+    let first = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start().first();
+    match ending.to_str().unwrap_or_default() {
+        "csv" | "tsv" | "txt" => RowFormat::Csv,
+        "ndjson" | "jsonl" => RowFormat::Ndjson,
+        _ if matches!(first, Some(b'{' | b'[')) => RowFormat::Ndjson,
+        _ => RowFormat::Csv,
+    }
+}

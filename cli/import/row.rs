@@ -1,0 +1,94 @@
+//! A row of an import file, before and after it is validated, and what can be wrong with it.
+
+use parcelo::{
+    IdempotencyKey, OrderRequest,
+    model::{FaultCode, FieldFault, Warning},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::texts::Message;
+
+/// What is wrong with a row.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RowFault {
+    /// The column's heading; rows of NDJSON have none.
+    pub(crate) column: Option<String>,
+    /// The field's path in the order.
+    pub(crate) field: Option<String>,
+    pub(crate) code: String,
+    pub(crate) message: String,
+    #[serde(rename = "message_es")]
+    pub(crate) message_es: String,
+    pub(crate) suggestion: Option<String>,
+}
+
+/// A row of the file.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// From 1, as a spreadsheet or an editor counts.
+    pub(crate) number: u64,
+    /// The caller's own number of the order; empty if it is missing.
+    pub(crate) reference: String,
+    /// Equal for two rows with the same content.
+    pub(crate) digest: String,
+    pub(crate) order: Result<Box<OrderRequest>, Vec<RowFault>>,
+    pub(crate) warnings: Vec<Warning>,
+    /// The idempotency key under which the order is created.
+    pub(crate) key: IdempotencyKey,
+}
+
+impl RowFault {
+    pub(crate) fn new(code: &str, message: impl Into<Message>) -> Self {
+        let message = message.into();
+        Self {
+            column: None,
+            field: None,
+            code: code.to_owned(),
+            message: message.en,
+            message_es: message.es,
+            suggestion: None,
+        }
+    }
+
+    pub(crate) fn from_field(fault: FieldFault, column: Option<String>) -> Self {
+        Self {
+            column,
+            field: Some(fault.field),
+            code: fault.code.code().to_owned(),
+            message: fault.message,
+            message_es: fault.message_es,
+            suggestion: fault.suggestion,
+        }
+    }
+
+    pub(super) fn with_message(self, message: impl Into<Message>) -> Self {
+        let message = message.into();
+        Self { message: message.en, message_es: message.es, ..self }
+    }
+
+    /// The column, else the field.
+    pub(crate) fn location(&self) -> &str {
+        self.column.as_deref().or(self.field.as_deref()).unwrap_or_default()
+    }
+}
+
+impl From<RowFault> for FieldFault {
+    fn from(fault: RowFault) -> Self {
+        let (location, code) = (fault.location().to_owned(), FaultCode::from(&*fault.code));
+        let mut field = Self::new(location, code, (fault.message, fault.message_es));
+        field.suggestion = fault.suggestion;
+        field
+    }
+}
+
+/// A row before it is validated.
+pub(super) struct RawRow {
+    pub(super) number: u64,
+    pub(super) body: Result<Value, Box<RowFault>>,
+    /// The numbers of its products, as the headings have them.
+    pub(super) products: Vec<usize>,
+    /// How many lines it takes up after its first.
+    pub(super) extra_lines: u64,
+}

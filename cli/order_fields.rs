@@ -1,0 +1,185 @@
+//! `--set receiver.address.city=Quito`: fields that are set in the order's file or in an empty order.
+//! Whether they are valid is for the rules to decide.
+
+use serde_json::{Map, Number, Value, json};
+
+use crate::{
+    failure::Failure,
+    input::{self, Source},
+    sanitize::without_keys,
+    texts,
+};
+
+/// An order as a file, as fields, or both.
+#[derive(Debug)]
+pub(crate) struct OrderInput {
+    pub(crate) source: Option<Source>,
+    pub(crate) fields: Vec<FieldAssignment>,
+}
+
+/// A field and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FieldAssignment {
+    path: Vec<PathSegment>,
+    value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PathSegment {
+    Member(String),
+    Item(usize),
+}
+
+/// Fields whose values are numbers; postal codes, phones and IDs are text even if they look like numbers.
+const NUMBERS: [&str; 8] = [
+    "weightKg",
+    "weightLbs",
+    "lengthCm",
+    "widthCm",
+    "heightCm",
+    "declaredValue",
+    "quantity",
+    "unitFobValue",
+];
+
+/// More than any array of an order; a larger index would only allocate memory.
+const MAX_ITEMS: usize = 1000;
+
+impl OrderInput {
+    /// The order's JSON.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
+        let content = match &self.source {
+            Some(source) => source.read()?,
+            None => b"{}".to_vec(),
+        };
+        let order = serde_json::from_slice(input::without_byte_order_mark(&content));
+        match order {
+            Ok(mut order) if !self.fields.is_empty() => {
+                self.fields.iter().for_each(|field| field.put(&mut order));
+                Ok(order.to_string().into_bytes())
+            }
+            // Content that is not JSON is reported by the rules.
+            Ok(_) | Err(_) => Ok(content),
+        }
+    }
+}
+
+impl FieldAssignment {
+    /// Parses `path=value`; the path is spelled as in faults.
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        let wrong = || {
+            let values = [("value", &*without_keys(text)), ("option", "--set")];
+            Failure::usage(texts::INVALID_VALUE.with(&values), texts::FIELD_FORM)
+        };
+        let (path, value) = text.split_once('=').ok_or_else(wrong)?;
+        let path = segments(path).ok_or_else(wrong)?;
+        let is_number =
+            matches!(path.last(), Some(PathSegment::Member(name)) if NUMBERS.contains(&&**name));
+        let number = serde_json::from_str::<Number>(value).ok().filter(|_| is_number);
+        Ok(Self { path, value: number.map_or_else(|| json!(value), Value::Number) })
+    }
+
+    fn put(&self, order: &mut Value) {
+        let mut target = order;
+        for segment in &self.path {
+            target = match segment {
+                PathSegment::Member(name) => member(target, name),
+                PathSegment::Item(index) => item(target, *index),
+            };
+        }
+        *target = self.value.clone();
+    }
+}
+
+/// A member of the target, which becomes an object if it is not one.
+fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    &mut target[name]
+}
+
+/// An item of the target, which becomes an array if it is not one, and long enough.
+fn item(target: &mut Value, index: usize) -> &mut Value {
+    if !target.is_array() {
+        *target = json!([]);
+    }
+    if let Some(items) = target.as_array_mut()
+        && items.len() <= index
+    {
+        items.resize(index + 1, json!({}));
+    }
+    &mut target[index]
+}
+
+/// The segments of `products[0].description`.
+fn segments(path: &str) -> Option<Vec<PathSegment>> {
+    let mut segments = Vec::new();
+    for part in path.split('.') {
+        let (name, items) =
+            part.split_once('[').map_or((part, None), |(name, rest)| (name, Some(rest)));
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
+            return None;
+        }
+        segments.push(PathSegment::Member(name.to_owned()));
+        if let Some(items) = items {
+            for index in items.strip_suffix(']')?.split("][") {
+                segments.push(PathSegment::Item(
+                    index.parse().ok().filter(|index| *index < MAX_ITEMS)?,
+                ));
+            }
+        }
+    }
+    Some(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(order: &Value, fields: &[&str]) -> Value {
+        let mut order = order.clone();
+        for field in fields {
+            FieldAssignment::parse(field).unwrap().put(&mut order);
+        }
+        order
+    }
+
+    #[test]
+    fn fields_are_put_where_their_path_leads() {
+        let order = json!({"sender": {"fullName": "Ana"}, "products": [{"sku": "A"}]});
+        let fields = [
+            "sender.fullName=Eva = Ruiz",
+            "receiver.address.zipCode=170515",
+            "parcelDetails.weightKg=1.25",
+            "parcelDetails.declaredValue=much",
+            "products[0].quantity=2",
+            "products[1].description=",
+        ];
+        let expected = json!({"sender": {"fullName": "Eva = Ruiz"},
+            "receiver": {"address": {"zipCode": "170515"}},
+            "parcelDetails": {"weightKg": 1.25, "declaredValue": "much"},
+            "products": [{"sku": "A", "quantity": 2}, {"description": ""}]});
+        assert_eq!(with(&order, &fields), expected);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for text in [
+            "",
+            "a",
+            "=b",
+            "a..b=c",
+            ".a=b",
+            "a[=b",
+            "a[x]=b",
+            "a[-1]=b",
+            "a[1000]=b",
+            "a b=c",
+            "a]=b",
+            "a[0]x=1",
+        ] {
+            assert!(FieldAssignment::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The API key and the address, from option, variable or profile, and a client with both.
+
+use std::env;
+
+use parcelo::{ApiKey, Client, ErrorCode};
+
+use super::Resolver;
+use crate::{failure::Failure, input, texts};
+
+impl Resolver {
+    pub(super) fn client(&self) -> Result<Client, Failure> {
+        Ok(self.client_and_key()?.0)
+    }
+
+    pub(super) fn client_and_key(&self) -> Result<(Client, ApiKey), Failure> {
+        if self.settings.requested.is_some() {
+            // A profile that was named must exist, even if options and variables set everything.
+            self.settings.profile()?;
+        }
+        let key = self.key()?;
+        Ok((self.client_for(key.clone())?, key))
+    }
+
+    pub(super) fn client_for(&self, key: ApiKey) -> Result<Client, Failure> {
+        let builder = Client::builder(key).base_url(&self.address()?)?;
+        let builder = builder.language(self.settings.output.language);
+        let builder = self
+            .dry_run
+            .iter()
+            .fold(builder, |builder, dry_run| builder.transport(dry_run.clone()));
+        Ok(builder.build()?)
+    }
+
+    /// The service's address: the option's or the variable's, else the profile's.
+    pub(super) fn address(&self) -> Result<String, Failure> {
+        let given = self.global.base_url.as_deref().map(str::trim);
+        let address = match given.filter(|address| !address.is_empty()) {
+            Some(address) => Some(address.to_owned()),
+            None => self.settings.profile()?.base_url,
+        };
+        address.ok_or_else(|| Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL))
+    }
+
+    /// The key: from standard input if asked, else the variable's, else the profile's.
+    pub(super) fn key(&self) -> Result<ApiKey, Failure> {
+        let variable = || env::var("PARCELO_API_KEY").ok().filter(|text| !text.trim().is_empty());
+        let text = match variable() {
+            _ if self.global.api_key_stdin => input::line()?,
+            Some(text) => text,
+            None => self.settings.profile()?.api_key.map(|key| key.0).unwrap_or_default(),
+        };
+        if text.trim().is_empty() {
+            return Err(Failure::key(ErrorCode::AuthMissingApiKey, texts::NO_KEY));
+        }
+        parse_key(&text)
+    }
+}
+
+/// A key, with or without white space around it.
+pub(super) fn parse_key(key: &str) -> Result<ApiKey, Failure> {
+    ApiKey::parse(key.trim())
+        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))
+}

@@ -1,0 +1,272 @@
+//! The arguments of the commands that ship nothing: raw calls, the webhook receiver, profiles, checks,
+//! manuals.
+
+use std::env;
+
+use parcelo::{ApiKey, Client, Environment, url::Url, webhook::Webhook};
+
+use super::{Resolver, client::parse_key};
+use crate::{
+    args::{Api, Config, Init, Listen, Man},
+    commands::{ConfigAction, Job, Preflight, RawCall, WebhookListener},
+    failure::Failure,
+    input::{self, Source},
+    output::{self, EventPrinter},
+    profiles::{Profile, Profiles, Secret},
+    results::{Check, CheckState},
+    sanitize::{mask_key, without_keys},
+    settings, texts,
+};
+
+impl Resolver {
+    pub(super) fn api(&self, api: Api) -> Result<Job, Failure> {
+        let data = api.data.as_deref().map(Source::from_argument);
+        self.stdin_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
+        let body = data.map(|source| source.read()).transpose()?.map(Into::into);
+        let method = api.method.to_ascii_uppercase();
+        let request = RawCall { method, path: api.path, body };
+        Ok(Job::Api(self.client()?, request))
+    }
+
+    pub(super) fn listen(&self, listen: &Listen) -> Result<Job, Failure> {
+        self.refuse_dry_run()?;
+        let secret = match listen.secret.as_deref() {
+            Some("-") => {
+                self.stdin_once(1)?;
+                input::line()?
+            }
+            Some(secret) => secret.to_owned(),
+            None => env::var("PARCELO_WEBHOOK_SECRET").unwrap_or_default(),
+        };
+        let secrets: Vec<_> =
+            secret.split([',', ' ', '\n', '\r']).filter(|one| !one.is_empty()).collect();
+        if secrets.is_empty() {
+            return Err(Failure::usage(texts::NO_SECRET, texts::GIVE_SECRET));
+        }
+        let webhook = Webhook::new(secrets)
+            .map_err(|_| Failure::usage(texts::MALFORMED_SECRET, texts::GIVE_SECRET))?;
+        let forward_to = listen.forward_to.as_deref().map(target).transpose()?;
+        let listener = WebhookListener {
+            port: listen.port,
+            webhook,
+            forward_to,
+            events: EventPrinter(self.settings.output),
+        };
+        Ok(Job::Listen(listener))
+    }
+
+    /// For commands that send no request to the service.
+    fn refuse_dry_run(&self) -> Result<(), Failure> {
+        match self.dry_run {
+            Some(_) => Err(Failure::usage(texts::NO_DRY_RUN, texts::SEE_HELP)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn config(self, config: Config) -> Result<Job, Failure> {
+        self.refuse_dry_run()?;
+        let action = match config {
+            Config::Path => ConfigAction::Path,
+            Config::List => ConfigAction::List { profiles: self.into_profiles()? },
+            Config::Use(choice) => {
+                let profiles = self.into_profiles()?;
+                if !profiles.all.contains_key(&choice.name) {
+                    let name = without_keys(&choice.name);
+                    let message = texts::NO_PROFILE.with(&[("name", &name)]);
+                    return Err(Failure::usage(message, texts::SEE_PROFILES));
+                }
+                ConfigAction::Use { profiles, name: choice.name }
+            }
+            Config::Init(init) => self.init(init)?,
+        };
+        Ok(Job::Config(Box::new(action)))
+    }
+
+    /// A new profile; prompts for what options and variables do not set.
+    fn init(self, init: Init) -> Result<ConfigAction, Failure> {
+        let name = init.name.or_else(|| self.settings.requested.clone());
+        let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
+        if !is_name(&name) {
+            let name = without_keys(&name);
+            let message = texts::INVALID_PROFILE_NAME.with(&[("name", &name)]);
+            return Err(Failure::usage(message, texts::SEE_HELP));
+        }
+        let known = self.settings.profiles()?.is_some_and(|all| all.all.contains_key(&name));
+        if known && !init.force {
+            let message = texts::PROFILE_EXISTS.with(&[("name", &name)]);
+            return Err(Failure::usage(message, texts::ADD_FORCE));
+        }
+        let base_url = self.address_or_prompt()?;
+        let key = parse_key(&self.key_or_prompt()?)?;
+        let profile = Profile {
+            base_url: Some(base_url.clone()),
+            api_key: Some(Secret(key.secret().to_owned())),
+            language: self.global.lang.map(Into::into),
+            output: self.global.output,
+        };
+        let client = Client::builder(key).base_url(&base_url)?.build()?;
+        let profiles = self.into_profiles()?;
+        Ok(ConfigAction::Init { profiles, name, profile, client: Box::new(client) })
+    }
+
+    fn address_or_prompt(&self) -> Result<String, Failure> {
+        let given = self.global.base_url.as_deref().map(str::trim);
+        if let Some(address) = given.filter(|address| !address.is_empty()) {
+            return Ok(address.to_owned());
+        }
+        if !output::can_prompt() {
+            return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
+        }
+        output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
+        Ok(input::line()?.trim().to_owned())
+    }
+
+    /// The key, typed without echo or from standard input; it is never an argument.
+    fn key_or_prompt(&self) -> Result<String, Failure> {
+        if self.global.api_key_stdin {
+            return input::line();
+        }
+        if !output::can_prompt() {
+            return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
+        }
+        output::prompt(texts::ASK_KEY, self.settings.output.language);
+        input::hidden_line()
+    }
+
+    fn into_profiles(self) -> Result<Profiles, Failure> {
+        match self.settings.file {
+            Some(Ok(profiles)) => Ok(profiles),
+            Some(Err(fault)) => Err(Failure::from(&fault)),
+            None => Err(Failure::usage(texts::NO_HOME, texts::SET_HOME)),
+        }
+    }
+
+    pub(super) fn doctor(self) -> Result<Job, Failure> {
+        self.refuse_dry_run()?;
+        let key = self.key();
+        // Without a key the address is checked with a placeholder, because a client needs one.
+        let placeholder = || ApiKey::from_random(Environment::Sandbox, &[0; 32]);
+        let client_key = key.as_ref().map_or_else(|_| placeholder(), ApiKey::clone);
+        let address = self.address().and_then(|address| usable(address, client_key));
+        let client = match (&address, &key) {
+            (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
+            (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
+        };
+        let profile = self.profile_check();
+        let is_config_invalid = matches!(profile.state, CheckState::Failed(_));
+        let mut checks = vec![profile];
+        checks.push(match address {
+            Err(_) if is_config_invalid => skipped("address", texts::CHECK_ADDRESS_OF),
+            address => check(
+                "address",
+                texts::CHECK_ADDRESS_OF,
+                address.map(|url| without_credentials(&url)),
+            ),
+        });
+        checks.push(match key {
+            Err(_) if is_config_invalid => skipped("key", texts::CHECK_API_KEY),
+            key => {
+                check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&mask_key(key.secret()))))
+            }
+        });
+        checks.push(match &client {
+            Some(Ok(client)) => {
+                let detail = as_is(client.environment().code());
+                Check::passed("environment", texts::ENVIRONMENT, detail)
+            }
+            Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
+            None => skipped("environment", texts::ENVIRONMENT),
+        });
+        let preflight = Preflight { checks, client: client.and_then(Result::ok) };
+        Ok(Job::Doctor(Box::new(preflight)))
+    }
+
+    fn profile_check(&self) -> Check {
+        let seen = self.settings.profile().and_then(|_| {
+            let (name, profiles) = (self.settings.name()?, self.settings.profiles()?);
+            Ok(match profiles.filter(|profiles| profiles.file.exists()) {
+                Some(profiles) => {
+                    let file = profiles.file.to_string_lossy();
+                    texts::PROFILE_OF.with(&[("name", &*name), ("file", &*file)])
+                }
+                None => texts::NO_CONFIG.into(),
+            })
+        });
+        let check = check("profile", texts::PROFILE, seen);
+        if self.settings.are_exposed() { check.warning(texts::CHMOD) } else { check }
+    }
+
+    pub(super) fn man(&self, man: Man) -> Result<Job, Failure> {
+        let language = self.settings.output.language;
+        match man.dir {
+            Some(_) if !man.command.is_empty() => {
+                Err(Failure::usage(texts::DIR_OR_COMMAND, texts::SEE_HELP))
+            }
+            Some(folder) => Ok(Job::ManPages(folder, language)),
+            None => Ok(Job::Man(man.command, language)),
+        }
+    }
+}
+
+fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Failure>) -> Check {
+    match seen {
+        Ok(detail) => Check::passed(name, title, detail),
+        Err(why) => Check::failed(name, title, &why),
+    }
+}
+
+fn skipped(name: &'static str, title: texts::Text) -> Check {
+    Check::skipped(name, title, texts::DEPENDS_ON_FAILED)
+}
+
+fn as_is(text: &str) -> texts::Message {
+    texts::AS_IS.with(&[("value", text)])
+}
+
+/// The address, if a client accepts it.
+fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
+    Ok(Client::builder(key).base_url(&address).map(|_| address)?)
+}
+
+/// An address without the user name and password that it may contain.
+fn without_credentials(address: &str) -> texts::Message {
+    let host = address.rsplit('@').next().unwrap_or_default();
+    let address =
+        if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
+    as_is(&without_keys(&address))
+}
+
+/// A name that needs no quotes in a shell or in TOML, and is not an API key by mistake.
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let prefix = parcelo::Environment::ALL.map(parcelo::Environment::key_prefix);
+    (1..=64).contains(&name.len())
+        && name.chars().all(fits)
+        && !name.starts_with('-')
+        && !prefix.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn target(address: &str) -> Result<Url, Failure> {
+    let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| {
+        let address = without_keys(address);
+        let values = [("value", &*address), ("option", "--forward-to")];
+        Failure::usage(texts::INVALID_VALUE.with(&values), texts::GIVE_TARGET)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_s_name_is_plain_and_no_key() {
+        for name in ["default", "live-2", "a_b", "X"] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "x".repeat(65);
+        for name in ["", "-x", "a b", "a.b", "ñ", "pk_test_abc", "pk_live_", &long] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

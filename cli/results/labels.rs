@@ -1,0 +1,112 @@
+//! Label files that were saved, and a label's details.
+
+use std::path::{Path, PathBuf};
+
+use parcelo::{
+    IdempotencyKey, LabelFormat, Language, TrackingNumber,
+    model::{LabelMetadata, LabelStatus},
+};
+use serde::{Serialize, Serializer};
+
+use super::{
+    table::{Cell, Found, Items, Report, Section, Table, column, csv_only, items},
+    written::Written,
+};
+use crate::texts;
+
+/// A label file that was written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SavedLabel {
+    pub(crate) tracking_number: TrackingNumber,
+    pub(crate) format: LabelFormat,
+    #[serde(serialize_with = "path_text")]
+    pub(crate) file: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+/// `label show`: a label's details, and for people its text.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct ShownLabel {
+    pub(crate) label: LabelMetadata,
+    #[serde(skip)]
+    pub(crate) lines: Vec<String>,
+}
+
+/// Not `Path`'s own serialization, which fails for a name that is not UTF-8.
+fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// `label get`.
+impl Report for Found<SavedLabel> {
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.found))
+    }
+
+    fn table(&self, _: Language) -> Table {
+        let columns = [
+            column("trackingNumber", texts::TRACKING_NUMBER),
+            column("format", texts::FORMAT),
+            column("file", texts::FILE),
+            column("bytes", texts::BYTES),
+        ];
+        let rows = self.found.iter().map(|label| {
+            [
+                Cell::new(&label.tracking_number),
+                Cell::new(label.format.code()),
+                Cell::new(label.file.to_string_lossy()),
+                Cell::new(label.bytes),
+            ]
+        });
+        Table::list(columns, rows)
+    }
+}
+
+impl Report for ShownLabel {
+    fn table(&self, language: Language) -> Table {
+        label_table(&self.label, None, language)
+    }
+
+    fn sections(&self, language: Language) -> Vec<Section<'_>> {
+        let text = self.lines.iter().cloned();
+        let blank = (!self.lines.is_empty()).then(String::new);
+        let facts = Section::Table(self.table(language));
+        text.chain(blank).map(Section::Line).chain([facts]).collect()
+    }
+}
+
+/// `label reprint`.
+impl Report for Written<LabelMetadata> {
+    fn table(&self, language: Language) -> Table {
+        label_table(&self.value, self.idempotency_key.as_ref(), language)
+    }
+}
+
+fn label_table(label: &LabelMetadata, key: Option<&IdempotencyKey>, language: Language) -> Table {
+    Table::facts([
+        (csv_only("labelId"), Cell::new(&label.label_id)),
+        (column("trackingNumber", texts::TRACKING_NUMBER), Cell::new(&label.tracking_number)),
+        (column("status", texts::STATUS), status_cell(&label.status, language)),
+        (column("version", texts::VERSION), Cell::new(label.version)),
+        (column("labelUrl", texts::LABEL), Cell::optional(label.label_url.as_ref())),
+        (column("createdAt", texts::CREATED), Cell::time(label.created_at)),
+        (column("lastReprintedAt", texts::REPRINTED), Cell::optional_time(label.last_reprinted_at)),
+        (column("voidedAt", texts::VOIDED), Cell::optional_time(label.voided_at)),
+        (column("idempotencyKey", texts::IDEMPOTENCY_KEY), Cell::optional(key)),
+    ])
+}
+
+fn status_cell(status: &LabelStatus, language: Language) -> Cell {
+    let cell = Cell::new(status.code());
+    match status {
+        LabelStatus::Active => {
+            cell.shown_as(format!("{} ({status})", texts::ACTIVE.pick(language)))
+        }
+        LabelStatus::Voided => {
+            cell.shown_as(format!("{} ({status})", texts::VOIDED.pick(language)))
+        }
+        _ => cell,
+    }
+}

@@ -1,0 +1,194 @@
+//! A result as every writer takes it: JSON documents, and one table whose columns have a stable
+//! name for CSV and a heading for people.
+
+use chrono::{DateTime, Utc};
+use parcelo::{
+    Language, ParcelStatus,
+    model::{FieldFault, Warning, time},
+};
+use serde::{Serialize, Serializer};
+
+use crate::{output::format::Layout, texts::Text};
+
+/// What a command found or made. Each type of result implements this once; `output` has a writer
+/// for each format.
+pub(crate) trait Report: Document + std::fmt::Debug {
+    /// The documents of `-o ndjson`, if there is one for each item; else the result is one document.
+    fn items(&self) -> Option<Items<'_>> {
+        None
+    }
+
+    /// For spreadsheets, and for people unless `sections` says otherwise.
+    fn table(&self, language: Language) -> Table;
+
+    /// For people.
+    fn sections(&self, language: Language) -> Vec<Section<'_>> {
+        vec![Section::Table(self.table(language))]
+    }
+
+    /// Warnings about what was made, for standard error.
+    fn warnings(&self) -> &[Warning] {
+        &[]
+    }
+}
+
+/// A value that can be written as JSON; `Serialize` itself cannot be a trait object.
+pub(crate) trait Document {
+    fn to_json(&self, layout: Layout) -> serde_json::Result<String>;
+}
+
+impl<T: Serialize> Document for T {
+    fn to_json(&self, layout: Layout) -> serde_json::Result<String> {
+        match layout {
+            Layout::Document => serde_json::to_string_pretty(self),
+            Layout::Lines => serde_json::to_string(self),
+        }
+    }
+}
+
+pub(crate) type Items<'a> = Vec<Box<dyn Document + 'a>>;
+
+/// Each value as a document of its own.
+pub(crate) fn items<'a>(values: impl IntoIterator<Item: Serialize + 'a>) -> Items<'a> {
+    values.into_iter().map(|value| Box::new(value) as Box<dyn Document>).collect()
+}
+
+/// What was found of the things that were asked for. As JSON, one is an object and several are an
+/// array, even if only one of them was found.
+#[derive(Debug)]
+pub(crate) struct Found<T> {
+    pub(crate) asked: usize,
+    pub(crate) found: Vec<T>,
+}
+
+impl<T: Serialize> Serialize for Found<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &*self.found {
+            [one] if self.asked == 1 => one.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+}
+
+/// A part of what people read.
+pub(crate) enum Section<'a> {
+    Table(Table),
+    Line(String),
+    Fault(&'a FieldFault),
+    Warning(&'a Warning),
+}
+
+/// Rows of cells under columns.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) style: TableStyle,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+/// How people are shown a table; CSV is the same for both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TableStyle {
+    /// Headings, then a line for each row.
+    List,
+    /// A line for each cell of the one row, after its heading; empty cells are left out.
+    Facts,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    /// In CSV; scripts rely on it.
+    pub(crate) name: &'static str,
+    /// For people; a column without one is not shown to them.
+    pub(crate) heading: Option<Text>,
+}
+
+/// A cell: its value in CSV, and what people read if that is something else.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    pub(crate) value: String,
+    pub(crate) shown: Option<String>,
+}
+
+/// A column for both.
+pub(crate) const fn column(name: &'static str, heading: Text) -> Column {
+    Column { name, heading: Some(heading) }
+}
+
+/// A column for CSV only.
+pub(crate) const fn csv_only(name: &'static str) -> Column {
+    Column { name, heading: None }
+}
+
+/// A column for people only.
+pub(crate) const fn text_only(heading: Text) -> Column {
+    Column { name: "", heading: Some(heading) }
+}
+
+impl Table {
+    pub(crate) fn list<const N: usize>(
+        columns: [Column; N],
+        rows: impl IntoIterator<Item = [Cell; N]>,
+    ) -> Self {
+        let rows = rows.into_iter().map(Vec::from).collect();
+        Self { style: TableStyle::List, columns: columns.into(), rows }
+    }
+
+    pub(crate) fn facts(facts: impl IntoIterator<Item = (Column, Cell)>) -> Self {
+        let (columns, row) = facts.into_iter().unzip();
+        Self { style: TableStyle::Facts, columns, rows: vec![row] }
+    }
+}
+
+impl Cell {
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass references, numbers and texts")]
+    pub(crate) fn new(value: impl ToString) -> Self {
+        Self { value: value.to_string(), shown: None }
+    }
+
+    pub(crate) fn optional(value: Option<impl ToString>) -> Self {
+        value.map(Self::new).unwrap_or_default()
+    }
+
+    /// With another text for people.
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass references, dates and texts")]
+    pub(crate) fn shown_as(self, text: impl ToString) -> Self {
+        Self { shown: Some(text.to_string()), ..self }
+    }
+
+    /// A time: to the millisecond in CSV, to the second for people.
+    pub(crate) fn time(time: DateTime<Utc>) -> Self {
+        Self::new(time::to_text(time)).shown_as(moment(time))
+    }
+
+    pub(crate) fn optional_time(time: Option<DateTime<Utc>>) -> Self {
+        time.map(Self::time).unwrap_or_default()
+    }
+
+    /// A status: people see its name and, to search for it in the docs, its code.
+    pub(crate) fn status(status: &ParcelStatus, name: &str) -> Self {
+        let cell = Self::new(status.code());
+        if status.code() == name { cell } else { cell.shown_as(status_text(status, name)) }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(value: &str) -> Self {
+        Self::new(value)
+    }
+}
+
+/// A status's name and code.
+pub(crate) fn status_text(status: &ParcelStatus, name: &str) -> String {
+    match status.code() {
+        code if code == name => code.to_owned(),
+        code => format!("{name} ({code})"),
+    }
+}
+
+/// A time to the second.
+pub(crate) fn moment(moment: DateTime<Utc>) -> String {
+    format!("{} UTC", moment.format(SECONDS))
+}
+
+pub(crate) const SECONDS: &str = "%Y-%m-%d %H:%M:%S";

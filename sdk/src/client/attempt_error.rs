@@ -1,0 +1,384 @@
+//! Why one attempt failed: its class, whether its write was executed, and the error it becomes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use super::{
+    Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
+    call_stats::CallStats,
+    error::Texts,
+    response::{self, ResponseSummary},
+    retry_after::retry_after,
+};
+use crate::model::{ErrorBody, ErrorCode, ErrorEnvelope, RequestId};
+
+/// Why an attempt failed.
+#[derive(Debug)]
+pub(super) enum AttemptError {
+    /// No whole answer arrived.
+    Transport(TransportError),
+    /// The answer is larger than any that the service gives.
+    TooLarge(ResponseSummary),
+    /// The answer's status is not a success.
+    Response(Box<ErrorResponse>),
+}
+
+impl From<TransportError> for AttemptError {
+    fn from(fault: TransportError) -> Self {
+        Self::Transport(fault)
+    }
+}
+
+/// An answer whose status is not a success.
+#[derive(Debug)]
+pub(super) struct ErrorResponse {
+    pub(super) status: StatusCode,
+    request_id: Option<RequestId>,
+    body: Option<ErrorBody>,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl ErrorResponse {
+    /// Reads the answer as far as it can be read.
+    pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Self {
+        let body =
+            serde_json::from_slice::<ErrorEnvelope>(body).ok().map(|envelope| envelope.error);
+        let id_in_body = || body.as_ref().and_then(|body| body.request_id.clone());
+        Self {
+            status,
+            request_id: response::request_id(headers).or_else(id_in_body),
+            retry_after: retry_after(status, headers, body.as_ref()),
+            body,
+        }
+    }
+
+    fn code(&self) -> Option<ErrorCode> {
+        self.body.as_ref().and_then(ErrorBody::known)
+    }
+
+    fn kind(&self) -> ErrorKind {
+        if self.code() == Some(ErrorCode::AuthCountryNotAllowed) {
+            return ErrorKind::CountryNotAllowed;
+        }
+        // Validation, NotFound and Conflict speak of the request and of parcels, of which a proxy, or a web
+        // server at a wrong address, knows nothing. For the other kinds the caller can do the same, whatever answered.
+        let is_from_service = self.body.is_some();
+        match self.status {
+            StatusCode::BAD_REQUEST
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::UNSUPPORTED_MEDIA_TYPE
+            | StatusCode::UNPROCESSABLE_ENTITY
+                if is_from_service =>
+            {
+                ErrorKind::Validation
+            }
+            StatusCode::NOT_FOUND if is_from_service => ErrorKind::NotFound,
+            StatusCode::CONFLICT if is_from_service => ErrorKind::Conflict,
+            StatusCode::UNAUTHORIZED => ErrorKind::Authentication,
+            StatusCode::FORBIDDEN => ErrorKind::Forbidden,
+            StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimited,
+            StatusCode::REQUEST_TIMEOUT => ErrorKind::Server,
+            status if status.is_server_error() => ErrorKind::Server,
+            _ => ErrorKind::Unexpected,
+        }
+    }
+
+    /// The service looks an idempotency key up after it has checked the API key, the rate limit and the
+    /// form of the body, and before everything else (docs/api.md, Order of checks). So the codes listed here
+    /// say that no earlier request with the key was executed. Those with 403 and 404 are left out, because
+    /// proxies in front of the service answer with these too.
+    fn write_outcome(&self) -> WriteOutcome {
+        let code = self.code().filter(|code| code.status() == self.status.as_u16());
+        match code {
+            Some(ErrorCode::IdempotencyConflict) => WriteOutcome::KeyConflict,
+            Some(ErrorCode::IdempotencyInProgress) => WriteOutcome::Unknown,
+            Some(ErrorCode::ValidationFailed) if self.is_about_fields() => {
+                WriteOutcome::RejectedAfterLookup
+            }
+            Some(
+                ErrorCode::ParcelDuplicateTracking
+                | ErrorCode::ParcelNotVoidable
+                | ErrorCode::VoidFailed
+                | ErrorCode::ParcelNotManifestable
+                | ErrorCode::ParcelAlreadyManifested
+                | ErrorCode::ManifestParcelsRejected
+                | ErrorCode::ManifestAlreadySubmitted
+                | ErrorCode::LabelVoided
+                | ErrorCode::LabelNotReprintable,
+            ) => WriteOutcome::RejectedAfterLookup,
+            _ if is_rejection(self.status) => WriteOutcome::Rejected,
+            _ => WriteOutcome::Unknown,
+        }
+    }
+
+    /// False when the service could not read the body or the key, and so looked nothing up.
+    fn is_about_fields(&self) -> bool {
+        let faults = self.body.as_ref().map(ErrorBody::field_faults).unwrap_or_default();
+        !faults.is_empty()
+            && faults.iter().all(|fault| !matches!(&*fault.field, "body" | "idempotencyKey"))
+    }
+}
+
+/// True for the statuses that say that nothing was executed: the request is to be sent elsewhere, or to be
+/// changed. 303 may point to the result of a write, and an unregistered status says nothing for certain.
+fn is_rejection(status: StatusCode) -> bool {
+    match status {
+        StatusCode::MOVED_PERMANENTLY
+        | StatusCode::FOUND
+        | StatusCode::TEMPORARY_REDIRECT
+        | StatusCode::PERMANENT_REDIRECT => true,
+        StatusCode::REQUEST_TIMEOUT => false,
+        status => status.is_client_error() && status.canonical_reason().is_some(),
+    }
+}
+
+/// What a failed attempt says about whether its write was executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WriteOutcome {
+    /// Nothing was sent.
+    NotSent,
+    /// This request was not executed. Earlier ones with the same key may have been.
+    Rejected,
+    /// This request was not executed, and neither was an earlier one with the same key.
+    RejectedAfterLookup,
+    /// The key belongs to another request.
+    KeyConflict,
+    /// It may have been executed.
+    Unknown,
+}
+
+const TOO_LARGE: Texts =
+    ("The answer is larger than allowed.", "La respuesta supera el tamaño permitido.");
+const NOT_FROM_SERVICE: Texts =
+    ("The answer does not come from this API.", "La respuesta no corresponde a esta API.");
+
+impl AttemptError {
+    pub(super) fn class(&self) -> FailureClass {
+        match self {
+            Self::Transport(fault) => FailureClass::from_phase(fault.phase()),
+            Self::TooLarge(_) => FailureClass::Permanent,
+            Self::Response(response) => FailureClass::from_status(response.status, response.code()),
+        }
+    }
+
+    /// The HTTP status; `None` when no answer came.
+    pub(super) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Transport(_) => None,
+            Self::TooLarge(head) => Some(head.status.as_u16()),
+            Self::Response(response) => Some(response.status.as_u16()),
+        }
+    }
+
+    /// The span attribute `error.type`: one of a few words.
+    pub(super) fn error_type(&self) -> String {
+        match self {
+            Self::Transport(fault) => format!("{:?}", fault.phase()),
+            Self::TooLarge(_) => "TooLarge".to_owned(),
+            Self::Response(response) => response.status.as_str().to_owned(),
+        }
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Response(response) => response.retry_after,
+            Self::Transport(_) | Self::TooLarge(_) => None,
+        }
+    }
+
+    pub(super) fn write_outcome(&self) -> WriteOutcome {
+        match self {
+            Self::TooLarge(_) => WriteOutcome::Unknown,
+            Self::Transport(fault) => match fault.phase() {
+                Phase::NotSent | Phase::Refused | Phase::Untrusted => WriteOutcome::NotSent,
+                Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => {
+                    WriteOutcome::Unknown
+                }
+            },
+            Self::Response(response) => response.write_outcome(),
+        }
+    }
+
+    pub(super) fn into_error(self, stats: &CallStats, reason: StopReason) -> Error {
+        // Whatever else the key was used for, this request was not executed.
+        let is_conflict = self.write_outcome() == WriteOutcome::KeyConflict;
+        let retry_after = self.retry_after();
+        let error = match self {
+            Self::Transport(fault) => unanswered(fault, stats),
+            Self::TooLarge(head) => stats.error(ErrorKind::Decode, TOO_LARGE).with(|inner| {
+                inner.status = Some(head.status.as_u16());
+                inner.request_id = head.request_id();
+            }),
+            Self::Response(response) => refused(*response, stats),
+        };
+        error.with(|inner| {
+            inner.retry_after = retry_after;
+            inner.may_have_executed &= !is_conflict;
+            inner.stop_reason = Some(reason);
+        })
+    }
+}
+
+fn unanswered(fault: TransportError, stats: &CallStats) -> Error {
+    let phase = fault.phase();
+    let kind = match phase {
+        Phase::Timeout => ErrorKind::Timeout,
+        Phase::NotHttp => ErrorKind::Decode,
+        Phase::Refused => ErrorKind::Config,
+        Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
+    };
+    stats.error(kind, phase.texts()).with_source(fault).with(|inner| {
+        inner.nothing_sent = matches!(phase, Phase::NotSent | Phase::Refused | Phase::Untrusted);
+    })
+}
+
+fn refused(response: ErrorResponse, stats: &CallStats) -> Error {
+    stats.error(response.kind(), NOT_FROM_SERVICE).with(|inner| {
+        inner.status = Some(response.status.as_u16());
+        inner.request_id = response.request_id;
+        inner.faults = response.body.as_ref().map(ErrorBody::field_faults).unwrap_or_default();
+        inner.body = response.body;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, body: &'static str) -> ErrorResponse {
+        let status = StatusCode::from_u16(status).unwrap();
+        ErrorResponse::read(status, &HeaderMap::new(), &Bytes::from_static(body.as_bytes()))
+    }
+
+    #[test]
+    fn every_status_has_its_kind() {
+        use ErrorKind::{
+            Authentication, Conflict, Forbidden, NotFound, RateLimited, Server, Unexpected,
+            Validation,
+        };
+        let table: [(ErrorKind, &[u16]); 8] = [
+            (Validation, &[400, 413, 415, 422]),
+            (Authentication, &[401]),
+            (Forbidden, &[403]),
+            (NotFound, &[404]),
+            (Conflict, &[409]),
+            (RateLimited, &[429]),
+            (Server, &[408, 500, 501, 502, 503, 504, 599]),
+            (Unexpected, &[301, 304, 308, 405, 410, 418]),
+        ];
+        for (kind, statuses) in table {
+            for status in statuses {
+                let own = r#"{"success":false,"error":{"code":"SOME_CODE","message":"no"}}"#;
+                assert_eq!(response(*status, own).kind(), kind, "{status}");
+            }
+        }
+        let country =
+            r#"{"success":false,"error":{"code":"AUTH_COUNTRY_NOT_ALLOWED","message":"no"}}"#;
+        assert_eq!(response(403, country).kind(), ErrorKind::CountryNotAllowed);
+    }
+
+    #[test]
+    fn each_end_of_an_attempt_says_whether_its_request_was_executed() {
+        let failed = |status| AttemptError::Response(Box::new(response(status, "")));
+        let lost = |phase| AttemptError::Transport(TransportError::new(phase, "lost"));
+        let table: [(WriteOutcome, &[u16]); 2] = [
+            (
+                WriteOutcome::Rejected,
+                &[
+                    301, 302, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429,
+                    451,
+                ],
+            ),
+            (
+                WriteOutcome::Unknown,
+                &[101, 300, 303, 304, 399, 408, 419, 460, 499, 500, 501, 503, 520, 599, 600, 999],
+            ),
+        ];
+        for (outcome, statuses) in table {
+            for status in statuses {
+                assert_eq!(failed(*status).write_outcome(), outcome, "{status}");
+            }
+        }
+        for (phase, outcome) in [
+            (Phase::NotSent, WriteOutcome::NotSent),
+            (Phase::Refused, WriteOutcome::NotSent),
+            (Phase::Untrusted, WriteOutcome::NotSent),
+            (Phase::Stale, WriteOutcome::Unknown),
+            (Phase::MaybeSent, WriteOutcome::Unknown),
+            (Phase::Timeout, WriteOutcome::Unknown),
+            (Phase::NotHttp, WriteOutcome::Unknown),
+        ] {
+            assert_eq!(lost(phase).write_outcome(), outcome, "{phase:?}");
+        }
+        let head = ResponseSummary::new(StatusCode::OK, &HeaderMap::new());
+        assert_eq!(AttemptError::TooLarge(head).write_outcome(), WriteOutcome::Unknown);
+    }
+
+    #[test]
+    fn only_refusals_after_the_look_up_settle_what_was_in_doubt() {
+        use ErrorCode::{
+            IdempotencyConflict, IdempotencyInProgress, LabelNotReprintable, LabelVoided,
+            ManifestAlreadySubmitted, ManifestParcelsRejected, ParcelAlreadyManifested,
+            ParcelDuplicateTracking, ParcelNotManifestable, ParcelNotVoidable, VoidFailed,
+        };
+        let settling = [
+            ParcelDuplicateTracking,
+            ParcelNotVoidable,
+            VoidFailed,
+            ParcelNotManifestable,
+            ParcelAlreadyManifested,
+            ManifestParcelsRejected,
+            ManifestAlreadySubmitted,
+            LabelVoided,
+            LabelNotReprintable,
+        ];
+        let outcome_of = |status, code: &str, field: &str| {
+            let body = format!(
+                r#"{{"success":false,"error":{{"code":"{code}","message":"no","details":{{"errors":[{field}]}}}}}}"#
+            );
+            response(status, body.leak()).write_outcome()
+        };
+        for code in ErrorCode::ALL {
+            let outcome = match code {
+                IdempotencyConflict => WriteOutcome::KeyConflict,
+                IdempotencyInProgress => WriteOutcome::Unknown,
+                code if settling.contains(code) => WriteOutcome::RejectedAfterLookup,
+                code if code.status() >= 500 || code.status() == 408 => WriteOutcome::Unknown,
+                _ => WriteOutcome::Rejected,
+            };
+            assert_eq!(outcome_of(code.status(), code.code(), ""), outcome, "{code}");
+            assert_ne!(
+                outcome_of(403, code.code(), ""),
+                WriteOutcome::RejectedAfterLookup,
+                "{code} with another status"
+            );
+        }
+        for (field, outcome) in [
+            ("receiver.phone", WriteOutcome::RejectedAfterLookup),
+            ("body", WriteOutcome::Rejected),
+            ("idempotencyKey", WriteOutcome::Rejected),
+        ] {
+            let field = format!(r#"{{"field":"{field}","message":"no"}}"#);
+            assert_eq!(outcome_of(400, "VALIDATION_FAILED", &field), outcome, "{field}");
+        }
+    }
+
+    #[test]
+    fn any_garbage_is_an_answer_without_a_code() {
+        for body in [
+            "",
+            "null",
+            "[]",
+            "{",
+            "<html>",
+            r#"{"error":7}"#,
+            "\u{0}",
+            r#"{"success":false,"error":{"code":1}}"#,
+        ] {
+            let response = response(500, body);
+            assert!(response.body.is_none() && response.code().is_none(), "{body}");
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! Building a client, and which settings are refused.
+
+mod headers;
+mod http_settings;
+mod layers;
+mod proxy;
+
+use std::{env, sync::Arc};
+
+use chrono::{DateTime, Utc};
+use url::{Host, Url};
+
+pub(super) use headers::Headers;
+
+use super::{
+    Attempt, Client, Error, RateLimit, Retry, Settings, Shared, Timeouts, Transport,
+    address::{has_whitespace_or_control, is_loopback},
+    attempt::Observer,
+    clock::{ClockSource, Clocks},
+    error::Texts,
+    pacer::Pacer,
+    reqwest_transport::ReqwestTransport,
+};
+use crate::{
+    model::{ApiKey, Environment, Language},
+    wall_clock::WallClock,
+};
+use headers::{HeaderSettings, INVALID_KEY};
+use http_settings::HttpSettings;
+use layers::{Layer, wrap_in_layers};
+use proxy::ProxyRule;
+
+/// Builds a [`Client`].
+///
+/// ```
+/// # use parcelo::{ApiKey, Environment};
+/// use parcelo::{Client, Language, Retry, Timeouts};
+///
+/// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+/// let client = Client::builder(key)
+///     .base_url("http://127.0.0.1:8081")?
+///     .language(Language::Es)
+///     .timeouts(Timeouts::default())
+///     .retry(Retry::standard())
+///     .build()?;
+/// assert_eq!(client.base_url().port(), Some(8081));
+/// # Ok::<(), parcelo::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ClientBuilder {
+    key: ApiKey,
+    base_url: Option<Url>,
+    language: Language,
+    settings: Settings,
+    label_hosts: Vec<String>,
+    transport: Option<Arc<dyn Transport>>,
+    observer: Option<Observer>,
+    clock: ClockSource,
+    headers: HeaderSettings,
+    http: HttpSettings,
+    layers: Vec<Layer>,
+}
+
+const KEY_VARIABLE: &str = "PARCELO_API_KEY";
+const BASE_URL_VARIABLE: &str = "PARCELO_BASE_URL";
+
+impl ClientBuilder {
+    pub(super) fn new(key: ApiKey) -> Self {
+        Self {
+            key,
+            base_url: None,
+            language: Language::default(),
+            settings: Settings::default(),
+            label_hosts: Vec::new(),
+            transport: None,
+            observer: None,
+            clock: ClockSource::default(),
+            headers: HeaderSettings::default(),
+            http: HttpSettings::default(),
+            layers: Vec::new(),
+        }
+    }
+
+    /// A builder with the key in `PARCELO_API_KEY` and the address in `PARCELO_BASE_URL`.
+    ///
+    /// Errors (`Config`) when one of them is missing or invalid.
+    ///
+    /// ```no_run
+    /// use parcelo::{ClientBuilder, Language};
+    ///
+    /// let client = ClientBuilder::from_env()?.language(Language::Es).build()?;
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_variables(|name| env::var(name))
+    }
+
+    /// With the variables that `read` returns.
+    fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
+        let variable = |name, missing| {
+            read(name).map_err(|fault| Error::config(missing).with_source(variable_fault(&fault)))
+        };
+        let key = ApiKey::parse(&variable(KEY_VARIABLE, NO_KEY)?)
+            .map_err(|fault| Error::config(INVALID_KEY).with_source(fault))?;
+        Self::new(key).base_url(&variable(BASE_URL_VARIABLE, NO_BASE_URL)?)
+    }
+
+    /// The address of the service: http or https, with a path if the API is under one.
+    ///
+    /// Errors (`Config`) when it is not such an address, or has credentials, a query or a fragment.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// use parcelo::Client;
+    ///
+    /// assert!(Client::builder(key.clone()).base_url("http://127.0.0.1:8081").is_ok());
+    /// assert!(Client::builder(key).base_url("http://user@127.0.0.1:8081").is_err());
+    /// ```
+    pub fn base_url(self, address: &str) -> Result<Self, Error> {
+        Ok(Self { base_url: Some(checked_address(address)?), ..self })
+    }
+
+    /// The language of texts for people, such as names of statuses. The default is English.
+    pub fn language(self, language: Language) -> Self {
+        Self { language, ..self }
+    }
+
+    /// The timeouts.
+    pub fn timeouts(self, timeouts: Timeouts) -> Self {
+        Self { settings: Settings { timeouts, ..self.settings }, ..self }
+    }
+
+    /// How often a call is tried, and how long it waits in between.
+    pub fn retry(self, retry: Retry) -> Self {
+        Self { settings: Settings { retry, ..self.settings }, ..self }
+    }
+
+    /// How to keep to the key's rate limit. The default is [`RateLimit::adaptive`].
+    pub fn rate_limit(self, rate_limit: RateLimit) -> Self {
+        Self { settings: Settings { rate_limit, ..self.settings }, ..self }
+    }
+
+    /// Calls `observer` after each attempt, for counters and logs. The call continues when it returns, so it should
+    /// be quick.
+    pub fn on_attempt(self, observer: impl Fn(&Attempt) + Send + Sync + 'static) -> Self {
+        Self { observer: Some(Observer(Arc::new(observer))), ..self }
+    }
+
+    /// The hosts besides the service's own from which labels are downloaded by their link: names or IP addresses,
+    /// without scheme and port. The API key is not sent to them.
+    ///
+    /// ```
+    /// # use parcelo::{ApiKey, Environment};
+    /// # let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+    /// let client = parcelo::Client::builder(key)
+    ///     .base_url("https://api.parcelo.example")?
+    ///     .label_hosts(["labels.parcelo.example"])
+    ///     .build()?;
+    /// let label = "https://labels.parcelo.example/files/EC7K2M9QX4T8WD0.pdf?sig=…";
+    /// assert!(client.labels().download_link(label).is_ok());
+    /// assert!(client.labels().download_link("https://elsewhere.example/label.pdf").is_err());
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn label_hosts<H: Into<String>>(self, hosts: impl IntoIterator<Item = H>) -> Self {
+        Self { label_hosts: hosts.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Sends requests by this [`Transport`] in place of HTTP. The base URL is then optional, and HTTP settings, such
+    /// as proxies and certificates, have no effect. To wrap the client's own transport instead, see
+    /// [`layer`](Self::layer).
+    pub fn transport(self, transport: impl Transport) -> Self {
+        Self { transport: Some(Arc::new(transport)), ..self }
+    }
+
+    /// Reads the wall time from `read` in place of the machine's clock, for tests in which that clock is set.
+    ///
+    /// The age of idempotency keys is measured by it, by the runtime's clock, and by the dates of the service's
+    /// answers.
+    pub fn wall_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { clock: ClockSource::Wall(WallClock::new(read)), ..self }
+    }
+
+    /// Reads the service's own clock from `read`, for tests against an embedded service whose clock they move.
+    /// `MockServer::client` sets it.
+    ///
+    /// The age of idempotency keys is then measured by this clock alone, and neither by the machine's clocks nor by
+    /// the dates of answers. Waits and timeouts still use tokio's clock.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let order = parcelo_server::mock::MockServer::order("SB-SUCCESS-0001");
+    /// use std::time::Duration;
+    ///
+    /// use parcelo::{Client, ErrorKind};
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let client = Client::builder(server.key().issue())
+    ///     .base_url(server.url())?
+    ///     .service_clock(server.clock().reader())
+    ///     .build()?;
+    /// client.orders().create(&order).await?;
+    /// server.clock().advance(Duration::from_secs(24 * 3600)).await;
+    /// let error = client.orders().create(&order).await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::KeyExpired);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn service_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        Self { clock: ClockSource::Service(WallClock::new(read)), ..self }
+    }
+
+    /// Builds the client. It connects when it is first used.
+    ///
+    /// Errors (`Config`): there is no base URL; a live key would be sent unencrypted to another machine; the host
+    /// name has a part (`sandbox`; `live`, `prod`, `production`) that names the environment to which the key does
+    /// not belong; a label host is not a host name.
+    ///
+    /// ```
+    /// use parcelo::{ApiKey, Client, Environment};
+    ///
+    /// let live = ApiKey::from_random(Environment::Production, &[7; 32]);
+    /// let refused = Client::builder(live).base_url("http://api.parcelo.example")?.build();
+    /// let why = refused.unwrap_err().to_string();
+    /// assert!(why.starts_with("A live key must not be sent unencrypted"));
+    /// # Ok::<(), parcelo::Error>(())
+    /// ```
+    pub fn build(self) -> Result<Client, Error> {
+        let base_url = match (self.base_url, &self.transport) {
+            (Some(base_url), _) => base_url,
+            (None, Some(_)) => checked_address("http://localhost")?,
+            (None, None) => return Err(Error::config(NO_BASE_URL)),
+        };
+        if self.key.environment() == Environment::Production
+            && is_exposed(&base_url, &self.http.proxy)
+        {
+            return Err(Error::config(UNENCRYPTED));
+        }
+        if environment_of(&base_url).is_some_and(|there| there != self.key.environment()) {
+            return Err(Error::config(WRONG_ENVIRONMENT));
+        }
+        if self.label_hosts.iter().any(|host| Host::parse(host).is_err()) {
+            return Err(Error::config(INVALID_LABEL_HOST));
+        }
+        let transport = if let Some(transport) = self.transport {
+            transport
+        } else {
+            let connect_timeout = self.settings.timeouts.connect;
+            let builder = || self.http.builder(connect_timeout);
+            Arc::new(ReqwestTransport::new(base_url.clone(), builder)?)
+        };
+        let environment = self.key.environment();
+        let shared = Shared {
+            base_url,
+            environment,
+            language: self.language,
+            headers: Headers::new(&self.key, self.language, self.headers)?,
+            label_hosts: self.label_hosts,
+            transport: wrap_in_layers(transport, &self.layers),
+            observer: self.observer,
+            retry_policy: std::sync::Mutex::default(),
+            pacer: Pacer::new(environment.requests_per_second()),
+            clocks: Clocks::new(self.clock),
+        };
+        Ok(Client { shared: Arc::new(shared), settings: self.settings })
+    }
+}
+
+const NO_KEY: Texts = ("PARCELO_API_KEY is not set.", "Falta la variable PARCELO_API_KEY.");
+const NO_BASE_URL: Texts = (
+    "The service's address is not set: call base_url, or set PARCELO_BASE_URL.",
+    "Falta la dirección del servicio: llame a base_url o defina PARCELO_BASE_URL.",
+);
+const INVALID_BASE_URL: Texts = (
+    "The base URL is not an http or https address.",
+    "La URL base no es una dirección http o https.",
+);
+const BASE_URL_WITH_EXTRAS: Texts = (
+    "The base URL must not have credentials, a query or a fragment.",
+    "La URL base no debe contener credenciales, consulta ni fragmento.",
+);
+const UNENCRYPTED: Texts = (
+    "A live key must not be sent unencrypted: use an https address.",
+    "Una clave de producción no debe enviarse sin cifrar: use una dirección https.",
+);
+const WRONG_ENVIRONMENT: Texts = (
+    "The key and the address belong to different environments: sandbox and production.",
+    "La clave y la dirección pertenecen a entornos distintos: sandbox y producción.",
+);
+const INVALID_LABEL_HOST: Texts = (
+    "Invalid label host: expected a host name without scheme, port and path.",
+    "Servidor de etiquetas no válido: se espera un nombre de servidor sin esquema, puerto ni ruta.",
+);
+
+/// The environment that the host name contains, if any.
+fn environment_of(url: &Url) -> Option<Environment> {
+    let parts = url.domain()?.split(['.', '-']);
+    parts.into_iter().find_map(|part| match part {
+        "sandbox" => Some(Environment::Sandbox),
+        "live" | "prod" | "production" => Some(Environment::Production),
+        _ => None,
+    })
+}
+
+/// The fault without the value of the variable, which may be a secret.
+fn variable_fault(fault: &env::VarError) -> &'static str {
+    match fault {
+        env::VarError::NotPresent => "the environment variable is not set",
+        env::VarError::NotUnicode(_) => "the environment variable is not Unicode",
+    }
+}
+
+fn checked_address(address: &str) -> Result<Url, Error> {
+    if has_whitespace_or_control(address) {
+        return Err(Error::config(INVALID_BASE_URL));
+    }
+    let url =
+        Url::parse(address).map_err(|fault| Error::config(INVALID_BASE_URL).with_source(fault))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(Error::config(INVALID_BASE_URL));
+    }
+    let has_no_extras = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if has_no_extras { Ok(url) } else { Err(Error::config(BASE_URL_WITH_EXTRAS)) }
+}
+
+/// True when requests would cross a network unencrypted.
+fn is_exposed(url: &Url, proxy: &ProxyRule) -> bool {
+    url.scheme() == "http" && (!is_loopback(url) || proxy.is_remote())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::ErrorKind;
+
+    fn build(environment: Environment, address: &str) -> Result<Client, Error> {
+        ClientBuilder::new(ApiKey::from_random(environment, &[7; 32])).base_url(address)?.build()
+    }
+
+    #[test]
+    fn odd_addresses_are_refused() {
+        let bad = [
+            "",
+            "parcelo.example",
+            "ftp://h",
+            "http://",
+            "file:///etc",
+            "http://h\r\nX: y",
+            "http://h\n",
+            " http://h",
+            "http://h\t",
+            "http://user@h",
+            "http://u:p@h",
+            "http://h?q=1",
+            "http://h#f",
+        ];
+        for address in bad {
+            let error = build(Environment::Sandbox, address).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config, "{address:?}");
+        }
+    }
+
+    #[test]
+    fn a_live_key_never_crosses_a_network_unencrypted() {
+        let table = [
+            ("https://api.parcelo.example", true),
+            ("http://127.0.0.1:8080", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:8080/base", true),
+            ("http://[::ffff:127.0.0.1]", true),
+            ("http://localhost", true),
+            ("http://api.parcelo.example", false),
+            ("http://10.0.0.1", false),
+            ("http://0.0.0.0", false),
+            ("http://LOCALHOST:8080", true),
+            ("http://localhost.example", false),
+            // Who answers for a name under localhost is up to the resolver.
+            ("http://parcelo.localhost", false),
+            ("http://parcelo.localhost.", false),
+            ("http://localhost.", false),
+            ("http://[::ffff:10.0.0.1]", false),
+        ];
+        for (address, fine) in table {
+            assert_eq!(build(Environment::Production, address).is_ok(), fine, "{address}");
+            assert!(build(Environment::Sandbox, address).is_ok(), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_live_key_does_not_leave_the_machine_through_a_proxy_either() {
+        let build = |environment, address, proxy| {
+            let key = ApiKey::from_random(environment, &[7; 32]);
+            let builder = ClientBuilder::new(key).base_url(address).unwrap();
+            builder.proxy(proxy).unwrap().build().is_ok()
+        };
+        let table = [
+            ("http://127.0.0.1:8080", "http://proxy.example:3128", false),
+            ("http://127.0.0.1:8080", "https://proxy.example:3128", false),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:3128", true),
+            ("https://api.parcelo.example", "http://proxy.example:3128", true),
+        ];
+        for (address, proxy, fine) in table {
+            assert_eq!(build(Environment::Production, address, proxy), fine, "{address} {proxy}");
+            assert!(build(Environment::Sandbox, address, proxy), "{address} {proxy}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_not_sent_to_the_environment_it_is_not_of() {
+        use Environment::{Production, Sandbox};
+        let table = [
+            ("https://sandbox.parcelo.example", Some(Sandbox)),
+            ("https://api-sandbox.parcelo.example/v", Some(Sandbox)),
+            ("https://SANDBOX.parcelo.example", Some(Sandbox)),
+            ("https://live.parcelo.example", Some(Production)),
+            ("https://api.prod.parcelo.example", Some(Production)),
+            ("https://production.parcelo.example", Some(Production)),
+            ("https://api.parcelo.example/sandbox", None),
+            ("https://sandboxes.parcelo.example", None),
+            ("http://127.0.0.1:8081", None),
+        ];
+        for (address, there) in table {
+            for key in Environment::ALL {
+                let fine = there.is_none_or(|there| there == key);
+                assert_eq!(build(key, address).is_ok(), fine, "{key} {address}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_label_host_is_a_host() {
+        let table = [
+            ("labels.parcelo.example", true),
+            ("127.0.0.1", true),
+            ("https://labels.parcelo.example", false),
+            ("labels.parcelo.example:8443", false),
+            ("labels.parcelo.example/a", false),
+            ("labels\r\n", false),
+            ("", false),
+        ];
+        for (host, fine) in table {
+            let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+            let builder = ClientBuilder::new(key).base_url("http://h").unwrap();
+            assert_eq!(builder.label_hosts([host]).build().is_ok(), fine, "{host:?}");
+        }
+    }
+
+    #[test]
+    fn the_environment_gives_key_and_address_or_says_what_is_missing() {
+        let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+        let typo = key.secret().replace("pk_test_7", "pk_test_8");
+        let broken = format!("{}\n", key.secret());
+        let url = Some("http://127.0.0.1:8081");
+        let table = [
+            (Some(key.secret()), url, None),
+            (None, url, Some(NO_KEY)),
+            (Some(""), url, Some(INVALID_KEY)),
+            (Some(typo.as_str()), url, Some(INVALID_KEY)),
+            (Some(broken.as_str()), url, Some(INVALID_KEY)),
+            (Some(key.secret()), None, Some(NO_BASE_URL)),
+            (Some(key.secret()), Some("not a url"), Some(INVALID_BASE_URL)),
+        ];
+        for (key, url, fault) in table {
+            let read = |name: &str| {
+                let value = if name == KEY_VARIABLE { key } else { url };
+                value.map(str::to_owned).ok_or(env::VarError::NotPresent)
+            };
+            let error = ClientBuilder::from_variables(read).err();
+            assert_eq!(error.as_ref().map(Error::to_string).as_deref(), fault.map(|texts| texts.0));
+            assert!(!format!("{error:?}").contains("pk_test_7"));
+        }
+    }
+
+    #[test]
+    fn nothing_shows_the_key() {
+        let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
+        let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
+        let shown = format!("{builder:?}");
+        let client = builder.build().unwrap();
+        let shown = format!("{shown} {client:?} {:?}", client.headers().to_service());
+        assert!(!shown.contains(key.secret()), "{shown}");
+        assert_eq!(
+            format!("{client:?}"),
+            r#"Client { base_url: "http://h:1/x", environment: Sandbox, .. }"#
+        );
+    }
+}

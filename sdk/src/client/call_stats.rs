@@ -1,0 +1,35 @@
+//! What is known about a call besides its last answer; every error of the call carries it.
+
+use super::{Error, ErrorKind, error::Texts};
+use crate::model::IdempotencyKey;
+
+/// What is known about a call so far.
+#[derive(Debug, Clone)]
+pub(super) struct CallStats {
+    pub(super) attempts: u32,
+    pub(super) idempotency_key: Option<IdempotencyKey>,
+    /// Whether the call changes something.
+    pub(super) is_write: bool,
+    /// Whether an attempt without a key ended and it is not known what the service did. With a key, the key
+    /// remembers that.
+    pub(super) outcome_unknown: bool,
+}
+
+impl CallStats {
+    /// Whether the service may have executed the request: this call's, or that of an earlier call with the same
+    /// key.
+    pub(super) fn may_have_executed(&self) -> bool {
+        let by_key =
+            || self.idempotency_key.as_ref().is_some_and(IdempotencyKey::may_have_executed);
+        self.is_write && (self.outcome_unknown || by_key())
+    }
+
+    /// An error of the call.
+    pub(super) fn error(&self, kind: ErrorKind, texts: Texts) -> Error {
+        Error::new(kind, texts).with(|inner| {
+            inner.attempts = self.attempts;
+            inner.idempotency_key.clone_from(&self.idempotency_key);
+            inner.may_have_executed = self.may_have_executed();
+        })
+    }
+}

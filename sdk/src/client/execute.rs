@@ -1,0 +1,400 @@
+//! A call on its way: its turn under the rate limit, its attempts, and what its idempotency key learns from
+//! each. [`pacer`](super::pacer) decides when an attempt may go and [`retry`](super::retry) whether there is
+//! another one; this file waits as they say.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, Method, StatusCode, header::DATE};
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, sleep};
+use tracing::{Instrument, debug, debug_span, field::Empty};
+
+use super::{
+    Attempt, Client, Error, ErrorKind, FailureClass, Phase, Reply, StopReason, TransportError,
+    attempt::{attempt_span, record_result},
+    attempt_error::{AttemptError, ErrorResponse, WriteOutcome},
+    body::{BodyReader, ReadTimeout},
+    call::{Call, MAX_JSON_BYTES, PreparedRequest},
+    call_stats::CallStats,
+    clock::{self, Deadline},
+    error::Texts,
+    limiter::RateLimitFeedback,
+    pacer::NotAdmitted,
+    reply::{self, Enveloped, HasSuccess, WithoutSuccess},
+    response::{RateLimitStatus, ServiceResponse},
+    retry::{Decision, FailedAttempt},
+    retry_after,
+};
+use crate::model::{Ended, Operation, header};
+
+impl Client {
+    /// Makes a call whose answer is JSON.
+    pub(super) async fn json<T: DeserializeOwned + HasSuccess>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
+        let reply = reply::read(&call, response, &execution.stats);
+        if reply.as_ref().map_or_else(Error::is_executed, |_| true) {
+            execution.mark_executed();
+        }
+        reply
+    }
+
+    /// Makes a call whose answer is JSON without `success`.
+    pub(super) async fn json_without_success<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
+        Ok(reply.map(|answer| answer.0))
+    }
+
+    /// Makes a call whose answer is JSON in an envelope.
+    pub(super) async fn enveloped<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let reply: Reply<Enveloped<T>> = self.json(call).await?;
+        Ok(reply.map(|answer| answer.data))
+    }
+
+    /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success.
+    pub(super) async fn execute<T, R>(
+        &self,
+        call: &Call<'_>,
+        read: impl Fn(BodyReader) -> R,
+    ) -> Result<(ServiceResponse<T>, CallExecution), Error>
+    where
+        R: Future<Output = Result<T, AttemptError>>,
+    {
+        let span = debug_span!(
+            "parcelo.call",
+            "http.request.method" = call.method().as_str(),
+            "url.template" = call.path_template(),
+            "http.response.status_code" = Empty,
+            attempts = Empty,
+        );
+        let result = async {
+            let mut execution = CallExecution::start(self, call).await?;
+            let response = execution.run(read).await?;
+            Ok::<_, Error>((response, execution))
+        }
+        .instrument(span.clone())
+        .await;
+        let (status, attempts) = match &result {
+            Ok((response, execution)) => (Some(response.status.as_u16()), execution.stats.attempts),
+            Err(error) => (error.status(), error.attempts()),
+        };
+        span.record("http.response.status_code", status).record("attempts", attempts);
+        result
+    }
+}
+
+/// A call that is being executed.
+#[derive(Debug)]
+pub(super) struct CallExecution {
+    client: Client,
+    /// `None` for a raw call; observers do not see its attempts.
+    operation: Option<Operation>,
+    request: PreparedRequest,
+    deadline: Instant,
+    pub(super) stats: CallStats,
+    was_stale: bool,
+    /// The tokens that the last retry cost.
+    last_retry_cost: Option<u32>,
+    attempt_started: Instant,
+    /// An attempt with an idempotency key has begun, and its outcome is not recorded yet.
+    is_outcome_open: bool,
+}
+
+/// A call that is dropped between its request and the answer may have been executed.
+impl Drop for CallExecution {
+    fn drop(&mut self) {
+        if self.is_outcome_open {
+            self.record_outcome(Ended::InDoubt(self.digest()));
+        }
+    }
+}
+
+impl CallExecution {
+    /// Waits until the first attempt may go.
+    async fn start(client: &Client, call: &Call<'_>) -> Result<Self, Error> {
+        let request = call.prepare(client)?;
+        let now = clock::now();
+        let execution = Self {
+            client: client.clone(),
+            operation: call.operation,
+            request,
+            deadline: clock::add(now, client.timeouts().total),
+            stats: call.stats(),
+            was_stale: false,
+            last_retry_cost: None,
+            attempt_started: now,
+            is_outcome_open: false,
+        };
+        execution.check_key_age()?;
+        let has_waited = execution
+            .acquire_turn()
+            .await
+            .map_err(|not_admitted| not_admitted.into_error(&execution.stats))?;
+        // The key may have expired while the call waited.
+        if has_waited {
+            execution.check_key_age()?;
+        }
+        Ok(execution)
+    }
+
+    /// Makes attempts until one succeeds or there is no further one.
+    pub(super) async fn run<T, R>(
+        &mut self,
+        read: impl Fn(BodyReader) -> R,
+    ) -> Result<ServiceResponse<T>, Error>
+    where
+        R: Future<Output = Result<T, AttemptError>>,
+    {
+        loop {
+            self.begin_attempt();
+            let PreparedRequest { method, template, .. } = &self.request;
+            let base = self.client.base_url();
+            let span = attempt_span(method, template, base, self.stats.attempts);
+            let result = self.exchange(&read).instrument(span.clone()).await;
+            record_result(&span, &result);
+            match result {
+                Ok(response) => {
+                    self.succeeded(response.status);
+                    return Ok(response);
+                }
+                Err(error) => self.recover(error).await?,
+            }
+        }
+    }
+
+    fn begin_attempt(&mut self) {
+        self.stats.attempts += 1;
+        self.attempt_started = clock::now();
+        // From here on, whatever interrupts the attempt leaves its key in doubt.
+        if let Some(key) = &self.stats.idempotency_key {
+            key.begin(|| self.client.clocks().moment());
+            self.is_outcome_open = true;
+        }
+    }
+
+    async fn exchange<T, R>(
+        &self,
+        read: impl Fn(BodyReader) -> R,
+    ) -> Result<ServiceResponse<T>, AttemptError>
+    where
+        R: Future<Output = Result<T, AttemptError>>,
+    {
+        let timeouts = self.client.timeouts();
+        let deadline = clock::add(self.attempt_started, timeouts.attempt).min(self.deadline);
+        let mut deadline = Deadline::at(deadline);
+        let request = self.request.to_http(self.client.headers());
+        let response = deadline
+            .wait(self.client.transport().send(request))
+            .await
+            .map_err(|elapsed| TransportError::new(Phase::Timeout, elapsed))??;
+        let (head, body) = response.into_parts();
+        let date = self.observe_date(&head.headers);
+        let rate_limit = RateLimitStatus::from_headers(&head.headers);
+        if head.status.is_success() {
+            self.observe_rate_limit(date, rate_limit, None);
+            let timeout = self.request.read_timeout(deadline, timeouts.idle);
+            let reader = BodyReader::new(&head, body, self.request.body_size(), timeout);
+            let is_head = self.request.method == Method::HEAD;
+            let body = read(if is_head { reader.without_body() } else { reader }).await?;
+            let (status, headers) = (head.status, head.headers);
+            return Ok(ServiceResponse { status, headers, rate_limit, date, body });
+        }
+        // If the body breaks off, the status alone is enough to decide by.
+        let timeout = ReadTimeout::WholeBody(deadline);
+        let reader = BodyReader::new(&head, body, 0..=MAX_JSON_BYTES, timeout);
+        let body = reader.read_all().await.unwrap_or_default();
+        let response = ErrorResponse::read(head.status, &head.headers, &body);
+        self.observe_rate_limit(date, rate_limit, Some(&response));
+        Err(AttemptError::Response(Box::new(response)))
+    }
+
+    /// The date of an answer. The service's clock is learnt only from an answer that carries the service's
+    /// request id: a proxy has a clock of its own.
+    fn observe_date(&self, headers: &HeaderMap) -> Option<DateTime<Utc>> {
+        let (clocks, shown) = (self.client.clocks(), headers.get(DATE)?);
+        let date = clocks.parse_date(shown)?;
+        if headers.contains_key(header::REQUEST_ID) {
+            clocks.observe_date(shown, date);
+            if let Some(key) = &self.stats.idempotency_key {
+                key.note_service_time(date);
+            }
+        }
+        Some(date)
+    }
+
+    fn observe_rate_limit(
+        &self,
+        date: Option<DateTime<Utc>>,
+        status: Option<RateLimitStatus>,
+        error: Option<&ErrorResponse>,
+    ) {
+        let throttled = error.filter(|error| error.status == StatusCode::TOO_MANY_REQUESTS);
+        if !self.request.is_rate_limited() || (status.is_none() && throttled.is_none()) {
+            return;
+        }
+        let window_seconds =
+            status.and_then(|status| retry_after::seconds_until(status.reset, date?));
+        self.client.pacer().observe(&RateLimitFeedback {
+            sent: self.attempt_started,
+            received: clock::now(),
+            status,
+            window_seconds: window_seconds.unwrap_or(1),
+            throttled: throttled.map(|error| error.retry_after.unwrap_or_default()),
+        });
+    }
+
+    fn succeeded(&self, status: StatusCode) {
+        self.client.retry_policy().succeeded(self.last_retry_cost);
+        self.notify_observer(|attempt| Attempt { status: Some(status.as_u16()), ..attempt });
+    }
+
+    /// Waits for the next attempt after a failed one, or gives up.
+    pub(super) async fn recover(&mut self, error: AttemptError) -> Result<(), Error> {
+        self.record_failure(&error);
+        let failed = self.failed_attempt(&error);
+        self.was_stale |= failed.class == FailureClass::Stale;
+        let decision = self.client.retry_policy().decide(self.client.retry(), &failed);
+        self.notify_observer(|attempt| {
+            let (wait, stopped) = match decision {
+                Decision::Wait(wait) => (Some(wait), None),
+                Decision::GiveUp(reason) => (None, Some(reason)),
+            };
+            let (status, failure) = (error.status(), Some(failed.class));
+            Attempt { status, failure, wait, stopped, ..attempt }
+        });
+        let wait = match decision {
+            Decision::Wait(wait) => wait,
+            Decision::GiveUp(reason) => return Err(error.into_error(&self.stats, reason)),
+        };
+        debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
+        self.last_retry_cost = Some(failed.cost());
+        // The service has hardly counted a request on a dead connection, so the retry uses the same turn.
+        let turn = if failed.is_free() {
+            Ok(())
+        } else {
+            sleep(wait).await;
+            self.acquire_turn().await.map(drop)
+        };
+        let stopped = match turn {
+            Err(not_admitted) => Some(not_admitted.reason),
+            // The machine may have been suspended during the wait.
+            Ok(()) => self.is_key_expired().then_some(StopReason::KeyExpired),
+        };
+        match stopped {
+            Some(reason) => Err(error.into_error(&self.stats, reason)),
+            None => Ok(()),
+        }
+    }
+
+    fn failed_attempt(&self, error: &AttemptError) -> FailedAttempt {
+        let now = clock::now();
+        FailedAttempt {
+            number: self.stats.attempts,
+            class: error.class(),
+            is_repeatable: self.request.is_repeatable,
+            was_stale: self.was_stale,
+            retry_after: error.retry_after(),
+            now,
+            time_left: self.deadline.saturating_duration_since(now),
+            key_time_left: self.key_time_left(),
+        }
+    }
+
+    /// The key, or a call without one, learns from a failed attempt whether it may have been executed.
+    fn record_failure(&mut self, error: &AttemptError) {
+        let outcome = error.write_outcome();
+        if self.stats.idempotency_key.is_none() {
+            self.stats.outcome_unknown |= outcome == WriteOutcome::Unknown;
+            return;
+        }
+        let ended = match outcome {
+            WriteOutcome::NotSent => Ended::NotSent,
+            WriteOutcome::Rejected => Ended::Refused,
+            WriteOutcome::RejectedAfterLookup => Ended::Settled(self.digest()),
+            WriteOutcome::KeyConflict => Ended::Conflict(self.digest()),
+            WriteOutcome::Unknown => Ended::InDoubt(self.digest()),
+        };
+        self.record_outcome(ended);
+    }
+
+    /// The answer says that the write was executed.
+    pub(super) fn mark_executed(&mut self) {
+        self.record_outcome(Ended::Executed);
+    }
+
+    fn record_outcome(&mut self, ended: Ended) {
+        if let Some(key) = self.stats.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
+            self.is_outcome_open = false;
+            key.end(ended);
+        }
+    }
+
+    fn digest(&self) -> String {
+        self.request.digest(self.client.headers())
+    }
+
+    /// Gives the call its whole time again: a download that has come some way may take longer.
+    pub(super) fn restart_deadline(&mut self) {
+        self.deadline = clock::after(self.client.timeouts().total);
+    }
+
+    /// Waits for a turn under the rate limit; true when it had to wait.
+    async fn acquire_turn(&self) -> Result<bool, NotAdmitted> {
+        const OUT_OF_TIME: NotAdmitted =
+            NotAdmitted { reason: StopReason::Deadline, retry_after: None };
+        if clock::now() >= self.deadline {
+            return Err(OUT_OF_TIME);
+        }
+        let mode = self.client.rate_limit();
+        let has_waited = self.request.is_rate_limited()
+            && self.client.pacer().acquire(mode, self.deadline).await?;
+        // The caller may not have polled until the deadline had passed: nothing is sent then.
+        if clock::now() < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
+    }
+
+    /// How long the service still remembers the key.
+    fn key_time_left(&self) -> Option<Duration> {
+        let key = self.stats.idempotency_key.as_ref()?;
+        Some(key.left(|| self.client.clocks().moment()))
+    }
+
+    fn is_key_expired(&self) -> bool {
+        self.key_time_left().is_some_and(|left| left.is_zero())
+    }
+
+    fn check_key_age(&self) -> Result<(), Error> {
+        const EXPIRED: Texts = (
+            "The idempotency key was first sent 24 hours ago: sending it again could execute the request twice.",
+            "La clave de idempotencia se envió por primera vez hace 24 horas: enviarla otra vez podría repetir la operación.",
+        );
+        if !self.is_key_expired() {
+            return Ok(());
+        }
+        let error = self.stats.error(ErrorKind::KeyExpired, EXPIRED);
+        Err(error.with(|inner| inner.stop_reason = Some(StopReason::KeyExpired)))
+    }
+
+    fn notify_observer(&self, complete: impl FnOnce(Attempt) -> Attempt) {
+        let (Some(observer), Some(operation)) = (self.client.observer(), self.operation) else {
+            return;
+        };
+        (observer.0)(&complete(Attempt {
+            operation,
+            number: self.stats.attempts,
+            status: None,
+            failure: None,
+            took: clock::now().saturating_duration_since(self.attempt_started),
+            wait: None,
+            stopped: None,
+        }));
+    }
+}

@@ -1,0 +1,200 @@
+//! Waiting under the rate limit: calls of a client and its clones queue, first come, first served. When a
+//! turn comes is decided by [`limiter`](super::limiter).
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    Error, ErrorKind, StopReason,
+    call_stats::CallStats,
+    clock,
+    error::Texts,
+    limiter::{Admission, Limiter, RateLimitFeedback, Ticket},
+};
+
+/// How a client keeps to the rate limit of its key.
+///
+/// The service counts the requests of a key in windows of a second and refuses those above its
+/// limit. The client spreads its requests evenly, learns the limit and the windows from every answer, and so
+/// is hardly ever refused. Clones of a client share one limiter.
+///
+/// ```
+/// use parcelo::RateLimit;
+///
+/// let (waits, fails) = (RateLimit::adaptive(), RateLimit::adaptive().fail_fast());
+/// assert_eq!(RateLimit::default(), waits);
+/// assert_ne!(waits, fails);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    pacing: Pacing,
+    when_full: WhenFull,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pacing {
+    Adaptive,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WhenFull {
+    Wait,
+    Fail,
+}
+
+impl Default for RateLimit {
+    fn default() -> Self {
+        Self::adaptive()
+    }
+}
+
+impl RateLimit {
+    /// Spaces requests evenly, as the service's answers require. A call waits for its turn as long as its
+    /// time allows.
+    pub fn adaptive() -> Self {
+        Self { pacing: Pacing::Adaptive, when_full: WhenFull::Wait }
+    }
+
+    /// Sends every request at once and leaves it to the service to refuse what is too much.
+    pub fn off() -> Self {
+        Self { pacing: Pacing::Off, when_full: WhenFull::Wait }
+    }
+
+    /// A call that would have to wait for its turn fails at once, with
+    /// [`Error::retry_after`](crate::client::Error::retry_after).
+    #[must_use]
+    pub fn fail_fast(self) -> Self {
+        Self { when_full: WhenFull::Fail, ..self }
+    }
+}
+
+/// The queue of a client and its clones.
+#[derive(Debug)]
+pub(super) struct Pacer {
+    /// Never held across an await: a future that is no longer polled would block every other call.
+    limiter: Mutex<Limiter>,
+}
+
+/// Why a call may not go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NotAdmitted {
+    pub(super) reason: StopReason,
+    /// When its turn would come; `None` when its time is over, whatever the queue.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl NotAdmitted {
+    pub(super) fn into_error(self, stats: &CallStats) -> Error {
+        const NO_CAPACITY: Texts = (
+            "The client's own rate limiter had no capacity in time.",
+            "El limitador de solicitudes del propio cliente no tuvo capacidad a tiempo.",
+        );
+        const OUT_OF_TIME: Texts = (
+            "The call's time ran out before it could be sent.",
+            "El tiempo de la llamada se agotó antes de poder enviarla.",
+        );
+        let (kind, texts) = match self.retry_after {
+            Some(_) => (ErrorKind::RateLimited, NO_CAPACITY),
+            None => (ErrorKind::Timeout, OUT_OF_TIME),
+        };
+        stats.error(kind, texts).with(|inner| {
+            inner.retry_after = self.retry_after;
+            inner.nothing_sent = true;
+            inner.stop_reason = Some(self.reason);
+        })
+    }
+}
+
+/// A queued call looks again after this time, because its turn may come sooner than was known when it
+/// joined: others leave the queue, and the service raises the limit.
+const MAX_SLEEP: Duration = Duration::from_secs(1);
+
+impl Pacer {
+    pub(super) fn new(requests_per_second: u32) -> Self {
+        Self { limiter: Mutex::new(Limiter::new(requests_per_second)) }
+    }
+
+    /// Waits until the next request may go; true when it had to wait.
+    pub(super) async fn acquire(
+        &self,
+        mode: RateLimit,
+        deadline: Instant,
+    ) -> Result<bool, NotAdmitted> {
+        let queued = match (mode.pacing, mode.when_full) {
+            (Pacing::Off, _) => None,
+            (Pacing::Adaptive, WhenFull::Fail) => {
+                self.enter(clock::now(), StopReason::RateLimit)?
+            }
+            (Pacing::Adaptive, WhenFull::Wait) => self.enter(deadline, StopReason::Deadline)?,
+        };
+        match queued {
+            Some(queued) => queued.wait(deadline).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Goes at once, or joins the queue if the turn is expected before `latest`.
+    fn enter(
+        &self,
+        latest: Instant,
+        reason: StopReason,
+    ) -> Result<Option<QueuedCall<'_>>, NotAdmitted> {
+        let now = clock::now();
+        self.with_limiter(|limiter| match limiter.admit(now) {
+            Admission::Go => Ok(None),
+            Admission::Wait(due) if due >= latest => Err(not_before(due, now, reason)),
+            Admission::Wait(due) => Ok(Some(QueuedCall { pacer: self, ticket: limiter.join(due) })),
+        })
+    }
+
+    /// Adjusts the pace to an answer.
+    pub(super) fn observe(&self, feedback: &RateLimitFeedback) {
+        self.with_limiter(|limiter| limiter.observe(feedback));
+    }
+
+    fn with_limiter<T>(&self, action: impl FnOnce(&mut Limiter) -> T) -> T {
+        // The limiter is plain numbers, which a panic elsewhere leaves valid.
+        action(&mut self.limiter.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn not_before(due: Instant, now: Instant, reason: StopReason) -> NotAdmitted {
+    NotAdmitted { reason, retry_after: Some(due.saturating_duration_since(now)) }
+}
+
+/// A call in the queue; dropping it leaves the queue.
+#[derive(Debug)]
+struct QueuedCall<'a> {
+    pacer: &'a Pacer,
+    ticket: Ticket,
+}
+
+impl QueuedCall<'_> {
+    async fn wait(mut self, deadline: Instant) -> Result<(), NotAdmitted> {
+        loop {
+            sleep_until(self.ticket.due.min(clock::after(MAX_SLEEP))).await;
+            let now = clock::now();
+            match self.pacer.with_limiter(|limiter| limiter.check(&mut self.ticket, now)) {
+                Admission::Go => return Ok(()),
+                Admission::Wait(_) if now >= deadline => {
+                    return Err(NotAdmitted { reason: StopReason::Deadline, retry_after: None });
+                }
+                Admission::Wait(due) if due >= deadline => {
+                    return Err(not_before(due, now, StopReason::Deadline));
+                }
+                Admission::Wait(_) => {}
+            }
+        }
+    }
+}
+
+impl Drop for QueuedCall<'_> {
+    fn drop(&mut self) {
+        self.pacer.with_limiter(|limiter| limiter.leave(&self.ticket));
+    }
+}

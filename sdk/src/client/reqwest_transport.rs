@@ -1,0 +1,194 @@
+//! The transport over HTTP by reqwest, and the phases of its errors.
+
+use std::{error::Error as StdError, io};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use http::{Uri, uri::Authority};
+use http_body_util::BodyDataStream;
+use url::Url;
+
+use super::{BodyStream, Error, Phase, Transport, TransportError, error::Texts};
+
+#[derive(Debug)]
+pub(super) struct ReqwestTransport {
+    client: reqwest::Client,
+    base: Url,
+}
+
+impl ReqwestTransport {
+    /// A transport for the service at `base`; `builder` may be called twice.
+    pub(super) fn new(
+        base: Url,
+        builder: impl Fn() -> reqwest::ClientBuilder,
+    ) -> Result<Self, Error> {
+        // On a machine without root certificates, such as a bare container, building a client that loads them
+        // fails, even for plain http. Bundled roots help then; they do not help against invalid settings.
+        let client = match builder().build() {
+            Err(_) if reqwest::Client::builder().build().is_err() => with_bundled_roots(builder()),
+            client => client,
+        };
+        client
+            .map(|client| Self { client, base })
+            .map_err(|fault| Error::config(NO_CLIENT).with_source(fault))
+    }
+
+    fn request(&self, request: http::Request<Bytes>) -> Result<reqwest::Request, TransportError> {
+        let (head, body) = request.into_parts();
+        let url = to_url(&self.base, &head.uri)
+            .map_err(|fault| TransportError::new(Phase::NotSent, fault))?;
+        let mut request = reqwest::Request::new(head.method, url);
+        *request.headers_mut() = head.headers;
+        *request.body_mut() = Some(body.into());
+        Ok(request)
+    }
+
+    async fn exchange(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<http::Response<BodyStream>, TransportError> {
+        let request = self.request(request)?;
+        let answer =
+            self.client.execute(request).await.map_err(|fault| failed(phase(&fault), fault))?;
+        let answer: http::Response<reqwest::Body> = answer.into();
+        Ok(answer.map(|body| {
+            BodyDataStream::new(body).map_err(|fault| failed(Phase::MaybeSent, fault)).boxed()
+        }))
+    }
+}
+
+/// A client with Mozilla's root certificates in place of the machine's.
+fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
+    let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
+    builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
+}
+
+impl Transport for ReqwestTransport {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        self.exchange(request).boxed()
+    }
+}
+
+/// The URL of an address. Parsing the host is most of the work, and that of the base is parsed already.
+fn to_url(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
+    let authority = address.authority().map(Authority::as_str);
+    if address.scheme_str() != Some(base.scheme()) || authority != Some(base.authority()) {
+        return Url::parse(&address.to_string());
+    }
+    let mut url = base.clone();
+    url.set_path(address.path());
+    url.set_query(address.query());
+    Ok(url)
+}
+
+const NO_CLIENT: Texts =
+    ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
+
+/// The address is removed from the error, because it has tracking numbers.
+fn failed(phase: Phase, fault: reqwest::Error) -> TransportError {
+    TransportError::new(phase, fault.without_url())
+}
+
+fn phase(fault: &reqwest::Error) -> Phase {
+    if fault.is_connect() {
+        if causes(fault).any(is_tls) { Phase::Untrusted } else { Phase::NotSent }
+    } else if fault.is_timeout() {
+        Phase::Timeout
+    } else if causes(fault).any(is_closed_unanswered) {
+        Phase::Stale
+    } else if causes(fault).any(is_not_http) {
+        Phase::NotHttp
+    } else {
+        causes(fault).find_map(phase_of_http2).unwrap_or(Phase::MaybeSent)
+    }
+}
+
+/// The phase of an HTTP/2 error. A refused stream and a GOAWAY say that the request was not processed: it is sent
+/// again like one on a stale connection. Its outcome stays unknown, since a proxy may say so after it has passed
+/// the request on.
+#[cfg(feature = "http2")]
+fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
+    use h2::Reason;
+
+    let fault: &h2::Error = cause.downcast_ref()?;
+    match fault.reason() {
+        Some(Reason::REFUSED_STREAM) if fault.is_remote() => Some(Phase::Stale),
+        Some(_) if fault.is_go_away() && fault.is_remote() => Some(Phase::Stale),
+        // The answer does not consist of HTTP/2 frames.
+        Some(Reason::PROTOCOL_ERROR | Reason::FRAME_SIZE_ERROR)
+            if fault.is_go_away() && fault.is_library() =>
+        {
+            Some(Phase::NotHttp)
+        }
+        Some(_) | None => None,
+    }
+}
+
+#[cfg(not(feature = "http2"))]
+fn phase_of_http2(_: &(dyn StdError + 'static)) -> Option<Phase> {
+    None
+}
+
+fn causes<'a>(fault: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(fault.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
+}
+
+/// rustls reports an invalid certificate, or a peer that does not speak TLS, as invalid data. It is wrapped in
+/// another I/O error, which does not return it as its source.
+fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
+    cause.downcast_ref::<io::Error>().is_some_and(|fault| {
+        fault.kind() == io::ErrorKind::InvalidData
+            || fault.get_ref().is_some_and(|inner| is_tls(inner))
+    })
+}
+
+/// hyper does not say whether the connection had been used before. A new one that closes without an
+/// answer counts as stale too, and is retried under the same conditions. Over HTTP/2 it is a broken pipe.
+fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
+    let http: Option<&hyper::Error> = cause.downcast_ref();
+    let io: Option<&io::Error> = cause.downcast_ref();
+    http.is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
+        || io.is_some_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// An answer whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is built as a
+/// server, only its message tells the two apart.
+fn is_not_http(cause: &(dyn StdError + 'static)) -> bool {
+    cause
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(|fault| fault.is_parse() && !fault.to_string().contains("too large"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_can_be_built_with_the_bundled_roots() {
+        assert!(webpki_root_certs::TLS_SERVER_ROOT_CERTS.len() > 100);
+        assert!(with_bundled_roots(reqwest::Client::builder()).is_ok());
+    }
+
+    #[test]
+    fn an_address_is_the_same_url_however_it_is_read() {
+        let addresses = [
+            "http://h:81/a/b/api/v1/tracking/SB-1?lang=es&x=%20+",
+            "http://h:81/",
+            "http://h:81/a%2Fb/%C3%B1?",
+            "http://h:81/a/./b",
+            "http://h:81/api?a='b",
+            "https://h:81/other",
+            "http://h/other",
+            "http://other:81/a?b",
+        ];
+        let base = Url::parse("http://h:81/a/b").unwrap();
+        for address in addresses {
+            let uri = Uri::try_from(address).unwrap();
+            assert_eq!(to_url(&base, &uri), Url::parse(address), "{address}");
+        }
+    }
+}

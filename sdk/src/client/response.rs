@@ -1,0 +1,73 @@
+//! An answer's head: what a success hands on, and what an error keeps of it.
+
+use chrono::{DateTime, Utc};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::model::{RequestId, header};
+
+/// A successful answer, with its body as far as it was read.
+#[derive(Debug)]
+pub(super) struct ServiceResponse<T> {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) rate_limit: Option<RateLimitStatus>,
+    /// The answer's `Date`.
+    pub(super) date: Option<DateTime<Utc>>,
+    pub(super) body: T,
+}
+
+impl<T> ServiceResponse<T> {
+    pub(super) fn summary(&self) -> ResponseSummary {
+        ResponseSummary::new(self.status, &self.headers)
+    }
+}
+
+/// What an error keeps of an answer's head.
+#[derive(Debug, Clone)]
+pub(super) struct ResponseSummary {
+    pub(super) status: StatusCode,
+    /// As it came: it becomes a [`RequestId`] only when an error needs it, since that allocates.
+    request_id: Option<HeaderValue>,
+}
+
+impl ResponseSummary {
+    pub(super) fn new(status: StatusCode, headers: &HeaderMap) -> Self {
+        Self { status, request_id: headers.get(header::REQUEST_ID).cloned() }
+    }
+
+    pub(super) fn request_id(&self) -> Option<RequestId> {
+        self.request_id.as_ref().and_then(parse_request_id)
+    }
+}
+
+/// Where an API key stands in its rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RateLimitStatus {
+    /// The most requests in a window of one second.
+    pub limit: u32,
+    /// Requests left in this window.
+    pub remaining: u32,
+    /// The Unix second in which this window ends.
+    pub reset: u64,
+}
+
+impl RateLimitStatus {
+    /// From the three `X-RateLimit-…` headers; none unless all of them can be read.
+    pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
+        Some(Self {
+            limit: number(header::RATE_LIMIT)?.try_into().ok()?,
+            remaining: number(header::RATE_REMAINING)?.try_into().ok()?,
+            reset: number(header::RATE_RESET)?,
+        })
+    }
+}
+
+pub(super) fn request_id(headers: &HeaderMap) -> Option<RequestId> {
+    headers.get(header::REQUEST_ID).and_then(parse_request_id)
+}
+
+fn parse_request_id(value: &HeaderValue) -> Option<RequestId> {
+    value.to_str().ok().map(RequestId::unchecked)
+}

@@ -1,0 +1,191 @@
+//! Streams of results: a whole list, and many orders at once.
+
+use std::{
+    fmt,
+    iter::Fuse,
+    panic::resume_unwind,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures_util::{
+    FutureExt, Stream, StreamExt,
+    stream::{BoxStream, FuturesUnordered},
+};
+use tokio::{runtime::Handle, task::JoinHandle};
+use tracing::Instrument;
+
+use super::{Client, Error, ErrorKind, Reply, error::Texts};
+use crate::model::{CreatedOrder, IdempotencyKey, OrderRequest};
+
+/// A stream of items: call [`ItemStream::next`], or use it as a `futures` stream. It has its own clone of the
+/// client, so it can be sent to another task.
+#[must_use = "a stream requests nothing until it is polled"]
+pub struct ItemStream<T>(BoxStream<'static, T>);
+
+impl<T> ItemStream<T> {
+    pub(super) fn new(items: impl Stream<Item = T> + Send + 'static) -> Self {
+        Self(items.fuse().boxed())
+    }
+
+    /// The next item; `None` at the end.
+    pub async fn next(&mut self) -> Option<T> {
+        self.0.next().await
+    }
+}
+
+impl<T> Stream for ItemStream<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.0.poll_next_unpin(context)
+    }
+}
+
+impl<T> fmt::Debug for ItemStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ItemStream").finish_non_exhaustive()
+    }
+}
+
+/// The creation of an iterator's orders, several at a time: a stream of each order's index in the iterator and
+/// its result, in the order of completion.
+///
+/// Its calls are tasks of the tokio runtime in which it is polled, so they make progress while the loop around it
+/// does something else. An order is taken from the iterator when fewer than [`CreateMany::concurrency`] are in
+/// progress or completed but not yet read; so the iterator may be of any length. When one fails, the others
+/// continue.
+///
+/// Dropping the stream aborts the calls in progress. Their outcome is unknown: send their orders again, with the
+/// keys that they have. Outside a runtime each order's result is an error (`Config`), and nothing is sent.
+#[must_use = "a stream creates nothing until it is polled"]
+pub struct CreateMany<I> {
+    client: Client,
+    orders: Fuse<I>,
+    concurrency: usize,
+    next_index: usize,
+    in_progress: FuturesUnordered<SpawnedCreation>,
+}
+
+/// Enough for 50 requests a second, the limit of a production key, as long as each takes up to 160 ms.
+const DEFAULT_CONCURRENCY: usize = 8;
+
+impl<I: Iterator> CreateMany<I> {
+    pub(super) fn new(client: &Client, orders: I) -> Self {
+        let (client, orders) = (client.clone(), orders.fuse());
+        let in_progress = FuturesUnordered::new();
+        Self { client, orders, concurrency: DEFAULT_CONCURRENCY, next_index: 0, in_progress }
+    }
+}
+
+impl<I> CreateMany<I> {
+    /// How many orders may be in progress, or completed but not yet read, at once. The default is 8, and 0 counts
+    /// as 1.
+    pub fn concurrency(self, concurrency: usize) -> Self {
+        Self { concurrency: concurrency.max(1), ..self }
+    }
+}
+
+impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
+    /// The next order that is completed; `None` when all are.
+    pub async fn next(&mut self) -> Option<(usize, Result<Reply<CreatedOrder>, Error>)> {
+        StreamExt::next(self).await
+    }
+
+    /// How many orders were taken from the iterator.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn taken(&self) -> usize {
+        self.next_index
+    }
+
+    fn spawn_calls(&mut self, runtime: &Handle) {
+        while self.in_progress.len() < self.concurrency {
+            let Some((index, order)) = self.next_order() else { return };
+            let (client, key) = (self.client.clone(), order.idempotency_key.clone());
+            let call = async move { client.orders().create(&order).await };
+            let call = runtime.spawn(call.in_current_span());
+            self.in_progress.push(SpawnedCreation { index, key, call });
+        }
+    }
+
+    /// The next order and its index.
+    fn next_order(&mut self) -> Option<(usize, OrderRequest)> {
+        let order = self.orders.next()?;
+        let index = self.next_index;
+        self.next_index += 1;
+        Some((index, order))
+    }
+}
+
+impl<I: Iterator<Item = OrderRequest> + Unpin> Stream for CreateMany<I> {
+    type Item = (usize, Result<Reply<CreatedOrder>, Error>);
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match Handle::try_current() {
+            Ok(runtime) => self.spawn_calls(&runtime),
+            Err(_) if self.in_progress.is_empty() => {
+                let unsent = |(index, order): (_, OrderRequest)| {
+                    (index, Err(aborted(NO_RUNTIME, ErrorKind::Config, order.idempotency_key)))
+                };
+                return Poll::Ready(self.next_order().map(unsent));
+            }
+            // Calls that were sent inside a runtime are awaited outside of it too.
+            Err(_) => {}
+        }
+        self.in_progress.poll_next_unpin(context)
+    }
+}
+
+const NO_RUNTIME: Texts = (
+    "create_many must be polled inside a tokio runtime; without one, use the blocking client.",
+    "create_many debe usarse dentro de un runtime de tokio; sin él, use el cliente bloqueante.",
+);
+const RUNTIME_ENDED: Texts = (
+    "The tokio runtime ended before the answer came.",
+    "El runtime de tokio terminó antes de recibir la respuesta.",
+);
+
+fn aborted(why: Texts, kind: ErrorKind, key: IdempotencyKey) -> Error {
+    Error::new(kind, why).with(|inner| {
+        inner.may_have_executed = key.may_have_executed();
+        inner.idempotency_key = Some(key);
+    })
+}
+
+/// A task that creates one order; dropping it aborts the task.
+struct SpawnedCreation {
+    index: usize,
+    key: IdempotencyKey,
+    call: JoinHandle<Result<Reply<CreatedOrder>, Error>>,
+}
+
+impl Future for SpawnedCreation {
+    type Output = (usize, Result<Reply<CreatedOrder>, Error>);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let created = match ready!(self.call.poll_unpin(context)) {
+            Ok(created) => created,
+            Err(ended) => match ended.try_into_panic() {
+                // A panic of an observer or a transport reaches the caller, as it does in any other call.
+                Ok(panic) => resume_unwind(panic),
+                Err(_) => Err(aborted(RUNTIME_ENDED, ErrorKind::Network, self.key.clone())),
+            },
+        };
+        Poll::Ready((self.index, created))
+    }
+}
+
+impl Drop for SpawnedCreation {
+    fn drop(&mut self) {
+        self.call.abort();
+    }
+}
+
+impl<I> fmt::Debug for CreateMany<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreateMany")
+            .field("concurrency", &self.concurrency)
+            .field("taken", &self.next_index)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+//! What an error reports: its kind, and what is known in spite of it.
+
+use std::time::Duration;
+
+use parcelo::{
+    Client, CountryCode, Error, ErrorKind, Parcel, ParcelStatus, Timeouts,
+    calls::StopReason,
+    model::{Downloads, LabelMetadata, ParcelId, ParcelSummary, RequestId},
+};
+use serde_json::json;
+
+use crate::script::{RECORD, Script, Step, answer, key, number, order, refusal};
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_time_times_out_and_is_not_called_rate_limited() {
+    let (client, script) = Script::client([answer(200, RECORD)]);
+    let hasty = client.with_timeouts(Timeouts::default().total(Duration::ZERO));
+    for place_in_line in 0..3 {
+        let error = hasty.tracking().get(&number()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{place_in_line}: {error}");
+        assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
+        assert!(error.to_string().contains("nothing was sent"), "{error}");
+        assert!(!error.may_have_executed() && error.retry_after().is_none());
+    }
+    assert!(script.sent().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_longer_than_the_call_s_time_is_a_rate_limit() {
+    let client =
+        Client::builder(key()).transport(Script::client([answer(200, RECORD)]).1).build().unwrap();
+    let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_millis(1)));
+    hasty.tracking().get(&number()).await.unwrap();
+    let error = hasty.tracking().get(&number()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RateLimited, "{error}");
+    assert!(error.retry_after() > Some(Duration::from_millis(1)));
+}
+
+/// The error of a creation that is answered like this.
+async fn refused(step: Step) -> Error {
+    Script::client([step]).0.orders().create(&order()).await.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_is_not_the_service_s_is_unexpected() {
+    for status in [400, 404, 409, 413, 415, 422] {
+        for body in ["<html>nginx</html>", "", r#"{"error": "no"}"#] {
+            let error = refused(answer(status, body)).await;
+            assert_eq!(error.kind(), ErrorKind::Unexpected, "{status} {body}");
+            assert_eq!(error.status(), Some(status));
+        }
+        let own = refused(answer(status, refusal("SOME_CODE"))).await;
+        assert_ne!(own.kind(), ErrorKind::Unexpected, "{status}");
+    }
+    // The caller can do the same, whatever answered.
+    for (status, kind) in [
+        (401, ErrorKind::Authentication),
+        (403, ErrorKind::Forbidden),
+        (429, ErrorKind::RateLimited),
+        (503, ErrorKind::Server),
+    ] {
+        assert_eq!(refused(answer(status, "<html>")).await.kind(), kind, "{status}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_large_keeps_its_status_and_request_id() {
+    let announced = answer(201, "").with("content-length", (9_u64 << 20).to_string());
+    let endless = answer(201, "x".repeat(9 << 20));
+    for step in [announced, endless] {
+        let error = refused(step.with("x-request-id", "req_1")).await;
+        assert_eq!((error.kind(), error.status()), (ErrorKind::Decode, Some(201)));
+        assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"), "{error}");
+        assert!(error.may_have_executed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compressed_answer_that_was_not_asked_for_is_named() {
+    let step = answer(201, "\u{1f}\u{8}").with("content-encoding", "gzip");
+    let error = refused(step).await;
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("content-encoding: gzip"), "{cause}");
+}
+
+fn parcel(number: &str) -> serde_json::Value {
+    const TIME: &str = "2026-01-10T15:05:00.000Z";
+    json!({"id": "par_1", "trackingNumber": number, "status": "VOIDED", "statusName": "?",
+        "destinationCountry": "EC", "createdAt": TIME, "updatedAt": TIME})
+}
+
+fn page(rows: &[serde_json::Value]) -> Step {
+    let body = json!({"success": true, "data": rows,
+        "meta": {"page": 1, "limit": 100, "total": rows.len(), "totalPages": 1}});
+    answer(200, body.to_string()).with("x-request-id", "req_1")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_cannot_be_read_does_not_lose_the_parcels_that_were_found() {
+    let rows = [parcel("SB-SUCCESS-0001"), json!({"new": 1}), parcel("SB-SUCCESS-0002")];
+    let (client, _) = Script::client([answer(503, ""), page(&rows)]);
+    let error = client.orders().find("1001").await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));
+    assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"));
+    assert_eq!(error.unreadable().unwrap().json()["new"], 1);
+    let found: Vec<_> =
+        error.found().iter().map(|parcel| parcel.tracking_number.as_str()).collect();
+    assert_eq!(found, ["SB-SUCCESS-0001", "SB-SUCCESS-0002"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_link_to_a_label_is_text_and_debug_hides_its_signature() {
+    const LINK: &str = "http://h/files/SB-SUCCESS-0001.pdf?sig=CANARY";
+    let id = || ParcelId::unchecked("par_1");
+    let created = Parcel::new(id(), number(), LINK);
+    let listed = ParcelSummary::new(id(), number(), ParcelStatus::Ordered, CountryCode::EC)
+        .with_label_url(LINK);
+    let label = LabelMetadata::new("lbl_1", number())
+        .with_label_url(LINK)
+        .with_downloads(Downloads::new(LINK, LINK, LINK));
+    let shown = format!("{created:?} {listed:?} {label:?}");
+    assert!(!shown.contains("CANARY"), "{shown}");
+    assert_eq!(shown.matches("http://h/files/SB-SUCCESS-0001.pdf?***").count(), 6, "{shown}");
+    assert_eq!(created.label_url.as_deref(), Some(LINK));
+    assert_eq!(serde_json::to_value(&label).unwrap()["downloads"]["ZPL"], LINK);
+}

@@ -1,0 +1,258 @@
+//! Where log lines go: to standard error, without a request waiting for it.
+//!
+//! A line for each answer, each with a lock and a system call of its own, cost as much as a tenth of the
+//! answer; and a reader that stopped reading stopped the service. Lines are collected for a moment and
+//! written together by a thread of their own. Whoever looks at the log of a terminal gets each at once.
+
+use std::{
+    io::{self, IsTerminal as _, Write},
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use tracing::{Level, Metadata};
+use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+
+/// How old a line gets before it is written: what a killed process loses of its log at most.
+const MAX_AGE: Duration = Duration::from_millis(100);
+/// So many bytes are written without waiting for more: about 300 answers.
+const WRITE_BYTES: usize = 64 * 1024;
+/// What is held for a reader that is slow or stuck. Lines beyond are dropped and counted: the service
+/// matters more than its log.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Starts the log: text for people at a terminal, JSON for machines. Lines are out when the guard is
+/// dropped.
+pub(super) fn start() -> Option<Flush> {
+    let filter = EnvFilter::try_from_env("PARCELO_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    // A line that cannot be written is lost; to say so in the same place would end the request.
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
+    // A second subscriber in one process cannot be set; the first one goes on.
+    if io::stderr().is_terminal() {
+        let _ = logs.with_writer(io::stderr).try_init();
+        return None;
+    }
+    // Without a thread to spare each line is written by itself.
+    let Ok((buffer, flush)) = Buffer::start(io::stderr(), MAX_AGE) else {
+        let _ = logs.json().with_writer(io::stderr).try_init();
+        return None;
+    };
+    let _ = logs.json().with_writer(buffer).try_init();
+    Some(flush)
+}
+
+/// Lines on their way.
+#[derive(Clone)]
+struct Buffer(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    lines: Mutex<Lines>,
+    /// There are lines; or enough of them, an urgent one, or the end.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    dropped: u64,
+    is_urgent: bool,
+    is_closed: bool,
+}
+
+/// Writes what is left of the log when it is dropped.
+pub(super) struct Flush {
+    buffer: Buffer,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Buffer {
+    fn start(out: impl Write + Send + 'static, max_age: Duration) -> io::Result<(Self, Flush)> {
+        let buffer = Self(Arc::default());
+        let lines = buffer.clone();
+        let thread = std::thread::Builder::new().name("log".to_owned());
+        let writer = thread.spawn(move || lines.write_to(out, max_age))?;
+        Ok((buffer.clone(), Flush { buffer, writer: Some(writer) }))
+    }
+
+    fn push(&self, line: &[u8], is_urgent: bool) {
+        let mut lines = self.lock();
+        if lines.bytes.len() + line.len() > MAX_BYTES {
+            lines.dropped += 1;
+            return;
+        }
+        let (was_empty, was_short) = (lines.bytes.is_empty(), lines.bytes.len() < WRITE_BYTES);
+        lines.bytes.extend_from_slice(line);
+        lines.is_urgent |= is_urgent;
+        let is_enough = was_short && lines.bytes.len() >= WRITE_BYTES;
+        drop(lines);
+        // Not for every line: to wake a thread costs more than the line.
+        if was_empty || is_enough || is_urgent {
+            self.0.changed.notify_one();
+        }
+    }
+
+    /// Writes lines until the end.
+    fn write_to(&self, mut out: impl Write, max_age: Duration) {
+        let mut bytes = Vec::new();
+        loop {
+            let (dropped, is_closed) = self.take(&mut bytes, max_age);
+            // Where standard error is closed there is no other place to say so.
+            let _ = out.write_all(&bytes).and_then(|()| out.flush());
+            bytes.clear();
+            if dropped > 0 {
+                tracing::warn!(dropped, "log lines were dropped: they are not read fast enough");
+            }
+            if is_closed {
+                return;
+            }
+        }
+    }
+
+    /// Waits for lines, and then for more of them while they are young and few; how many were dropped
+    /// since, and whether these are the last.
+    fn take(&self, bytes: &mut Vec<u8>, max_age: Duration) -> (u64, bool) {
+        let is_idle = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_closed;
+        let may_wait = |lines: &mut Lines| {
+            lines.bytes.len() < WRITE_BYTES && !lines.is_urgent && !lines.is_closed
+        };
+        let lines = self.0.changed.wait_while(self.lock(), is_idle);
+        let lines = lines.unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.changed.wait_timeout_while(lines, max_age, may_wait);
+        let (mut lines, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        mem::swap(bytes, &mut lines.bytes);
+        lines.is_urgent = false;
+        (mem::take(&mut lines.dropped), lines.is_closed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        // Lines are whole whatever panicked beside them.
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Flush {
+    fn drop(&mut self) {
+        self.buffer.lock().is_closed = true;
+        self.buffer.0.changed.notify_one();
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+/// Takes the lines of one level.
+struct LineWriter<'a> {
+    buffer: &'a Buffer,
+    is_urgent: bool,
+}
+
+impl<'a> MakeWriter<'a> for Buffer {
+    type Writer = LineWriter<'a>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        LineWriter { buffer: self, is_urgent: false }
+    }
+
+    fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Self::Writer {
+        // What may be the last line of a process is not kept waiting.
+        LineWriter { buffer: self, is_urgent: *meta.level() <= Level::WARN }
+    }
+}
+
+impl Write for LineWriter<'_> {
+    /// The subscriber hands over a whole line at a time.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.buffer.push(line, self.is_urgent);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// A line that is young for ever waits for more, or for the end.
+    const NEVER: Duration = Duration::from_secs(3600);
+
+    /// A reader that takes each write when the test lets it.
+    struct Pipe {
+        written: Sender<String>,
+        read: Receiver<()>,
+    }
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.written.send(String::from_utf8(bytes.to_vec()).unwrap());
+            // A reader that has gone lets everything through.
+            let _ = self.read.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Reader {
+        lines: Receiver<String>,
+        read: Sender<()>,
+    }
+
+    fn pipe() -> (Pipe, Reader) {
+        let ((written, lines), (let_through, read)) = (channel(), channel());
+        (Pipe { written, read }, Reader { lines, read: let_through })
+    }
+
+    #[test]
+    fn lines_are_written_whole_in_order_and_many_at_once() {
+        let (out, reader) = pipe();
+        let (buffer, flush) = Buffer::start(out, NEVER).unwrap();
+        buffer.push(b"first\n", true);
+        assert_eq!(reader.lines.recv().unwrap(), "first\n");
+        for line in 0..1000 {
+            buffer.push(format!("{line}\n").as_bytes(), false);
+        }
+        drop(reader.read);
+        drop(flush);
+        let rest: Vec<String> = reader.lines.iter().collect();
+        let lines: Vec<String> = rest.concat().lines().map(str::to_owned).collect();
+        assert_eq!(lines, (0..1000).map(|line| line.to_string()).collect::<Vec<_>>());
+        assert_eq!(rest.len(), 1, "a thousand short lines are one write");
+    }
+
+    #[test]
+    fn a_reader_that_is_stuck_costs_lines_and_stops_nobody() {
+        let (out, reader) = pipe();
+        let (buffer, flush) = Buffer::start(out, NEVER).unwrap();
+        buffer.push(b"stuck\n", true);
+        reader.lines.recv().unwrap();
+        let line = [b'x'; 1024];
+        for _ in 0..MAX_BYTES / line.len() + 5 {
+            buffer.push(&line, true);
+        }
+        assert_eq!(buffer.lock().dropped, 5);
+        assert_eq!(buffer.lock().bytes.len(), MAX_BYTES);
+        drop(reader.read);
+        drop(flush);
+        assert_eq!(reader.lines.iter().map(|text| text.len()).sum::<usize>(), MAX_BYTES);
+    }
+
+    #[test]
+    fn a_warning_does_not_wait_for_more() {
+        let (out, reader) = pipe();
+        let (buffer, _flush) = Buffer::start(out, NEVER).unwrap();
+        buffer.push(b"information\n", false);
+        buffer.push(b"a warning\n", true);
+        assert_eq!(reader.lines.recv().unwrap(), "information\na warning\n");
+        drop(reader.read);
+    }
+}
