@@ -51,7 +51,7 @@ pub mod internals {
     pub use crate::{
         clock::{Clock, ManualClock, Millis, SystemClock},
         domain::{
-            keys::{Countries, KeyRecord},
+            credentials::{ApiKeyScope, Countries, KeyRecord},
             legacy::{Era, FIELDS as LEGACY_FIELDS},
             limit::{Admission, Quota, Windows},
             scenario::SCENARIOS,
@@ -76,10 +76,10 @@ pub mod internals {
         ids::Ids,
         service::{
             Service,
-            callers::{Caller, Visitor},
+            authentication::{Caller, Visitor},
+            credentials::NewKeyRequest,
             endpoints::EndpointRequest,
             idempotency::Keyed,
-            keys::NewKeyRequest,
             settings::{Limits, Settings},
         },
         store::Store,

@@ -6,10 +6,9 @@ use serde::Serialize;
 use ulid::Ulid;
 
 use super::{
-    AccountRecord, CarrierKeyRecord, KeyRecord, Report,
+    AccountRecord, CarrierKeyRecord, KeyRecord, Report, TokenRecord,
     carrier::LoggedException,
-    tokens::TokenRecord,
-    webhooks::{DisabledBy, Endpoint, Logged, LoggedAttempt},
+    webhooks::{DisabledBy, Endpoint, LoggedAttempt, LoggedDelivery},
 };
 use crate::{clock::Millis, ids::named};
 
@@ -34,14 +33,14 @@ pub(crate) struct NewApiKey {
 
 impl NewApiKey {
     /// The key with what is kept of it.
-    pub(crate) fn of(key: &parcelo::ApiKey, record: &KeyRecord) -> Self {
+    pub(crate) fn new(key: &parcelo::ApiKey, record: &KeyRecord) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
-            environment: record.tenant.environment,
+            environment: record.scope.tenant.environment,
             name: record.name.clone(),
-            allowed_countries: record.countries.to_wire(),
-            ip_whitelist: record.ip_list.iter().map(ToString::to_string).collect(),
+            allowed_countries: record.scope.countries.to_wire(),
+            ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -60,7 +59,7 @@ pub(crate) struct RotatedApiKey {
 
 impl RotatedApiKey {
     /// The key with what is kept of it.
-    pub(crate) fn of(key: &parcelo::ApiKey, record: &KeyRecord, now: Millis) -> Self {
+    pub(crate) fn new(key: &parcelo::ApiKey, record: &KeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
@@ -92,15 +91,15 @@ pub(crate) struct ApiKeyView {
 
 impl ApiKeyView {
     /// The key as it is at a moment.
-    pub(crate) fn of(record: &KeyRecord, now: Millis) -> Self {
+    pub(crate) fn new(record: &KeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
-            account: record.account.clone(),
-            environment: record.tenant.environment,
+            account: record.scope.account.clone(),
+            environment: record.scope.tenant.environment,
             name: record.name.clone(),
-            allowed_countries: record.countries.to_wire(),
-            ip_whitelist: record.ip_list.iter().map(ToString::to_string).collect(),
+            allowed_countries: record.scope.countries.to_wire(),
+            ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
             created_at: wire(record.created_at),
             revoked_at: record.revoked_at.map(wire),
             old_secret_until: record.old_secret_until(now).map(wire),
@@ -122,11 +121,11 @@ pub(crate) struct NewCarrierKeyView {
 
 impl NewCarrierKeyView {
     /// The key with what is kept of it.
-    pub(crate) fn of(key: &parcelo::admin::CarrierKey, record: &CarrierKeyRecord) -> Self {
+    pub(crate) fn new(key: &parcelo::admin::CarrierKey, record: &CarrierKeyRecord) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
-            environment: record.environment,
+            environment: record.scope.environment,
             name: record.name.clone(),
         }
     }
@@ -152,7 +151,7 @@ impl From<&CarrierKeyRecord> for CarrierKeyView {
         Self {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
-            environment: record.environment,
+            environment: record.scope.environment,
             name: record.name.clone(),
             created_at: wire(record.created_at),
             revoked_at: record.revoked_at.map(wire),
@@ -171,7 +170,7 @@ pub(crate) struct NewTokenView {
 
 impl NewTokenView {
     /// The token with what is kept of it.
-    pub(crate) fn of(token: &parcelo::admin::AdminToken, record: &TokenRecord) -> Self {
+    pub(crate) fn new(token: &parcelo::admin::AdminToken, record: &TokenRecord) -> Self {
         let (token_id, name) = (record.id.clone(), record.name.clone());
         Self { token_id, token: token.secret().to_owned(), name }
     }
@@ -242,7 +241,7 @@ pub(crate) struct WebhookView {
 
 impl WebhookView {
     /// A webhook of the account with this name, without its secret.
-    pub(crate) fn of(account: &str, endpoint: &Endpoint) -> Self {
+    pub(crate) fn new(account: &str, endpoint: &Endpoint) -> Self {
         Self {
             url: endpoint.url.clone(),
             environment: endpoint.tenant.environment,
@@ -259,7 +258,7 @@ impl WebhookView {
     /// The same with its secret.
     pub(crate) fn with_secret(account: &str, endpoint: &Endpoint) -> Self {
         let secret = Some(endpoint.secret.expose());
-        Self { secret, ..Self::of(account, endpoint) }
+        Self { secret, ..Self::new(account, endpoint) }
     }
 }
 
@@ -276,7 +275,7 @@ pub(crate) struct NewSecret {
 
 impl NewSecret {
     /// The secret, and until when the one before is in force.
-    pub(crate) fn of(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
+    pub(crate) fn new(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
         Self { secret: secret.expose(), old_secret_until: wire(old_until) }
     }
 }
@@ -332,8 +331,8 @@ pub(crate) struct AttemptView {
     answer: String,
 }
 
-impl From<&Logged> for DeliveryView {
-    fn from(logged: &Logged) -> Self {
+impl From<&LoggedDelivery> for DeliveryView {
+    fn from(logged: &LoggedDelivery) -> Self {
         Self {
             event_id: named("evt", logged.event),
             event: logged.kind.to_wire(),

@@ -3,38 +3,10 @@
 
 use parcelo::{TrackingNumber, admin::CarrierOutcome};
 
-use super::{Cause, Changes, Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant};
+use super::{
+    CarrierException, Cause, Changes, Event, Op, ParcelRow, Refusal, Report, Scan, SeenEvent, State,
+};
 use crate::clock::Millis;
-
-/// A carrier's number inside the database; all keys of one carrier share it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CarrierNumber(pub i64);
-
-/// A parcel was seen somewhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scan {
-    /// The state it shows.
-    pub state: State,
-    /// When.
-    pub at: Millis,
-    /// Where.
-    pub location: String,
-    /// More, when there is more to say.
-    pub description: Option<String>,
-}
-
-/// A scan as a carrier reports it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    /// The carrier.
-    pub carrier: CarrierNumber,
-    /// The carrier's own id of the event.
-    pub event_id: String,
-    /// The carrier's own code.
-    pub code: Option<String>,
-    /// The scan.
-    pub scan: Scan,
-}
 
 /// What a scan means to a parcel.
 #[derive(Debug, Clone)]
@@ -44,20 +16,20 @@ pub(crate) enum Judgement {
     /// The scan joins the history, and the parcel stays where it is.
     Recorded(Vec<Op>),
     /// The state cannot follow.
-    Rejected(Illegal),
+    Rejected(IllegalTransition),
 }
 
 /// A transition that the table or its cause forbids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Illegal {
+pub struct IllegalTransition {
     /// Where the parcel stands.
     pub from: State,
     /// Where it should have gone.
     pub to: State,
 }
 
-impl From<Illegal> for Refusal {
-    fn from(illegal: Illegal) -> Self {
+impl From<IllegalTransition> for Refusal {
+    fn from(illegal: IllegalTransition) -> Self {
         Self::transition(illegal.from, illegal.to)
     }
 }
@@ -65,7 +37,7 @@ impl From<Illegal> for Refusal {
 /// Judges a scan. Older than the newest event: it joins the history at its place. The same state
 /// again: so too. Otherwise the table decides. No scan shows what only others can bring about.
 pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
-    let illegal = Illegal { from: parcel.state, to: scan.state };
+    let illegal = IllegalTransition { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {
         return Judgement::Rejected(illegal);
     }
@@ -81,8 +53,8 @@ pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
     }
 }
 
-/// Decides what becomes of a report: what its carrier is told, and what changes. A refused event is
-/// not marked as taken: sent again, it is judged anew, since scans come out of order.
+/// Decides what becomes of a report: the carrier's result, and what changes. A refused event is
+/// not marked as taken: sent again, it is judged again, since scans come out of order.
 pub(crate) fn take(
     parcel: &ParcelRow,
     report: Report,
@@ -117,36 +89,6 @@ fn event(parcel: &ParcelRow, scan: Scan) -> Event {
     Event { sequence: parcel.last_sequence + 1, state, at, location, description }
 }
 
-/// A carrier's event that was taken; the same one is not taken again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenEvent {
-    /// The carrier.
-    pub carrier: CarrierNumber,
-    /// The carrier's own id of the event.
-    pub event_id: String,
-    /// The parcel.
-    pub parcel: ParcelKey,
-    /// Its place in the parcel's history.
-    pub sequence: u32,
-    /// The carrier's own code.
-    pub code: Option<String>,
-}
-
-/// A carrier's event that was refused, for people to look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CarrierException {
-    /// Whose parcel it is.
-    pub tenant: Tenant,
-    /// The parcel.
-    pub parcel: ParcelKey,
-    /// Where the parcel stood.
-    pub from: State,
-    /// What the carrier had reported.
-    pub report: Report,
-    /// When it was refused.
-    pub refused_at: Millis,
-}
-
 /// A refused event as the log shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedException {
@@ -170,6 +112,7 @@ mod tests {
         scenario::{self, SCENARIOS},
         state::TRANSITIONS,
     };
+    use crate::domain::{ParcelKey, Tenant};
 
     const BORN: Millis = Millis(1_767_600_000_000);
 
@@ -283,7 +226,7 @@ mod tests {
     }
 
     fn state() -> impl Strategy<Value = State> {
-        (1..=13_u8).prop_map(|number| State::of_number(number).unwrap())
+        (1..=13_u8).prop_map(|number| State::from_number(number).unwrap())
     }
 
     proptest! {

@@ -1,9 +1,9 @@
 //! What a decision wants done to the store, as plain data: all of it is committed, or none.
 
-use parcelo::{CountryCode, OrderRequest, TrackingNumber};
+use parcelo::{Awb, CountryCode, OrderRequest, TrackingNumber};
 use ulid::Ulid;
 
-use super::{CarrierException, IdempotencyRecord, SeenEvent, State, Tenant, manifest::NewManifest};
+use super::{IdempotencyRecord, State, Tenant};
 use crate::clock::Millis;
 
 /// A parcel's number inside the database.
@@ -59,7 +59,7 @@ pub enum Op {
         /// The step.
         step: Step,
     },
-    /// The parcel's label is made anew.
+    /// The parcel's label is reprinted.
     Reprint {
         /// The parcel.
         parcel: ParcelKey,
@@ -123,6 +123,83 @@ pub struct Event {
     pub description: Option<String>,
 }
 
+/// A manifest that does not exist yet.
+#[derive(Debug, Clone)]
+pub struct NewManifest {
+    /// The public id, without its prefix.
+    pub id: Ulid,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// Its air waybill; a tenant has one manifest under it.
+    pub awb: Awb,
+    /// When it was submitted.
+    pub submitted_at: Millis,
+    /// The [`Manifest`](parcelo::model::Manifest) as JSON.
+    pub document: Vec<u8>,
+    /// Its parcels.
+    pub parcels: Vec<ParcelKey>,
+}
+
+/// A carrier's number inside the database; all keys of one carrier share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CarrierNumber(pub i64);
+
+/// A parcel was seen somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// The state it shows.
+    pub state: State,
+    /// When.
+    pub at: Millis,
+    /// Where.
+    pub location: String,
+    /// More, when there is more to say.
+    pub description: Option<String>,
+}
+
+/// A scan as a carrier reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The carrier.
+    pub carrier: CarrierNumber,
+    /// The carrier's own id of the event.
+    pub event_id: String,
+    /// The carrier's own code.
+    pub code: Option<String>,
+    /// The scan.
+    pub scan: Scan,
+}
+
+/// A carrier's event that was taken; the same one is not taken again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenEvent {
+    /// The carrier.
+    pub carrier: CarrierNumber,
+    /// The carrier's own id of the event.
+    pub event_id: String,
+    /// The parcel.
+    pub parcel: ParcelKey,
+    /// Its place in the parcel's history.
+    pub sequence: u32,
+    /// The carrier's own code.
+    pub code: Option<String>,
+}
+
+/// A carrier's event that was refused, for people to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CarrierException {
+    /// Whose parcel it is.
+    pub tenant: Tenant,
+    /// The parcel.
+    pub parcel: ParcelKey,
+    /// Where the parcel stood.
+    pub from: State,
+    /// What the carrier had reported.
+    pub report: Report,
+    /// When it was refused.
+    pub refused_at: Millis,
+}
+
 /// A parcel as the store gives it to a decision; the order itself is read on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParcelRow {
@@ -152,7 +229,7 @@ pub struct ParcelRow {
     pub promised_day: i32,
     /// 1, and one more with each reprint.
     pub label_version: u32,
-    /// When its label was last made anew.
+    /// When its label was last reprinted.
     pub reprinted_at: Option<Millis>,
     /// The sequence of its last event.
     pub last_sequence: u32,

@@ -67,7 +67,9 @@ fn new_parcel(
 ) -> NewParcel {
     let country = order.receiver.address.country;
     let step = match tenant.environment {
-        Environment::Sandbox => Scenario::of(&number).and_then(|scenario| scenario.step(0, now)),
+        Environment::Sandbox => {
+            Scenario::for_number(&number).and_then(|scenario| scenario.step(0, now))
+        }
         Environment::Production => None,
     };
     NewParcel {

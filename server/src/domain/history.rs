@@ -59,7 +59,7 @@ fn entry(event: &Event, language: Language) -> HistoryEntry {
     entry
 }
 
-/// One number of a batch: its record, or why there is none.
+/// One number of a batch: its record, or why it has none.
 pub(crate) fn batch_result(
     tracking_number: String,
     tracking: Result<TrackingRecord, Refusal>,

@@ -16,7 +16,7 @@ pub struct RecordKey(pub [u8; 16]);
 
 impl RecordKey {
     /// The record key of a caller's key.
-    pub fn of(api_key: i64, operation: Operation, key: &IdempotencyKey) -> Self {
+    pub fn new(api_key: i64, operation: Operation, key: &IdempotencyKey) -> Self {
         let mut hash = Sha256::new();
         hash.update(api_key.to_be_bytes());
         hash.update(operation.path());
@@ -50,7 +50,7 @@ impl IdempotencyRecord {
     }
 }
 
-// The answer holds a label link, which opens the label to whoever reads it: no log shows it.
+// The answer holds a label link, which opens the label to anyone who reads it: no log shows it.
 impl std::fmt::Debug for IdempotencyRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IdempotencyRecord")
@@ -62,7 +62,7 @@ impl std::fmt::Debug for IdempotencyRecord {
 
 /// What a key means to the request at hand.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ReplayDecision {
     /// The key is new, or forgotten.
     Fresh,
     /// The same request was answered before.
@@ -81,16 +81,16 @@ pub(crate) fn judge(
     found: Option<IdempotencyRecord>,
     fingerprint: &Fingerprint,
     now: Millis,
-) -> Verdict {
+) -> ReplayDecision {
     match found {
         Some(record) if is_alive(record.first_seen, now) => {
             if record.fingerprint == *fingerprint {
-                Verdict::Replay(record)
+                ReplayDecision::Replay(record)
             } else {
-                Verdict::Conflict(record)
+                ReplayDecision::Conflict(record)
             }
         }
-        _ => Verdict::Fresh,
+        _ => ReplayDecision::Fresh,
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     fn record() -> IdempotencyRecord {
         IdempotencyRecord {
             key: RecordKey([1; 16]),
-            tenant: Tenant::of_number(3),
+            tenant: Tenant::from_number(3),
             fingerprint: [7; 32],
             first_seen: Millis(1_000),
             body: b"{}".to_vec(),
@@ -111,22 +111,26 @@ mod tests {
     #[test]
     fn a_key_replays_conflicts_and_is_forgotten_after_24_hours() {
         let last = Millis(1_000 + LIFETIME - 1);
-        assert_eq!(judge(None, &[7; 32], last), Verdict::Fresh);
-        assert_eq!(judge(Some(record()), &[7; 32], last), Verdict::Replay(record()));
-        assert_eq!(judge(Some(record()), &[8; 32], last), Verdict::Conflict(record()));
-        assert_eq!(judge(Some(record()), &[7; 32], last.plus(1)), Verdict::Fresh);
+        assert_eq!(judge(None, &[7; 32], last), ReplayDecision::Fresh);
+        assert_eq!(judge(Some(record()), &[7; 32], last), ReplayDecision::Replay(record()));
+        assert_eq!(judge(Some(record()), &[8; 32], last), ReplayDecision::Conflict(record()));
+        assert_eq!(judge(Some(record()), &[7; 32], last.plus(1)), ReplayDecision::Fresh);
     }
 
     #[test]
     fn the_scope_is_api_key_operation_and_key() {
         let key = IdempotencyKey::parse("same-key-1").unwrap();
-        let one = RecordKey::of(1, Operation::CreateOrder, &key);
-        assert_eq!(one, RecordKey::of(1, Operation::CreateOrder, &key));
-        assert_ne!(one, RecordKey::of(2, Operation::CreateOrder, &key));
-        assert_ne!(one, RecordKey::of(1, Operation::VoidOrders, &key));
+        let one = RecordKey::new(1, Operation::CreateOrder, &key);
+        assert_eq!(one, RecordKey::new(1, Operation::CreateOrder, &key));
+        assert_ne!(one, RecordKey::new(2, Operation::CreateOrder, &key));
+        assert_ne!(one, RecordKey::new(1, Operation::VoidOrders, &key));
         assert_ne!(
             one,
-            RecordKey::of(1, Operation::CreateOrder, &IdempotencyKey::parse("same-key-2").unwrap())
+            RecordKey::new(
+                1,
+                Operation::CreateOrder,
+                &IdempotencyKey::parse("same-key-2").unwrap()
+            )
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What is known about a label, and making it anew (docs/api.md, Label metadata, Reprint).
+//! What is known about a label, and reprinting it (docs/api.md, Label metadata, Reprint).
 
 use parcelo::{
     Environment, ErrorCode, LabelFormat,
@@ -48,7 +48,7 @@ pub(crate) fn check_alive(state: State) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The parcel as it is after its label was made anew, unless its journey is over.
+/// The parcel after a reprint of its label, unless its journey is over.
 pub(crate) fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
     check_alive(parcel.state)?;
     match parcel.state {

@@ -35,7 +35,7 @@ pub enum Admission {
     Refused(Quota),
 }
 
-/// What callers have used of the current second. It remembers one second at most, so that nobody has
+/// What callers have used of the current second. It remembers one second at most, so that no caller has
 /// to look for what can be forgotten.
 #[derive(Debug)]
 pub struct Windows<K> {
@@ -74,7 +74,7 @@ impl<K: Eq + Hash> Windows<K> {
 
     fn turn_to(&mut self, second: i64) {
         // Requests overtake each other: one that began just before the second turned counts in the
-        // new one, and takes nobody's count away. A clock that was set back begins anew.
+        // new one, and takes no caller's count away. A clock that was set back starts a new window.
         if second == self.second || second.checked_add(1) == Some(self.second) {
             return;
         }

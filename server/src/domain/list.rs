@@ -1,4 +1,4 @@
-//! Parcels in a list: what of them is told there, and nothing personal (spec: GET parcels).
+//! Parcels in a list: what is shown of them, and nothing personal (spec: GET parcels).
 
 use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;
@@ -6,9 +6,9 @@ use ulid::Ulid;
 use super::{ParcelRow, State};
 use crate::ids::{manifest_id, parcel_id};
 
-/// A parcel as the store gives it to a list.
+/// A parcel as the store hands it to a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ParcelListRow {
     /// The parcel.
     pub parcel: ParcelRow,
     /// The order's id in the caller's system.
@@ -21,11 +21,11 @@ pub struct Listed {
 
 /// The parcel in a list; `label_url` is where its label lies, if it has one that lives.
 pub(crate) fn summary(
-    listed: Listed,
+    listed: ParcelListRow,
     label_url: impl FnOnce(&ParcelRow) -> String,
     language: Language,
 ) -> ParcelSummary {
-    let Listed { parcel, external_order_id, customer_reference, manifest } = listed;
+    let ParcelListRow { parcel, external_order_id, customer_reference, manifest } = listed;
     let status = ParcelStatus::from(parcel.state);
     let label_lives = !matches!(parcel.state, State::Ordered | State::Voided);
     let (manifest, awb) = manifest.unzip();

@@ -1,8 +1,8 @@
-//! How often somebody may try to sign in. Failures are counted by the account that was named and by
+//! How often a client may try to sign in. Failures are counted by the account that was named and by
 //! the network that they came from; from some number on, each makes the next attempt wait longer.
 //!
-//! Nobody can lock out an account's owner with that: who is signed in to it, or comes from a network
-//! from which somebody signed in to it before, is counted apart from everybody else, and waits a few
+//! Strangers cannot lock out an account's owner with that: who is signed in to it, or comes from a network
+//! from which its owner signed in before, is counted apart from all others, and waits a few
 //! seconds at most.
 
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ const ACCOUNT: Pauses = Pauses { free: 10, first: Millis::MINUTE, longest: 15 * 
 // attempt in five seconds a password of twelve characters outlasts everybody.
 const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Millis::SECOND };
 
-/// Somebody who tries to sign in.
+/// An attempt to sign in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoginAttempt<'a> {
     /// The account that is named; it may not exist.
@@ -51,7 +51,7 @@ pub(crate) struct LoginAttempt<'a> {
 enum Counted {
     Network(IpAddr),
     Account(String),
-    /// An account and a network from which somebody signed in to it.
+    /// An account and a network from which it was signed in to.
     Known(String, IpAddr),
 }
 
@@ -98,7 +98,7 @@ impl LoginThrottle {
         Ok(Begun(counted))
     }
 
-    /// The attempt did not fail, or nobody knows whether it did.
+    /// The attempt did not fail, or its outcome is unknown.
     pub(crate) fn take_back(&mut self, Begun(counted): Begun) {
         for by in counted {
             if let Some(failures) = self.failures.get_mut(&by) {
@@ -107,7 +107,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Somebody has signed in: further attempts from there are counted apart.
+    /// The sign-in succeeded: further attempts from there are counted apart.
     pub(crate) fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
         self.known.insert(known(attempt), ());
     }

@@ -4,14 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use parcelo::{
-    Awb, CurrencyCode, Decimal, ErrorCode, ManifestRequest, ParcelDetails, ParcelStatus,
+    CurrencyCode, Decimal, ErrorCode, ManifestRequest, ParcelDetails, ParcelStatus,
     model::{DeclaredValue, ItemError, Manifest, Row, Warning, WarningCode},
 };
 use serde::Serialize;
 use serde_json::json;
 use ulid::Ulid;
 
-use super::{Event, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body};
+use super::{
+    Event, NewManifest, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body,
+};
 use crate::{
     clock::Millis,
     domain::state::Cause,
@@ -19,23 +21,6 @@ use crate::{
 };
 
 const NUMBERS: &str = "trackingNumbers";
-
-/// A manifest that does not exist yet.
-#[derive(Debug, Clone)]
-pub struct NewManifest {
-    /// The public id, without its prefix.
-    pub id: Ulid,
-    /// Whose it is.
-    pub tenant: Tenant,
-    /// Its air waybill; a tenant has one manifest under it.
-    pub awb: Awb,
-    /// When it was submitted.
-    pub submitted_at: Millis,
-    /// The [`Manifest`] as JSON.
-    pub document: Vec<u8>,
-    /// Its parcels.
-    pub parcels: Vec<ParcelKey>,
-}
 
 /// A parcel that is asked for, and what its manifest adds up.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +42,7 @@ pub(crate) struct Submission<'a> {
     pub request: &'a ManifestRequest,
     /// The tenant's manifest under the same air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels for the numbers asked, in their order, or why there is none.
+    /// The tenant's parcels for the numbers asked, in their order, or why it has none.
     pub found: &'a [Result<Candidate, Refusal>],
 }
 

@@ -8,13 +8,12 @@ pub(crate) mod activity;
 #[cfg(feature = "server")]
 pub(crate) mod admin;
 pub(crate) mod carrier;
-pub(crate) mod carrier_keys;
 pub(crate) mod changes;
 pub(crate) mod create;
+pub(crate) mod credentials;
 pub(crate) mod delivery;
 pub(crate) mod history;
 pub(crate) mod idempotency;
-pub(crate) mod keys;
 pub(crate) mod labels;
 pub(crate) mod legacy;
 pub(crate) mod limit;
@@ -30,16 +29,16 @@ pub(crate) mod session;
 pub(crate) mod site;
 pub(crate) mod state;
 pub(crate) mod tenant;
-pub(crate) mod tokens;
 pub(crate) mod void;
 pub(crate) mod webhooks;
 
-pub(crate) use carrier::{CarrierException, CarrierNumber, Report, Scan, SeenEvent};
-pub(crate) use carrier_keys::{CarrierKeyRecord, NewCarrierKey};
-pub(crate) use changes::{Changes, Event, NewParcel, Op, ParcelKey, ParcelRow, Step, Version};
+pub(crate) use changes::{
+    CarrierException, CarrierNumber, Changes, Event, NewManifest, NewParcel, Op, ParcelKey,
+    ParcelRow, Report, Scan, SeenEvent, Step, Version,
+};
+pub(crate) use credentials::{CarrierKeyRecord, Countries, KeyRecord, NewCredential, TokenRecord};
 pub(crate) use idempotency::{IdempotencyRecord, RecordKey};
-pub(crate) use keys::{Countries, KeyRecord, NewKey};
-pub(crate) use list::Listed;
+pub(crate) use list::ParcelListRow;
 pub(crate) use refusal::Refusal;
 pub(crate) use scenario::Scenario;
 pub(crate) use secrets::Secrets;

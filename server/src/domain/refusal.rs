@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{IdempotencyRecord, State};
 use crate::clock::Millis;
 
-/// A request that is not carried out, and what its caller is told.
+/// A request that is not carried out, and the error its caller gets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     /// The code, from which status and texts follow.
@@ -89,11 +89,11 @@ impl Refusal {
 
     /// The parcel's status does not allow it; `code`'s text has a `{status}`.
     pub fn status(code: ErrorCode, state: State) -> Self {
-        Self::of_status(code, parcelo::ParcelStatus::from(state).code())
+        Self::from_status(code, parcelo::ParcelStatus::from(state).code())
     }
 
     /// The same for several parcels, whose statuses are named.
-    pub fn of_status(code: ErrorCode, status: &str) -> Self {
+    pub fn from_status(code: ErrorCode, status: &str) -> Self {
         Self { values: vec![("status", status.to_owned())], ..code.into() }
     }
 
@@ -154,7 +154,7 @@ impl Refusal {
         (self.text(Language::En), self.text(Language::Es))
     }
 
-    /// What the caller is told, in one language.
+    /// The message for the caller, in one language.
     pub fn text(&self, language: Language) -> String {
         let values: Vec<_> =
             self.values.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -45,7 +45,7 @@ pub const SCENARIOS: [Scenario; 4] = [
 
 impl Scenario {
     /// The journey that a tracking number chooses; most choose none.
-    pub fn of(number: &TrackingNumber) -> Option<&'static Self> {
+    pub fn for_number(number: &TrackingNumber) -> Option<&'static Self> {
         SCENARIOS.iter().find(|scenario| number.starts_with(scenario.prefix))
     }
 
@@ -61,7 +61,7 @@ impl Scenario {
 /// journey.
 pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
     let leave = Op::CancelSteps { parcel: parcel.key };
-    let Some(scenario) = Scenario::of(&parcel.tracking_number) else { return vec![leave] };
+    let Some(scenario) = Scenario::for_number(&parcel.tracking_number) else { return vec![leave] };
     let Some((_, state)) = scenario.steps.get(usize::from(step.index)) else { return vec![leave] };
     let location = parcel.destination.clone();
     let scan = Scan { state: *state, at: step.due, location, description: None };
@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn the_prefix_chooses_whatever_its_case() {
         let prefix = |text| {
-            TrackingNumber::parse(text).ok().and_then(|n| Scenario::of(&n)).map(|s| s.prefix)
+            TrackingNumber::parse(text)
+                .ok()
+                .and_then(|n| Scenario::for_number(&n))
+                .map(|s| s.prefix)
         };
         assert_eq!(prefix("sb-success-0001"), Some("SB-SUCCESS-"));
         assert_eq!(prefix("SB-CUSTOMS-1"), Some("SB-CUSTOMS-"));

@@ -56,7 +56,7 @@ impl Secrets {
         mac(&self.sessions, &[token.as_bytes()])
     }
 
-    /// What the forms hold that are shown to whoever has this cookie, and to nobody else.
+    /// The token of the forms that are shown to the holder of this cookie, and to no one else.
     pub fn form_token(&self, cookie: &str) -> String {
         URL_SAFE_NO_PAD.encode(mac(&self.forms, &[cookie.as_bytes()]))
     }

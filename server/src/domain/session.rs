@@ -13,7 +13,7 @@ pub(crate) const MIN_PASSWORD_CHARS: usize = 12;
 /// The most characters of a password.
 pub(crate) const MAX_PASSWORD_CHARS: usize = 200;
 
-/// An account that somebody may sign in to.
+/// An account with a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The account.
@@ -28,7 +28,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// Somebody who is signed in.
+/// A session of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// The account.

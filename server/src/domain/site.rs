@@ -32,8 +32,8 @@ pub(crate) fn local_url(mut address: SocketAddr) -> String {
 }
 
 impl Site {
-    /// Whether its address means the machine of whoever calls it, so that a QR code with it leads
-    /// nobody to the service.
+    /// Whether its address means the caller's own machine, so that a QR code with it does not lead
+    /// to the service.
     pub fn is_local(&self) -> bool {
         let url = Url::parse(&self.base_url).ok();
         match url.as_ref().and_then(Url::host) {
@@ -58,7 +58,7 @@ impl Site {
         format!("{}/track/{number}", self.base_url)
     }
 
-    /// The capability link to a parcel's label: whoever has it can read the file.
+    /// The capability link to a parcel's label: its holder can read the file.
     pub fn label_url(&self, secrets: &Secrets, number: &TrackingNumber, id: Ulid) -> String {
         self.label_file_url(secrets, number, id, LabelFormat::Pdf)
     }

@@ -125,7 +125,7 @@ impl State {
     }
 
     /// The state that a status of the wire stands for; a word of the future stands for none.
-    pub fn of_status(status: &ParcelStatus) -> Option<Self> {
+    pub fn from_status(status: &ParcelStatus) -> Option<Self> {
         TRANSITIONS
             .iter()
             .map(|(state, _)| *state)
@@ -138,7 +138,7 @@ impl State {
     }
 
     /// The state stored under a number.
-    pub fn of_number(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         TRANSITIONS.iter().map(|(state, _)| *state).find(|state| state.number() == number)
     }
 }
@@ -174,10 +174,10 @@ mod tests {
         let arrows: usize = TRANSITIONS.iter().map(|(_, next)| next.len()).sum();
         assert_eq!(arrows, 42);
         for (place, (state, _)) in TRANSITIONS.iter().enumerate() {
-            assert_eq!(State::of_number(state.number()), Some(*state));
+            assert_eq!(State::from_number(state.number()), Some(*state));
             assert!(TRANSITIONS[place + 1..].iter().all(|(other, _)| other != state));
         }
-        assert_eq!(State::of_number(0), None);
+        assert_eq!(State::from_number(0), None);
     }
 
     #[test]
@@ -206,9 +206,9 @@ mod tests {
         assert_eq!(of_states.len(), ParcelStatus::KNOWN.len());
         assert!(ParcelStatus::KNOWN.iter().all(|status| of_states.contains(status)));
         for (state, _) in TRANSITIONS {
-            assert_eq!(State::of_status(&ParcelStatus::from(state)), Some(state));
+            assert_eq!(State::from_status(&ParcelStatus::from(state)), Some(state));
         }
-        assert_eq!(State::of_status(&ParcelStatus::from("LOST_AT_SEA")), None);
+        assert_eq!(State::from_status(&ParcelStatus::from("LOST_AT_SEA")), None);
     }
 
     #[test]
@@ -261,7 +261,8 @@ mod tests {
                 let row = rows.iter().find(|(state, _)| *state == from.code());
                 let next: Vec<_> = row.map_or("", |(_, next)| next).split_whitespace().collect();
                 for to in ParcelStatus::KNOWN {
-                    let states = (State::of_status(from).unwrap(), State::of_status(to).unwrap());
+                    let states =
+                        (State::from_status(from).unwrap(), State::from_status(to).unwrap());
                     let may = states.0.can_become_by(cause, states.1);
                     assert_eq!(may, next.contains(&to.code()), "{cause:?}: {from} to {to}");
                     allowed += usize::from(may);

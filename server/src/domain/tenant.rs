@@ -41,7 +41,7 @@ impl Tenant {
     }
 
     /// The tenant stored under a number.
-    pub const fn of_number(number: i64) -> Self {
+    pub const fn from_number(number: i64) -> Self {
         let environment =
             if number % 2 == 0 { Environment::Production } else { Environment::Sandbox };
         Self { account: AccountKey(number / 2), environment }
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_tenant_is_one_number() {
         for number in 0..10 {
-            assert_eq!(Tenant::of_number(number).number(), number);
+            assert_eq!(Tenant::from_number(number).number(), number);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Voiding orders: which of those asked for can be voided, and what each is told
+//! Voiding orders: which of those asked for can be voided, and the result of each
 //! (docs/api.md, Void orders).
 
 use parcelo::{
@@ -93,7 +93,7 @@ fn nothing_voided(results: &[VoidResult]) -> Refusal {
     } else if all(ErrorCode::ParcelNotVoidable) {
         let mut names: Vec<_> = states.iter().map(|state| state.code()).collect();
         names.dedup();
-        Refusal::of_status(ErrorCode::ParcelNotVoidable, &names.join(", "))
+        Refusal::from_status(ErrorCode::ParcelNotVoidable, &names.join(", "))
     } else {
         ErrorCode::VoidFailed.into()
     };

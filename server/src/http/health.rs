@@ -23,8 +23,8 @@ pub(super) async fn check_key(
         "status": "ok",
         "authenticated": true,
         "keyName": caller.key.name,
-        "allowedCountries": caller.key.countries.to_wire(),
-        "environment": caller.key.tenant.environment,
+        "allowedCountries": caller.key.scope.countries.to_wire(),
+        "environment": caller.tenant().environment,
         "meta": { "requestId": id.0 },
     }))
 }

@@ -53,7 +53,7 @@ pub(super) async fn download(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let format = format_of(body::query(query.as_deref(), "format"))?;
-    response(api.service.label(&caller, &body::parameter(path), format)?, &headers)
+    response(api.service.label(&caller, &body::parameter(path), format).await?, &headers)
 }
 
 pub(super) async fn linked(
@@ -63,7 +63,8 @@ pub(super) async fn linked(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let signature = body::query(query.as_deref(), "sig").unwrap_or_default();
-    let file = api.service.linked_label(api.environment, &body::parameter(path), &signature)?;
+    let file =
+        api.service.linked_label(api.environment, &body::parameter(path), &signature).await?;
     response(file, &headers)
 }
 

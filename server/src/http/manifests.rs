@@ -31,7 +31,7 @@ pub(super) async fn get(
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
-    let manifest = api.service.manifest(&caller, &body::parameter(path))?;
+    let manifest = api.service.manifest(&caller, &body::parameter(path)).await?;
     Ok(answer::data(manifest, id))
 }
 

@@ -76,7 +76,7 @@ impl Gate {
             ResponseStyle::Json => None,
             ResponseStyle::Custom(styling) => Some(styling(&self.api, &mut request)),
         };
-        let (quota, admitted) = self.admit(&mut request, now);
+        let (quota, admitted) = self.admit(&mut request, now).await;
         let response = match admitted {
             Ok(()) => {
                 request.extensions_mut().insert(RequestId(request_id.clone()));
@@ -117,19 +117,19 @@ impl Gate {
 
     /// Whether the request may go on, by the area's policy; handlers find its caller among its
     /// extensions.
-    fn admit(&self, request: &mut Request, now: Millis) -> Admitted {
+    async fn admit(&self, request: &mut Request, now: Millis) -> Admitted {
         let client = client_address(&self.api, request);
         if let Err(refusal) = host::check(request) {
             return self.turn_away(refusal, client, now);
         }
         match self.policy.principal {
-            Principal::ApiKey(check) => self.admit_caller(request, (client, check), now),
-            Principal::CarrierKey => self.admit_carrier(request, client, now),
+            Principal::ApiKey(check) => self.admit_caller(request, (client, check), now).await,
+            Principal::CarrierKey => self.admit_carrier(request, client, now).await,
             Principal::Anyone(limit) => self.admit_anyone(limit, client, now),
         }
     }
 
-    fn admit_caller(
+    async fn admit_caller(
         &self,
         request: &mut Request,
         (client, check): (IpAddr, Option<CallerCheck>),
@@ -137,7 +137,8 @@ impl Gate {
     ) -> Admitted {
         let (service, environment) = (&self.api.service, self.api.environment);
         let key = header_text(request.headers(), names::API_KEY);
-        let caller = match service.authenticate(Visitor { environment, key: key.as_deref() }) {
+        let caller = match service.authenticate(Visitor { environment, key: key.as_deref() }).await
+        {
             Ok(caller) => caller,
             Err(refusal) => return self.turn_away(refusal, client, now),
         };
@@ -154,10 +155,10 @@ impl Gate {
         (quota, admitted)
     }
 
-    fn admit_carrier(&self, request: &mut Request, client: IpAddr, now: Millis) -> Admitted {
+    async fn admit_carrier(&self, request: &mut Request, client: IpAddr, now: Millis) -> Admitted {
         let key = header_text(request.headers(), names::CARRIER_KEY);
         let service = &self.api.service;
-        match service.authenticate_carrier(self.api.environment, key.as_deref()) {
+        match service.authenticate_carrier(self.api.environment, key.as_deref()).await {
             Ok(carrier) => {
                 let admitted = counted(service.admit_carrier(&carrier, now), now);
                 request.extensions_mut().insert(carrier);

@@ -18,11 +18,11 @@ use super::{Api, admin_router, router, routes::open_routes};
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access, legacy::Era, sample,
-        webhooks::Allowance,
+        Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access,
+        credentials::ApiKeyScope, legacy::Era, sample, webhooks::Allowance,
     },
     ids::Ids,
-    service::{KeyIssuer, Limits, NewKeyRequest, Service, Settings},
+    service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings},
     store::{Damage, Store, damage, held},
 };
 
@@ -99,9 +99,9 @@ impl House {
         issuer.issue(request, NOW).await.unwrap().0.secret().to_owned()
     }
 
-    fn issuer(&self) -> KeyIssuer<'_> {
+    fn issuer(&self) -> CredentialIssuer<'_> {
         let secrets = &self.service.settings().secrets;
-        KeyIssuer { store: self.service.store(), secrets, ids: &self.ids }
+        CredentialIssuer { store: self.service.store(), secrets, ids: &self.ids }
     }
 
     async fn ask(&self, asked: Asked<'_>) -> (u16, Value) {
@@ -140,7 +140,7 @@ impl House {
     async fn force(&self, number: &str, state: State) {
         let number = TrackingNumber::parse(number).unwrap();
         let store = self.service.store();
-        let parcel = store.parcel(Environment::Sandbox, &number).unwrap().unwrap();
+        let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
         let sequence = parcel.last_sequence + 1;
         let event =
             Event { sequence, state, at: NOW, location: "Nowhere".to_owned(), description: None };
@@ -325,12 +325,12 @@ async fn operators(house: &mut House) {
     let (off, test) = (format!("{webhook}/disable"), format!("{webhook}/test"));
     assert_eq!(call(routes(), Asked::post(&off, &headers, &json!({}))).await.0, 200);
     let disabled = call(routes(), Asked::post(&test, &headers, &json!({}))).await;
-    let tenant = house.service.store().account_named("default").unwrap().unwrap();
+    let tenant = house.service.store().account_named("default").await.unwrap().unwrap();
     let tenant = Tenant { account: tenant, environment: Environment::Sandbox };
     damage(house.service.store(), tenant, Damage::Endpoint).await;
     let unreadable = call(routes(), Asked::get(webhook, &headers)).await;
     house.key(|request| request.name = "Revoked".to_owned()).await;
-    let key = house.service.store().keys().unwrap().pop().unwrap().id;
+    let key = house.service.store().credentials::<ApiKeyScope>().await.unwrap().pop().unwrap().id;
     house.service.revoke_key(&key).await.unwrap();
     let rotate = format!("/admin/v1/keys/{key}/rotate");
     let revoked = call(routes(), Asked::post(&rotate, &headers, &json!({}))).await;

@@ -221,7 +221,7 @@ impl<'a> ClockControl<'a> {
         self.deliver().await;
         fired.extend(self.take_due_steps().await);
         // Each stop is later than the one before, also when something due could not be done.
-        while let Some(due) = self.next_due(target) {
+        while let Some(due) = self.next_due(target).await {
             self.clock().reach(due);
             fired.extend(self.take_due_steps().await);
             self.deliver().await;
@@ -246,10 +246,10 @@ impl<'a> ClockControl<'a> {
         self.0.dispatcher.deliver_due().await.expect("the store is there");
     }
 
-    fn next_due(&self, target: Millis) -> Option<Millis> {
+    async fn next_due(&self, target: Millis) -> Option<Millis> {
         let service = &self.0.service;
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let due = [service.next_due(), service.next_delivery()]
+        let due = [service.next_due().await, service.next_delivery().await]
             .map(|due| due.expect("the store is there"));
         let now = self.clock().now();
         due.into_iter().flatten().filter(|due| now < *due && *due <= target).min()

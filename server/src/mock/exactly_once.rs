@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, HashMap};
 use parcelo::{IdempotencyKey, Operation};
 use serde_json::Value;
 
-use super::MockServer;
+use super::{MockServer, at_once::at_once};
 use crate::{
-    domain::{IdempotencyRecord, RecordKey, State, idempotency},
+    domain::{IdempotencyRecord, KeyRecord, RecordKey, State, idempotency},
     ids::named,
     store::{CreationRecord, Store, StoreError},
 };
@@ -25,12 +25,12 @@ type Suspects = BTreeMap<(i64, String), Vec<String>>;
 /// What is wrong, in words; it names keys, orders and parcels.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    found(server.service.store()).expect("the store is there")
+    at_once(found(server.service.store())).expect("the store is there")
 }
 
-fn found(store: &Store) -> Result<Vec<String>, StoreError> {
-    let creations = store.creations()?;
-    let suspects = suspects(store, &creations)?;
+async fn found(store: &Store) -> Result<Vec<String>, StoreError> {
+    let creations = store.creations().await?;
+    let suspects = suspects(store, &creations).await?;
     let known: Vec<_> = suspects.keys().cloned().collect();
     let wrong = suspects.into_iter().map(|((_, key), parcels)| offence(&key, &parcels));
     let shipped: Vec<_> = creations.iter().filter(|one| one.state != State::Voided).collect();
@@ -103,16 +103,17 @@ impl Twice<'_> {
     }
 }
 
-fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspects, StoreError> {
+async fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspects, StoreError> {
     let mut keys: HashMap<i64, Vec<i64>> = HashMap::new();
-    for key in store.keys()? {
-        keys.entry(key.tenant.number()).or_default().push(key.row);
+    let all: Vec<KeyRecord> = store.credentials().await?;
+    for key in all {
+        keys.entry(key.scope.tenant.number()).or_default().push(key.row);
     }
     let mut suspects = Suspects::new();
     for parcel in creations {
         let tenant = parcel.tenant.number();
         let callers = keys.get(&tenant).map(Vec::as_slice).unwrap_or_default();
-        let records = records(store, callers, &parcel.idempotency_key)?;
+        let records = records(store, callers, &parcel.idempotency_key).await?;
         if records.iter().any(|record| accounts_for(record, parcel)) {
             continue;
         }
@@ -129,7 +130,7 @@ fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspects, Sto
 }
 
 /// The records of creations under one idempotency key, of each API key that may have used it.
-fn records(
+async fn records(
     store: &Store,
     callers: &[i64],
     key: &str,
@@ -137,7 +138,7 @@ fn records(
     let Ok(key) = IdempotencyKey::parse(key) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for caller in callers {
-        found.extend(store.record(&RecordKey::of(*caller, Operation::CreateOrder, &key))?);
+        found.extend(store.record(&RecordKey::new(*caller, Operation::CreateOrder, &key)).await?);
     }
     Ok(found)
 }
@@ -183,9 +184,9 @@ mod tests {
         let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
         order.idempotency_key = IdempotencyKey::parse(key).unwrap();
         order.tracking_number = Some(TrackingNumber::parse(number).unwrap());
-        let record = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
+        let record = RecordKey::new(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
         let decision = Creation {
-            tenant: caller.key.tenant,
+            tenant: caller.tenant(),
             order,
             warnings: Vec::new(),
             replay: (record, fingerprint(&json!({}), "")),

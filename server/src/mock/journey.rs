@@ -4,7 +4,7 @@ use std::fmt;
 
 use parcelo::{Environment, ParcelStatus, TrackingNumber};
 
-use super::ClockControl;
+use super::{ClockControl, at_once::at_once};
 use crate::{
     clock::Millis,
     domain::{ParcelRow, State, scenario::SCENARIOS},
@@ -72,7 +72,7 @@ impl ClockControl<'_> {
         let mut fired = Vec::new();
         loop {
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-            let found = parcel(self.service().store(), number).expect("the store is there");
+            let found = parcel(self.service().store(), number).await.expect("the store is there");
             let parcel = found.ok_or_else(|| NotReached::NoParcel(number.clone()))?;
             if ParcelStatus::from(parcel.state) == status {
                 return Ok(fired);
@@ -83,8 +83,8 @@ impl ClockControl<'_> {
     }
 }
 
-fn parcel(store: &Store, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError> {
-    store.parcel(Environment::Sandbox, number)
+async fn parcel(store: &Store, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError> {
+    store.parcel(Environment::Sandbox, number).await
 }
 
 fn ended(parcel: &ParcelRow) -> NotReached {
@@ -109,7 +109,7 @@ fn journey(number: &str) -> Option<&'static str> {
 /// Why what a test waits for may never come, in words; nothing when all parcels have arrived.
 pub(super) fn hints(service: &Service) -> Vec<String> {
     // A hint that cannot be given is left out: the test has failed already.
-    resting(service).map(|resting| resting.hints(service.now())).unwrap_or_default()
+    at_once(resting(service)).map(|resting| resting.hints(service.now())).unwrap_or_default()
 }
 
 /// Parcels on their way that did not move.
@@ -120,11 +120,11 @@ struct Resting {
     ahead: Vec<(TrackingNumber, Millis)>,
 }
 
-fn resting(service: &Service) -> Result<Resting, StoreError> {
+async fn resting(service: &Service) -> Result<Resting, StoreError> {
     let (store, mut resting) = (service.store(), Resting::default());
-    for CreationRecord { number, .. } in store.creations()? {
+    for CreationRecord { number, .. } in store.creations().await? {
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
-        let Some(parcel) = parcel(store, &number)? else { continue };
+        let Some(parcel) = parcel(store, &number).await? else { continue };
         match parcel.step {
             Some(step) => resting.ahead.push((number, step.due)),
             None if parcel.state == State::LabelGenerated => resting.without_journey.push(number),

@@ -9,9 +9,9 @@ use crate::{
     clock::Clock as _,
     domain::{
         access,
-        keys::{Countries, KeyRecord},
+        credentials::{Countries, KeyRecord},
     },
-    service::{KeyIssuer, NewKeyRequest, Rotation, Visitor},
+    service::{CredentialIssuer, NewKeyRequest, Rotation, Visitor},
 };
 
 /// What a key is called that is given no name.
@@ -158,7 +158,7 @@ impl MockServer {
     /// The same, or none for what is no key that works now.
     pub(super) fn rotated(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
         let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-        let caller = self.service.authenticate(visitor).ok()?;
+        let caller = at_once(self.service.authenticate(visitor)).ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
         match at_once(self.service.rotate_key(&caller.key.id, seconds)).ok()? {
             Rotation::Done(key, _) => Some(key),
@@ -166,8 +166,8 @@ impl MockServer {
         }
     }
 
-    pub(super) fn issuer(&self) -> KeyIssuer<'_> {
-        KeyIssuer {
+    pub(super) fn issuer(&self) -> CredentialIssuer<'_> {
+        CredentialIssuer {
             store: self.service.store(),
             secrets: &self.service.settings().secrets,
             ids: &self.ids,

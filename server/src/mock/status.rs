@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::MockServer;
 use crate::{
-    domain::{Cause, ParcelRow, Refusal, State},
+    domain::{Cause, KeyRecord, ParcelRow, Refusal, State},
     ids::named,
     service::{Caller, Carrier, Keyed},
 };
@@ -71,8 +71,8 @@ impl MockServer {
     ) -> Result<Vec<ParcelStatus>, NotPut> {
         let _turn = self.clock.turn().await;
         self.clock().do_what_is_due().await;
-        let parcel = self.parcel(number).ok_or_else(|| NotPut::NoParcel(number.clone()))?;
-        let way = State::of_status(&status).and_then(|state| parcel.state.way_to(state));
+        let parcel = self.parcel(number).await.ok_or_else(|| NotPut::NoParcel(number.clone()))?;
+        let way = State::from_status(&status).and_then(|state| parcel.state.way_to(state));
         let unreachable = || NotPut::Unreachable {
             number: number.clone(),
             from: parcel.state.into(),
@@ -90,8 +90,8 @@ impl MockServer {
         Ok(way.into_iter().map(Into::into).collect())
     }
 
-    fn parcel(&self, number: &TrackingNumber) -> Option<ParcelRow> {
-        let found = self.service.store().parcel(parcelo::Environment::Sandbox, number);
+    async fn parcel(&self, number: &TrackingNumber) -> Option<ParcelRow> {
+        let found = self.service.store().parcel(parcelo::Environment::Sandbox, number).await;
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         found.expect("the store is there")
     }
@@ -127,23 +127,23 @@ impl MockServer {
     }
 
     async fn void(&self, parcel: &ParcelRow) -> Result<(), Refusal> {
-        let caller = self.owner(parcel)?;
+        let caller = self.owner(parcel).await?;
         let body = json!({ "idempotencyKey": self.fresh_key(),
             "trackingNumbers": [parcel.tracking_number] });
         self.service.void_orders(&caller, keyed(&body)).await.map(drop)
     }
 
     async fn submit(&self, parcel: &ParcelRow) -> Result<(), Refusal> {
-        let caller = self.owner(parcel)?;
+        let caller = self.owner(parcel).await?;
         let body = json!({ "idempotencyKey": self.fresh_key(), "awbNumber": self.fresh_awb(),
             "trackingNumbers": [parcel.tracking_number] });
         self.service.submit_manifest(&caller, keyed(&body)).await.map(drop)
     }
 
     /// Somebody of the account whose parcel it is.
-    fn owner(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
-        let keys = self.service.store().keys()?;
-        let key = keys.into_iter().find(|key| key.tenant == parcel.tenant);
+    async fn owner(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
+        let keys: Vec<KeyRecord> = self.service.store().credentials().await?;
+        let key = keys.into_iter().find(|key| key.scope.tenant == parcel.tenant);
         Ok(Caller { key: Arc::new(key.ok_or(ErrorCode::ParcelNotFound)?) })
     }
 

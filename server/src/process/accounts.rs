@@ -12,7 +12,7 @@ use crate::{
     clock::{Clock, SystemClock},
     domain::admin::AccountView,
     ids::Ids,
-    service::KeyIssuer,
+    service::CredentialIssuer,
 };
 
 #[derive(Debug, Subcommand)]
@@ -40,7 +40,7 @@ pub(super) struct CreateAccount {
 pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
     match command {
         Accounts::Create(options) => create(options).await,
-        Accounts::List(options) => list(&options),
+        Accounts::List(options) => list(options).await,
         Accounts::Password(options) => password::set(options).await,
     }
 }
@@ -49,7 +49,7 @@ async fn create(options: CreateAccount) -> Result<(), Failure> {
     let ids = Ids::random();
     let store = open(&options.database, &ids)?;
     let secrets = secrets(&store)?;
-    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (account, _) = issuer.account(options.name, SystemClock.now()).await?;
     if options.json {
         print::json(&AccountView::from(&account))?;
@@ -59,8 +59,8 @@ async fn create(options: CreateAccount) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let accounts = open_existing(&options.database)?.accounts()?;
+async fn list(options: ListKeys) -> Result<(), Failure> {
+    let accounts = open_existing(&options.database)?.accounts().await?;
     if options.json {
         print::json(&accounts.iter().map(AccountView::from).collect::<Vec<_>>())?;
     } else {

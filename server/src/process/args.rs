@@ -16,7 +16,7 @@ use super::{
     vacuum::Vacuum,
     webhook_args::Webhooks,
 };
-use crate::domain::keys::MAX_OVERLAP_SECONDS;
+use crate::domain::credentials::MAX_OVERLAP_SECONDS;
 
 /// The Parcelo server: creates parcel orders with labels and tracks them.
 #[derive(Debug, Parser)]
@@ -103,13 +103,10 @@ pub(super) struct CreateKey {
 #[derive(Debug, ClapArgs)]
 pub(super) struct RevokeKey {
     #[command(flatten)]
-    pub(super) database: DatabaseArg,
+    pub(super) options: ListKeys,
     /// The key's id, key_…
     #[arg(value_name = "KEYID")]
     pub(super) id: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

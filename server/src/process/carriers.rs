@@ -4,16 +4,16 @@ use clap::{Args as ClapArgs, Subcommand};
 use parcelo::Environment;
 
 use super::{
-    Failure,
-    database::{DatabaseArg, open, open_existing},
+    Failure, credentials,
+    database::{DatabaseArg, open},
     print, secrets,
     shared_args::{EnvironmentArg, ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},
-    domain::admin::{CarrierKeyView, NewCarrierKeyView},
+    domain::{admin::NewCarrierKeyView, credentials::CarrierScope},
     ids::Ids,
-    service::KeyIssuer,
+    service::CredentialIssuer,
 };
 
 #[derive(Debug, Subcommand)]
@@ -44,20 +44,19 @@ pub(super) struct CreateCarrierKey {
 #[derive(Debug, ClapArgs)]
 pub(super) struct RevokeCarrierKey {
     #[command(flatten)]
-    database: DatabaseArg,
+    options: ListKeys,
     /// The key's id, car_…
     #[arg(value_name = "ID")]
     id: String,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) async fn run(command: Carriers) -> Result<(), Failure> {
     match command {
         Carriers::Create(options) => create(options).await,
-        Carriers::List(options) => list(&options),
-        Carriers::Revoke(options) => revoke(options).await,
+        Carriers::List(options) => credentials::list::<CarrierScope>(options).await,
+        Carriers::Revoke(RevokeCarrierKey { options, id }) => {
+            credentials::revoke::<CarrierScope>(options, id).await
+        }
     }
 }
 
@@ -65,35 +64,13 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
     let ids = Ids::random();
     let store = open(&options.database, &ids)?;
     let secrets = secrets(&store)?;
-    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (environment, now) = (Environment::from(options.environment), SystemClock.now());
     let (key, record) = issuer.issue_for_carrier(environment, options.name, now).await?;
     if options.json {
-        print::secret_json(&NewCarrierKeyView::of(&key, &record))?;
+        print::secret_json(&NewCarrierKeyView::new(&key, &record))?;
     } else {
-        print::new_carrier_key(&key, &record)?;
-    }
-    Ok(())
-}
-
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let records = open_existing(&options.database)?.carrier_keys()?;
-    if options.json {
-        print::json(&records.iter().map(CarrierKeyView::from).collect::<Vec<_>>())?;
-    } else {
-        print::carrier_keys(&records)?;
-    }
-    Ok(())
-}
-
-async fn revoke(options: RevokeCarrierKey) -> Result<(), Failure> {
-    let store = open_existing(&options.database)?;
-    let revoked = store.revoke_carrier_key(&options.id, SystemClock.now()).await?;
-    let record = revoked.ok_or(Failure::NoSuchCarrierKey(options.id))?;
-    if options.json {
-        print::json(&CarrierKeyView::from(&record))?;
-    } else {
-        print::revoked(&record.id, &record.name)?;
+        print::new_secret(key.secret(), "key", (&record.id, &record.name))?;
     }
     Ok(())
 }

@@ -5,26 +5,29 @@ use parcelo::admin::MOST_ADDRESSES;
 use super::{
     Failure,
     args::{CountryOrAll, CreateKey, Keys, RevokeKey, RotateKey},
+    credentials,
     database::{open, open_existing},
     print, secrets,
-    shared_args::ListKeys,
 };
 use crate::{
     clock::{Clock, SystemClock},
     domain::{
         Countries,
-        admin::{ApiKeyView, NewApiKey, RotatedApiKey},
+        admin::{NewApiKey, RotatedApiKey},
+        credentials::ApiKeyScope,
     },
     ids::Ids,
-    service::{KeyIssuer, NewKeyRequest, Rotation},
+    service::{CredentialIssuer, NewKeyRequest, Rotation},
 };
 
 pub(super) async fn run(command: Keys) -> Result<(), Failure> {
     match command {
         Keys::Create(options) => create(options).await,
-        Keys::List(options) => list(&options),
+        Keys::List(options) => credentials::list::<ApiKeyScope>(options).await,
         Keys::Rotate(options) => rotate(options).await,
-        Keys::Revoke(options) => revoke(options).await,
+        Keys::Revoke(RevokeKey { options, id }) => {
+            credentials::revoke::<ApiKeyScope>(options, id).await
+        }
     }
 }
 
@@ -45,52 +48,30 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
         rate_limit: None,
     };
     let secrets = secrets(&store)?;
-    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (key, record) = issuer.issue(request, SystemClock.now()).await?;
     if options.json {
-        print::secret_json(&NewApiKey::of(&key, &record))?;
+        print::secret_json(&NewApiKey::new(&key, &record))?;
     } else {
-        print::new_key(&key, &record)?;
-    }
-    Ok(())
-}
-
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let (records, now) = (open_existing(&options.database)?.keys()?, SystemClock.now());
-    if options.json {
-        print::json(&records.iter().map(|key| ApiKeyView::of(key, now)).collect::<Vec<_>>())?;
-    } else {
-        print::keys(&records, now)?;
+        print::new_secret(key.secret(), "key", (&record.id, &record.name))?;
     }
     Ok(())
 }
 
 async fn rotate(options: RotateKey) -> Result<(), Failure> {
-    let RotateKey { which: RevokeKey { database, id, json }, overlap } = options;
-    let store = open_existing(&database)?;
+    let RotateKey { which: RevokeKey { options, id }, overlap } = options;
+    let store = open_existing(&options.database)?;
     let (secrets, ids, now) = (secrets(&store)?, Ids::random(), SystemClock.now());
-    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (key, record) = match issuer.rotate(&id, overlap, now).await? {
         Rotation::Done(key, record) => (key, record),
         Rotation::Revoked => return Err(Failure::RevokedKey(id)),
         Rotation::Unknown => return Err(Failure::NoSuchKey(id)),
     };
-    if json {
-        print::secret_json(&RotatedApiKey::of(&key, &record, now))?;
+    if options.json {
+        print::secret_json(&RotatedApiKey::new(&key, &record, now))?;
     } else {
         print::rotated_key(&key, &record, now)?;
-    }
-    Ok(())
-}
-
-async fn revoke(options: RevokeKey) -> Result<(), Failure> {
-    let store = open_existing(&options.database)?;
-    let revoked = store.revoke_key(&options.id, SystemClock.now()).await?;
-    let record = revoked.ok_or(Failure::NoSuchKey(options.id))?;
-    if options.json {
-        print::json(&ApiKeyView::of(&record, SystemClock.now()))?;
-    } else {
-        print::revoked(&record.id, &record.name)?;
     }
     Ok(())
 }

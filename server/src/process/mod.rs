@@ -4,6 +4,7 @@ mod accounts;
 mod args;
 mod backup;
 mod carriers;
+mod credentials;
 mod database;
 mod keys;
 mod legacy;
@@ -136,7 +137,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
         Command::Vacuum(options) => vacuum::run(&options),
-        Command::Legacy(options) => legacy::list(&options),
+        Command::Legacy(options) => legacy::list(options).await,
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use parcelo::{
     ApiKey,
-    admin::{AdminToken, CarrierKey},
+    admin::AdminToken,
     model::{header, time},
     webhook::Secret,
 };
@@ -19,10 +19,7 @@ use serde::Serialize;
 use super::Failure;
 use crate::{
     clock::Millis,
-    domain::{
-        AccountRecord, CarrierKeyRecord, keys::KeyRecord, legacy::Uses, sample, to_body,
-        tokens::TokenRecord, webhooks::Logged,
-    },
+    domain::{AccountRecord, KeyRecord, legacy::Uses, sample, to_body, webhooks::LoggedDelivery},
     ids::named,
     store::Vacuumed,
 };
@@ -116,13 +113,11 @@ pub(super) fn json(value: &impl Serialize) -> Written {
     print_results(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
-pub(super) fn new_key(key: &ApiKey, record: &KeyRecord) -> Written {
+/// A new secret (`what` it is), and the id and name of its credential.
+pub(super) fn new_secret(secret: &str, what: &str, (id, name): (&str, &str)) -> Written {
     print_secret(|out| {
-        writeln!(out, "{}", key.secret())?;
-        note(format_args!(
-            "{} \"{}\": store the key above; it is shown only once.",
-            record.id, record.name
-        ));
+        writeln!(out, "{secret}")?;
+        note(format_args!("{id} \"{name}\": store the {what} above; it is shown only once."));
         Ok(())
     })
 }
@@ -143,26 +138,14 @@ pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Writ
     })
 }
 
-pub(super) fn keys(records: &[KeyRecord], now: Millis) -> Written {
+/// One line for each, or a note that there is none.
+pub(super) fn list(none: &str, lines: impl ExactSizeIterator<Item = String>) -> Written {
     print_results(|out| {
-        if records.is_empty() {
-            note(format_args!("No keys yet; create one with `parcelo-server keys create`."));
+        if lines.len() == 0 {
+            note(format_args!("{none}"));
         }
-        for record in records {
-            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-            let countries = record.countries.to_wire().join(",");
-            let (environment, account) = (record.tenant.environment.code(), &record.account);
-            let old = record.old_secret_until(now).map_or_else(String::new, |until| {
-                format!("  (old secret works until {})", time::to_text(until.to_utc()))
-            });
-            writeln!(
-                out,
-                "{}  {}…{}  {state:<8} {environment:<11} {countries:<11} {account}  {}{old}",
-                record.id,
-                record.tenant.environment.key_prefix(),
-                record.last4,
-                record.name
-            )?;
+        for line in lines {
+            writeln!(out, "{line}")?;
         }
         Ok(())
     })
@@ -170,38 +153,6 @@ pub(super) fn keys(records: &[KeyRecord], now: Millis) -> Written {
 
 pub(super) fn revoked(id: &str, name: &str) -> Written {
     print_results(|out| writeln!(out, "{id} \"{name}\" is revoked."))
-}
-
-pub(super) fn new_carrier_key(key: &CarrierKey, record: &CarrierKeyRecord) -> Written {
-    print_secret(|out| {
-        writeln!(out, "{}", key.secret())?;
-        note(format_args!(
-            "{} \"{}\": store the key above; it is shown only once.",
-            record.id, record.name
-        ));
-        Ok(())
-    })
-}
-
-pub(super) fn carrier_keys(records: &[CarrierKeyRecord]) -> Written {
-    print_results(|out| {
-        if records.is_empty() {
-            note(format_args!(
-                "No carrier keys yet; create one with `parcelo-server carriers create`."
-            ));
-        }
-        for record in records {
-            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-            let (environment, last4) = (record.environment.code(), &record.last4);
-            let prefix = CarrierKey::prefix(record.environment);
-            writeln!(
-                out,
-                "{}  {prefix}…{last4}  {state:<8} {environment:<11} {}",
-                record.id, record.name
-            )?;
-        }
-        Ok(())
-    })
 }
 
 /// The first admin token of a new database, and a call that works with it as it stands.
@@ -216,32 +167,6 @@ pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
                 "  curl -s {url}/admin/v1/keys -H 'Authorization: Bearer {}'",
                 token.secret()
             )?;
-        }
-        Ok(())
-    })
-}
-
-pub(super) fn new_token(token: &AdminToken, record: &TokenRecord) -> Written {
-    print_secret(|out| {
-        writeln!(out, "{}", token.secret())?;
-        note(format_args!(
-            "{} \"{}\": store the token above; it is shown only once.",
-            record.id, record.name
-        ));
-        Ok(())
-    })
-}
-
-pub(super) fn tokens(records: &[TokenRecord]) -> Written {
-    print_results(|out| {
-        if records.is_empty() {
-            note(format_args!(
-                "No admin tokens yet; create one with `parcelo-server tokens create`."
-            ));
-        }
-        for record in records {
-            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-            writeln!(out, "{}  adm_…{}  {state:<8}{}", record.id, record.last4, record.name)?;
         }
         Ok(())
     })
@@ -307,7 +232,7 @@ pub(super) fn members(value: &impl Serialize) -> Written {
     })
 }
 
-pub(super) fn deliveries(logged: &[Logged]) -> Written {
+pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
     print_results(|out| {
         if logged.is_empty() {
             note(format_args!("No events yet."));

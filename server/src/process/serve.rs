@@ -27,10 +27,10 @@ use super::{
 };
 use crate::{
     clock::{Clock, GuardedClock, SystemClock},
-    domain::{Secrets, Site, access, keys::Countries, site::local_url},
+    domain::{Countries, Secrets, Site, access, site::local_url},
     http::{Api, ConnectionLimits, Listener, Stop, admin_router, router},
     ids::Ids,
-    service::{KeyIssuer, NewKeyRequest, Service, Settings},
+    service::{CredentialIssuer, NewKeyRequest, Service, Settings},
     store::Store,
 };
 
@@ -58,7 +58,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
     // Asked before the first key is made, after which no database is new.
-    let is_new = store.is_new()?;
+    let is_new = store.is_new().await?;
     let clock = Arc::new(GuardedClock::of_machine());
     let service = Arc::new(Service::new(store.clone(), clock, Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));
@@ -235,7 +235,7 @@ async fn set_up_new_database(
         rate_limit: None,
     };
     let secrets = &service.settings().secrets;
-    let issuer = KeyIssuer { store: service.store(), secrets, ids };
+    let issuer = CredentialIssuer { store: service.store(), secrets, ids };
     let (key, _) = issuer.issue(request, SystemClock.now()).await?;
     let url = |listener| {
         let found = addresses.iter().find(|(what, _)| *what == listener);

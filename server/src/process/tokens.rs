@@ -3,16 +3,16 @@
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
-    Failure,
-    database::{DatabaseArg, open, open_existing},
+    Failure, credentials,
+    database::{DatabaseArg, open},
     print, secrets,
     shared_args::{ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},
-    domain::admin::{NewTokenView, TokenView},
+    domain::{admin::NewTokenView, credentials::AdminScope},
     ids::Ids,
-    service::KeyIssuer,
+    service::CredentialIssuer,
 };
 
 #[derive(Debug, Subcommand)]
@@ -40,20 +40,19 @@ pub(super) struct CreateToken {
 #[derive(Debug, ClapArgs)]
 pub(super) struct RevokeToken {
     #[command(flatten)]
-    database: DatabaseArg,
+    options: ListKeys,
     /// The token's id, adt_…
     #[arg(value_name = "TOKENID")]
     id: String,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) async fn run(command: Tokens) -> Result<(), Failure> {
     match command {
         Tokens::Create(options) => create(options).await,
-        Tokens::List(options) => list(&options),
-        Tokens::Revoke(options) => revoke(options).await,
+        Tokens::List(options) => credentials::list::<AdminScope>(options).await,
+        Tokens::Revoke(RevokeToken { options, id }) => {
+            credentials::revoke::<AdminScope>(options, id).await
+        }
     }
 }
 
@@ -61,34 +60,12 @@ async fn create(options: CreateToken) -> Result<(), Failure> {
     let ids = Ids::random();
     let store = open(&options.database, &ids)?;
     let secrets = secrets(&store)?;
-    let issuer = KeyIssuer { store: &store, secrets: &secrets, ids: &ids };
+    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (token, record) = issuer.issue_token(options.name, SystemClock.now()).await?;
     if options.json {
-        print::secret_json(&NewTokenView::of(&token, &record))?;
+        print::secret_json(&NewTokenView::new(&token, &record))?;
     } else {
-        print::new_token(&token, &record)?;
-    }
-    Ok(())
-}
-
-fn list(options: &ListKeys) -> Result<(), Failure> {
-    let records = open_existing(&options.database)?.tokens()?;
-    if options.json {
-        print::json(&records.iter().map(TokenView::from).collect::<Vec<_>>())?;
-    } else {
-        print::tokens(&records)?;
-    }
-    Ok(())
-}
-
-async fn revoke(options: RevokeToken) -> Result<(), Failure> {
-    let store = open_existing(&options.database)?;
-    let revoked = store.revoke_token(&options.id, SystemClock.now()).await?;
-    let record = revoked.ok_or(Failure::NoSuchToken(options.id))?;
-    if options.json {
-        print::json(&TokenView::from(&record))?;
-    } else {
-        print::revoked(&record.id, &record.name)?;
+        print::new_secret(token.secret(), "token", (&record.id, &record.name))?;
     }
     Ok(())
 }

@@ -25,12 +25,12 @@ use crate::{
 pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
     match command {
         Webhooks::Set(options) => set(options).await,
-        Webhooks::Deliveries(options) => deliveries(&options),
+        Webhooks::Deliveries(options) => deliveries(&options).await,
         Webhooks::Replay(options) => replay(options).await,
         Webhooks::Show(which) => {
-            let (store, tenant) = find(&which)?;
-            let endpoint = Endpoints { store: &store, ids: &Ids::random() }.find(tenant)?;
-            say(&which, &WebhookView::of(&which.account, &endpoint))
+            let (store, tenant) = find(&which).await?;
+            let endpoint = Endpoints { store: &store, ids: &Ids::random() }.find(tenant).await?;
+            say(&which, &WebhookView::new(&which.account, &endpoint))
         }
         Webhooks::RotateSecret(which) => rotate_secret(which).await,
         Webhooks::Test(which) => test(which).await,
@@ -54,7 +54,7 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         url: options.url,
         // Each was checked when the command line was read.
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
-        reach: AllowedHosts::of(environment, allowed),
+        reach: AllowedHosts::for_environment(environment, allowed),
     };
     let endpoint = Endpoints { store: &store, ids: &ids }.set(request, now).await?;
     if which.json {
@@ -66,10 +66,10 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
 }
 
 async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids, now) = (find(&which)?, Ids::random(), SystemClock.now());
+    let ((store, tenant), ids, now) = (find(&which).await?, Ids::random(), SystemClock.now());
     let secret = Endpoints { store: &store, ids: &ids }.rotate_secret(tenant, now).await?;
     if which.json {
-        print::secret_json(&NewSecret::of(&secret, now.plus(OLD_SECRET)))?;
+        print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET)))?;
     } else {
         print::webhook_secret(&secret)?;
     }
@@ -77,27 +77,27 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
 }
 
 async fn test(which: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&which)?, Ids::random());
+    let ((store, tenant), ids) = (find(&which).await?, Ids::random());
     let event = Endpoints { store: &store, ids: &ids }.test(tenant, SystemClock.now()).await?;
     say(&which, &TestedView::from(event))
 }
 
 async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&which)?, Ids::random());
+    let ((store, tenant), ids) = (find(&which).await?, Ids::random());
     let endpoints = Endpoints { store: &store, ids: &ids };
     let endpoint =
         if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
-    say(&which, &WebhookView::of(&which.account, &endpoint))
+    say(&which, &WebhookView::new(&which.account, &endpoint))
 }
 
 async fn remove(which: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&which)?, Ids::random());
+    let ((store, tenant), ids) = (find(&which).await?, Ids::random());
     let endpoint = Endpoints { store: &store, ids: &ids }.remove(tenant).await?;
-    say(&which, &WebhookView::of(&which.account, &endpoint))
+    say(&which, &WebhookView::new(&which.account, &endpoint))
 }
 
 async fn replay(options: ReplayEvents) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&options.which)?, Ids::random());
+    let ((store, tenant), ids) = (find(&options.which).await?, Ids::random());
     let what = match (options.event, options.since) {
         (Some(event), _) => Replay::One(event),
         (None, Some(since)) => Replay::MissedSince(since.into()),
@@ -108,9 +108,9 @@ async fn replay(options: ReplayEvents) -> Result<(), Failure> {
     say(&options.which, &ReplayedView { replayed })
 }
 
-fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
-    let (store, tenant) = find(&options.which)?;
-    let logged = store.deliveries(tenant, options.limit.into())?;
+async fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
+    let (store, tenant) = find(&options.which).await?;
+    let logged = store.deliveries(tenant, options.limit.into()).await?;
     if options.which.json {
         print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>())?;
     } else {
@@ -120,9 +120,9 @@ fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
 }
 
 /// The database, and the tenant whose webhook is meant.
-fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
+async fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
     let store = open_existing(&which.database)?;
-    let account = store.account_named(&which.account)?.ok_or(EndpointError::None)?;
+    let account = store.account_named(&which.account).await?.ok_or(EndpointError::None)?;
     Ok((store, Tenant { account, environment: which.environment.into() }))
 }
 

@@ -1,69 +1,26 @@
-//! Carriers: who they are, and POST /carrier/v1/events. Each event is a decision and a commit of its
-//! own, so that one that is refused holds up no other (docs/api.md, Carrier events).
-
-use std::sync::Arc;
+//! POST /carrier/v1/events. Each event is a decision and a commit of its own, so that one that is
+//! refused holds up no other (docs/api.md, Carrier events).
 
 use parcelo::{
     Environment, ErrorCode, TrackingNumber,
-    admin::{
-        CarrierEvent, CarrierKey, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary,
-    },
+    admin::{CarrierEvent, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary},
 };
 use serde_json::Value;
 
-use super::{KeyIssuer, Service, changes::of_item, failed, key_cache::CachedKey, keys::last4};
+use super::{Carrier, Service, changes::of_item, failed};
 use crate::{
     clock::Millis,
-    domain::{CarrierKeyRecord, NewCarrierKey, Refusal, Report, Scan, State, carrier},
-    ids::named,
-    store::{CarrierHash, Commit, KeyChanges, Store, StoreError},
+    domain::{Refusal, Report, Scan, State, carrier},
+    store::Commit,
 };
 
-/// How often an event is decided anew when others write the same parcel.
-const TRIES: u32 = 8;
+/// How often an event is decided when other writes change the same parcel meanwhile.
+const MAX_TRIES: u32 = 8;
 
-/// What a carrier is told of one event.
-type Told = Result<CarrierOutcome, Refusal>;
-
-/// A carrier whose key is valid.
-#[derive(Debug, Clone)]
-pub struct Carrier {
-    /// The key.
-    pub key: Arc<CarrierKeyRecord>,
-}
-
-impl CachedKey for CarrierHash {
-    fn row(&self) -> i64 {
-        self.row
-    }
-
-    fn hashes(&self) -> Vec<[u8; 32]> {
-        vec![self.hash]
-    }
-
-    fn since(store: &Store, version: i64) -> Result<KeyChanges<Self>, StoreError> {
-        store.carrier_hashes_since(version)
-    }
-}
+/// The result of one event, for its carrier.
+type EventResult = Result<CarrierOutcome, Refusal>;
 
 impl Service {
-    /// Which carrier a visitor of an environment is. Its key is read anew each time: carriers send
-    /// many events with one request.
-    pub fn authenticate_carrier(
-        &self,
-        environment: Environment,
-        key: Option<&str>,
-    ) -> Result<Carrier, Refusal> {
-        let unknown = ErrorCode::CarrierAuthFailed;
-        let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
-        let hash = self.secrets().hash_of_carrier(&key);
-        // What is no key of any carrier costs no read.
-        self.carriers.find(&self.store, &hash)?.ok_or(unknown)?;
-        let found = self.store.carrier_key_by_hash(&hash)?;
-        let valid = found.filter(|key| key.revoked_at.is_none() && key.environment == environment);
-        Ok(Carrier { key: Arc::new(valid.ok_or(unknown)?) })
-    }
-
     /// Takes what a carrier reports, event by event in the order sent.
     pub async fn push_carrier_events(
         &self,
@@ -73,7 +30,7 @@ impl Service {
         let now = self.now();
         let checked = parcelo::admin::check_carrier_events(body, now.to_utc());
         let events = checked.map_err(|rejected| Refusal::invalid(&rejected.faults))?.events;
-        let environment = carrier.key.environment;
+        let environment = carrier.key.scope.environment;
         let mut results = Vec::with_capacity(events.len());
         for event in events {
             let report = report(carrier, &event)?;
@@ -83,7 +40,7 @@ impl Service {
         Ok(CarrierResults { summary: summary(&results), results })
     }
 
-    /// What the carrier is told of one event; a failure of the service ends the whole request, unless it is
+    /// The result of one event; a failure of the service ends the whole request, unless it is
     /// the event's own.
     async fn take_report(
         &self,
@@ -91,16 +48,16 @@ impl Service {
         number: &str,
         report: &Report,
         now: Millis,
-    ) -> Result<Told, Refusal> {
+    ) -> Result<EventResult, Refusal> {
         let Ok(number) = TrackingNumber::parse(number) else {
             return Ok(Err(ErrorCode::ParcelNotFound.into()));
         };
         let _lock = self.parcel_locks.lock(&number).await;
-        for _ in 0..TRIES {
-            if self.store.has_seen(report.carrier, &report.event_id)? {
+        for _ in 0..MAX_TRIES {
+            if self.store.has_seen(report.carrier, &report.event_id).await? {
                 return Ok(Ok(CarrierOutcome::Duplicate));
             }
-            let Some(parcel) = self.store.parcel(environment, &number)? else {
+            let Some(parcel) = self.store.parcel(environment, &number).await? else {
                 return Ok(Err(ErrorCode::ParcelNotFound.into()));
             };
             let parcel = self.up_to_date(parcel).await?;
@@ -118,7 +75,7 @@ impl Service {
 
 fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
     // The rules let no status pass that has no state.
-    let state = State::of_status(&event.status).ok_or(ErrorCode::InternalError)?;
+    let state = State::from_status(&event.status).ok_or(ErrorCode::InternalError)?;
     let scan = Scan {
         state,
         at: event.occurred_at.to_utc().into(),
@@ -126,14 +83,14 @@ fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
         description: event.description.clone(),
     };
     Ok(Report {
-        carrier: carrier.key.carrier,
+        carrier: carrier.key.scope.carrier,
         event_id: event.event_id.clone(),
         code: event.carrier_code.clone(),
         scan,
     })
 }
 
-fn result(event: CarrierEvent, told: Told) -> CarrierResult {
+fn result(event: CarrierEvent, told: EventResult) -> CarrierResult {
     let CarrierEvent { event_id, tracking_number, .. } = event;
     let (outcome, error) = match told {
         Ok(outcome) => (outcome, None),
@@ -153,29 +110,5 @@ fn summary(results: &[CarrierResult]) -> CarrierSummary {
         recorded: count(CarrierOutcome::Recorded),
         duplicates: count(CarrierOutcome::Duplicate),
         rejected: count(CarrierOutcome::Rejected),
-    }
-}
-
-impl KeyIssuer<'_> {
-    /// Makes a carrier key. The whole key is in the answer and nowhere else: it is not stored. A
-    /// second key of one name in one environment is the same carrier's.
-    pub async fn issue_for_carrier(
-        &self,
-        environment: Environment,
-        name: String,
-        now: Millis,
-    ) -> Result<(CarrierKey, CarrierKeyRecord), StoreError> {
-        let Self { store, secrets, ids } = self;
-        let key = CarrierKey::from_random(environment, &ids.key_bytes());
-        let record = NewCarrierKey {
-            id: named("car", ids.ulid(now)),
-            environment,
-            name,
-            hash: secrets.hash_of_carrier(&key),
-            last4: last4(key.secret()),
-            created_at: now,
-        };
-        let record = store.insert_carrier_key(record).await?;
-        Ok((key, record))
     }
 }

@@ -1,4 +1,4 @@
-//! Writes on parcels that exist: voiding orders, making labels anew.
+//! Writes on parcels that exist: voiding orders, reprinting labels.
 
 use parcelo::{
     ErrorCode, Operation, TrackingNumber,
@@ -8,9 +8,9 @@ use parcelo::{
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service,
-    idempotency::{Decision, TRIES, Written},
+    idempotency::{Decision, MAX_TRIES, Replay, Written},
 };
-use crate::domain::{Op, ParcelRow, RecordKey, Tenant, labels, to_body, void};
+use crate::domain::{Op, ParcelRow, Tenant, labels, to_body, void};
 
 impl Service {
     /// Voids the orders that a request names (docs/api.md, Void orders).
@@ -20,16 +20,18 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::VoidOrders;
-        let (said, before) = self.check_replay(caller, operation, &request, "")?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
+        let sent = (request.body, request.header_key);
+        let (key, said) = match self.check_replay(caller, operation, sent, "").await? {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
         let asked = rules::check_void(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
-        for _ in 0..TRIES {
+        // The rules let no request pass without a sound key.
+        let key = key.ok_or(ErrorCode::InternalError)?;
+        for _ in 0..MAX_TRIES {
             let now = self.now();
-            let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
+            let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
             let void::Voiding { body, expect, ops } =
                 void::void(&asked, &found, request.request_id, now)?;
             let decision = Decision { body, expect, ops };
@@ -42,7 +44,7 @@ impl Service {
         Err(Refusal::unavailable())
     }
 
-    /// Makes a label anew (docs/api.md, Reprint a label).
+    /// Reprints a label (docs/api.md, Reprint a label).
     pub async fn reprint_label(
         &self,
         caller: &Caller,
@@ -51,17 +53,19 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let operation = Operation::ReprintLabel;
         let subject = number.to_ascii_uppercase();
-        let (said, before) = self.check_replay(caller, operation, &request, &subject)?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
-        let asked = rules::check_reprint(request.body, request.header_key)
+        let sent = (request.body, request.header_key);
+        let (key, said) = match self.check_replay(caller, operation, sent, &subject).await? {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
+        rules::check_reprint(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let key = RecordKey::of(caller.key.row, operation, &asked.idempotency_key);
-        for _ in 0..TRIES {
+        // The rules let no request pass without a sound key.
+        let key = key.ok_or(ErrorCode::InternalError)?;
+        for _ in 0..MAX_TRIES {
             let now = self.now();
-            let parcel = self.parcel(caller.key.tenant, &number).await?;
+            let parcel = self.parcel(caller.tenant(), &number).await?;
             let reprinted = labels::reprint(&parcel, now)?;
             let decision = Decision {
                 body: in_envelope(self.metadata(&reprinted)?, request.request_id),
@@ -84,7 +88,7 @@ impl Service {
         number: &str,
     ) -> Result<LabelMetadata, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        self.metadata(&self.parcel(caller.key.tenant, &number).await?)
+        self.metadata(&self.parcel(caller.tenant(), &number).await?)
     }
 
     fn metadata(&self, parcel: &ParcelRow) -> Result<LabelMetadata, Refusal> {

@@ -145,7 +145,7 @@ mod tests {
 
         /// A shop that is told what happens.
         async fn listen(&self) {
-            let tenant = self.caller.key.tenant;
+            let tenant = self.caller.tenant();
             let url = "https://shop.example/parcelo".to_owned();
             let request = EndpointRequest {
                 tenant,
@@ -223,22 +223,22 @@ mod tests {
     async fn nothing_is_purged_for_ten_minutes_after_a_jump() {
         let (house, order) = (House::settled().await, order());
         house.create(&order).await.unwrap();
-        let kept = || house.service.store().creations().unwrap().len();
+        let kept = async || house.service.store().creations().await.unwrap().len();
         house.set(40 * Millis::DAY);
         house.service.purge().await;
         house.run(570).await;
         house.service.purge().await;
-        assert_eq!(kept(), 1);
+        assert_eq!(kept().await, 1);
         house.run(60).await;
         house.service.purge().await;
-        assert_eq!(kept(), 0, "whoever has not set it right by then meant it");
+        assert_eq!(kept().await, 0, "whoever has not set it right by then meant it");
     }
 
     #[tokio::test]
     async fn a_session_outlives_a_clock_that_jumps_ahead() {
         let house = House::settled().await;
         let store = house.service.store();
-        let account = house.caller.key.tenant.account;
+        let account = house.caller.tenant().account;
         let password = "correct horse battery";
         store
             .set_password(account, hash_password(password, [7; 16]).unwrap(), START)
@@ -250,18 +250,18 @@ mod tests {
             panic!()
         };
         house.set(13 * Millis::HOUR);
-        assert!(house.service.session(&token).unwrap().is_some());
+        assert!(house.service.session(&token).await.unwrap().is_some());
         house.run(60).await;
         house.service.purge().await;
-        assert!(house.service.session(&token).unwrap().is_some());
+        assert!(house.service.session(&token).await.unwrap().is_some());
         house.run(660).await;
-        assert!(house.service.session(&token).unwrap().is_none());
+        assert!(house.service.session(&token).await.unwrap().is_none());
     }
 
     #[tokio::test]
     async fn a_webhook_put_off_by_a_clock_that_was_set_back_comes_after_its_own_pause() {
         let house = House::settled().await;
-        let tenant = house.caller.key.tenant;
+        let tenant = house.caller.tenant();
         house.listen().await;
         house.set(Millis::DAY);
         house.create(&order()).await.unwrap();
@@ -324,7 +324,7 @@ mod tests {
     #[tokio::test]
     async fn a_lease_of_a_clock_that_was_set_back_ends_within_a_minute() {
         let house = House::settled().await;
-        let tenant = house.caller.key.tenant;
+        let tenant = house.caller.tenant();
         house.listen().await;
         house.set(Millis::DAY);
         house.service.endpoints().test(tenant, house.service.now()).await.unwrap();

@@ -1,16 +1,11 @@
-//! What the dashboard reads: one account's parcels, counts and legacy calls, whoever made the keys.
+//! What the dashboard reads: one account's parcels, counts and legacy calls, of all its keys.
 
-use parcelo::{
-    Environment, ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord,
-};
+use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
 
 use super::Service;
-use crate::{
-    domain::{
-        AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, carrier::LoggedException,
-        legacy::Uses, webhooks::Logged,
-    },
-    store::Store,
+use crate::domain::{
+    AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, carrier::LoggedException,
+    legacy::Uses, webhooks::LoggedDelivery,
 };
 
 /// A parcel with all that its owner may know.
@@ -36,8 +31,8 @@ impl Service {
     ) -> Result<OwnParcel, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let row = self.parcel(tenant, &number).await?;
-        let record = self.record(&row, true, language)?;
-        let (_, order) = self.parcel_with_order(&number, tenant.environment)?;
+        let record = self.record(&row, true, language).await?;
+        let (_, order) = self.parcel_with_order(&number, tenant.environment).await?;
         let tracking_url = self.site(tenant.environment).tracking_url(&row.tracking_number);
         Ok(OwnParcel { row, order, record, tracking_url })
     }
@@ -45,7 +40,7 @@ impl Service {
     /// How many of a tenant's parcels were created on that day (since 1970 began) or later, by day and state.
     pub async fn activity_of(&self, tenant: Tenant, first: i64) -> Result<Vec<Counted>, Refusal> {
         self.take_due_steps_of(tenant, self.now()).await?;
-        Ok(self.store.scan(Some(tenant), move |store| store.activity(tenant, first)).await?)
+        Ok(self.store.activity(tenant, first).await?)
     }
 
     /// The latest carrier events on a tenant's parcels that were refused, newest first.
@@ -54,8 +49,7 @@ impl Service {
         tenant: Tenant,
         most: u32,
     ) -> Result<Vec<LoggedException>, Refusal> {
-        let read = move |store: &Store| store.carrier_exceptions(tenant, most);
-        Ok(self.store.scan(Some(tenant), read).await?)
+        Ok(self.store.carrier_exceptions(tenant, most).await?)
     }
 
     /// A tenant's webhook events after the `skipped` latest, with their attempts, newest first.
@@ -64,20 +58,18 @@ impl Service {
         tenant: Tenant,
         skipped: usize,
         most: usize,
-    ) -> Result<Vec<Logged>, Refusal> {
-        let read = move |store: &Store| store.older_deliveries(tenant, skipped, most);
-        Ok(self.store.scan(Some(tenant), read).await?)
+    ) -> Result<Vec<LoggedDelivery>, Refusal> {
+        Ok(self.store.older_deliveries(tenant, skipped, most).await?)
     }
 
     /// True when a webhook event of the tenant's failed or is held.
     pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, Refusal> {
-        Ok(self.store.scan(Some(tenant), move |store| store.has_missed(tenant)).await?)
+        Ok(self.store.has_missed(tenant).await?)
     }
 
     /// Which of an account's keys used the legacy API, by day; up to this moment.
     pub async fn legacy_uses_of(&self, account: AccountKey) -> Result<Vec<Uses>, Refusal> {
         self.keep_legacy_uses().await?;
-        let tenant = Tenant { account, environment: Environment::Production };
-        Ok(self.store.scan(Some(tenant), move |store| store.legacy_uses_of(account)).await?)
+        Ok(self.store.legacy_uses_of(account).await?)
     }
 }

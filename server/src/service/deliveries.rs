@@ -61,8 +61,8 @@ impl Service {
     }
 
     /// When the next delivery falls due.
-    pub fn next_delivery(&self) -> Result<Option<Millis>, Refusal> {
-        Ok(self.store.next_delivery()?)
+    pub async fn next_delivery(&self) -> Result<Option<Millis>, Refusal> {
+        Ok(self.store.next_delivery().await?)
     }
 
     /// Leases messages that are due, as many as one commit may and as there are places for, shared out
@@ -74,7 +74,8 @@ impl Service {
             }
             let now = self.now();
             // Beside those that may be full already, as many as there are places for.
-            let waiting = self.store.tenants_with_due(now, places.busy() + IN_FLIGHT_IN_ALL)?;
+            let waiting =
+                self.store.tenants_with_due(now, places.busy() + IN_FLIGHT_IN_ALL).await?;
             let shares = places.share_out(&waiting, LEASED_AT_ONCE);
             if shares.is_empty() {
                 return Ok(Vec::new());
@@ -82,7 +83,7 @@ impl Service {
             let leased = self.store.lease(shares, now).await?;
             for tenant in &leased.unreadable {
                 self.metrics.delivered(*tenant, "unreadable");
-                let (account, environment) = self.named(*tenant);
+                let (account, environment) = self.named(*tenant).await;
                 tracing::error!(
                     account,
                     environment,
@@ -90,7 +91,7 @@ impl Service {
                 );
             }
             for tenant in &leased.switched_off {
-                self.switched_off(*tenant, DisabledBy::Unreadable);
+                self.switched_off(*tenant, DisabledBy::Unreadable).await;
             }
             // What was set aside may have been all that was in the way of others.
             if !leased.events.is_empty() || leased.is_empty() {
@@ -104,7 +105,7 @@ impl Service {
     /// cannot be read: then it has failed, and is not leased again.
     pub async fn delivery(&self, event: LeasedEvent) -> Result<Option<Delivery>, Refusal> {
         let LeasedEvent { lease, endpoint } = event;
-        match self.store.payload(&lease) {
+        match self.store.payload(&lease).await {
             Ok(Some(payload)) => {
                 let body = webhooks::body(payload);
                 Ok(Some(self.sign(&endpoint, lease, body)))
@@ -114,7 +115,7 @@ impl Service {
                 Ok(None)
             }
             Err(StoreError::Damaged { .. }) => {
-                let (account, environment) = self.named(lease.tenant);
+                let (account, environment) = self.named(lease.tenant).await;
                 let event = named("evt", lease.attempt.event);
                 tracing::error!(
                     account,
@@ -161,16 +162,16 @@ impl Service {
         let settled = self.store.settle(lease, outcome, decision).await?;
         self.metrics.delivered(tenant, outcome_of(settled, decision));
         if let Settled::SwitchedOff(by) = settled {
-            self.switched_off(tenant, by);
+            self.switched_off(tenant, by).await;
         }
         Ok(())
     }
 
-    /// Says that an endpoint was turned off, which nobody may be looking at. Its address is left out:
+    /// Logs that an endpoint was turned off, since no user may be watching. Its address is left out:
     /// it may hold a secret.
-    fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
+    async fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
         self.metrics.switched_off(tenant, by);
-        let (account, environment) = self.named(tenant);
+        let (account, environment) = self.named(tenant).await;
         let reason = by.code();
         tracing::warn!(
             account,
@@ -181,12 +182,12 @@ impl Service {
     }
 
     /// What a tenant is called in the log.
-    fn named(&self, tenant: Tenant) -> (String, &'static str) {
-        let account = self.store.account_record(tenant.account).map(|account| account.id);
+    async fn named(&self, tenant: Tenant) -> (String, &'static str) {
+        let account = self.store.account_record(tenant.account).await.map(|account| account.id);
         (account.unwrap_or_default(), tenant.environment.code())
     }
 
-    /// Ends what a server that is no more left half done: its leases, for nobody else holds any when
+    /// Ends what an earlier server left half done: its leases, for no other server holds any when
     /// this one starts, and the holding of what endpoints that are off had still to be sent.
     pub async fn end_leases(&self) -> Result<(), Refusal> {
         self.store.end_leases(self.now()).await?;

@@ -1,4 +1,4 @@
-//! Setting endpoints up, turning them on and off and testing them, for whoever may: the admin
+//! Setting endpoints up, turning them on and off and testing them, for the admin
 //! commands, the admin API, the dashboard and the mock server.
 
 use parcelo::webhook::Secret;
@@ -23,7 +23,7 @@ pub struct EndpointRequest {
     pub tenant: Tenant,
     /// Its address.
     pub url: String,
-    /// What it is told.
+    /// The kinds of event it gets.
     pub kinds: Kinds,
     /// Which addresses it may have.
     pub reach: AllowedHosts,
@@ -38,7 +38,7 @@ pub enum EndpointError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is none.
+    /// The tenant has no endpoint.
     #[error("there is no webhook; `parcelo-server webhooks set` sets one up")]
     None,
     /// It has no event with the id.
@@ -99,8 +99,8 @@ impl Endpoints<'_> {
     }
 
     /// The tenant's endpoint.
-    pub fn find(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
-        match self.store.endpoint(tenant) {
+    pub async fn find(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
+        match self.store.endpoint(tenant).await {
             Err(StoreError::Damaged { .. }) => Err(EndpointError::Unreadable),
             found => found?.ok_or(EndpointError::None),
         }
@@ -112,7 +112,7 @@ impl Endpoints<'_> {
         tenant: Tenant,
         now: Millis,
     ) -> Result<Secret, EndpointError> {
-        self.find(tenant)?;
+        self.find(tenant).await?;
         let secret = Secret::from_random(&self.ids.array());
         self.store.rotate_secret(tenant, secret.clone(), now).await?;
         Ok(secret)
@@ -120,28 +120,28 @@ impl Endpoints<'_> {
 
     /// Turns a tenant's endpoint on.
     pub async fn enable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
-        self.find(tenant)?;
+        self.find(tenant).await?;
         self.store.enable_endpoint(tenant).await?;
-        self.find(tenant)
+        self.find(tenant).await
     }
 
     /// Turns a tenant's endpoint off: its events are held.
     pub async fn disable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
-        self.find(tenant)?;
+        self.find(tenant).await?;
         self.store.disable_endpoint(tenant, DisabledBy::Operator).await?;
-        self.find(tenant)
+        self.find(tenant).await
     }
 
     /// Removes a tenant's endpoint; what was still to be sent is held, for one that may come.
     pub async fn remove(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
-        let endpoint = self.find(tenant)?;
+        let endpoint = self.find(tenant).await?;
         self.store.remove_endpoint(tenant).await?;
         Ok(endpoint)
     }
 
     /// Sends a test, and answers its id.
     pub async fn test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
-        self.enabled(tenant)?;
+        self.enabled(tenant).await?;
         let event = self.ids.ulid(now);
         let kind = Kind::Test;
         let test = OutboxEvent { event, kind, sequence: None, previous: None, at: now };
@@ -156,17 +156,17 @@ impl Endpoints<'_> {
         what: Replay,
         now: Millis,
     ) -> Result<usize, EndpointError> {
-        self.enabled(tenant)?;
+        self.enabled(tenant).await?;
         if let Replay::One(event) = what
-            && !self.store.has_event(tenant, event)?
+            && !self.store.has_event(tenant, event).await?
         {
             return Err(EndpointError::UnknownEvent);
         }
         Ok(self.store.replay(tenant, what, now).await?)
     }
 
-    fn enabled(&self, tenant: Tenant) -> Result<(), EndpointError> {
-        match self.find(tenant)?.disabled {
+    async fn enabled(&self, tenant: Tenant) -> Result<(), EndpointError> {
+        match self.find(tenant).await?.disabled {
             Some(_) => Err(EndpointError::Disabled),
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Keyed writes: the answer given before under a key, and deciding anew when somebody else was
+//! Keyed writes: the answer given before under a key, and deciding again when another write was
 //! faster (docs/api.md, Idempotency).
 
 use parcelo::{
@@ -14,13 +14,14 @@ use crate::{
     clock::Millis,
     domain::{
         Changes, IdempotencyRecord, Op, ParcelKey, RecordKey, Version, idempotency,
-        idempotency::Verdict,
+        idempotency::ReplayDecision,
     },
     store::Commit,
 };
 
-/// How often a decision is made anew when others write the same parcels.
-pub(super) const TRIES: u32 = 8;
+/// How often a decision is made when other writes change the same parcels; after that the answer is 503, and
+/// the caller tries again later.
+pub(super) const MAX_TRIES: u32 = 8;
 
 /// A request as its idempotency key sees it.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,14 @@ pub struct Keyed<'a> {
     pub header_key: Option<&'a str>,
     /// The id of the request, for answers that hold it.
     pub request_id: &'a str,
+}
+
+/// What a request's idempotency key says before anything else of the request is checked.
+pub(super) enum Replay {
+    /// It was answered before.
+    Answered(Answer),
+    /// It is new: its key in its scope, if it has a sound one, and what it asks.
+    New(Option<RecordKey>, Fingerprint),
 }
 
 /// What a decision wants written, and the answer that goes with it.
@@ -44,30 +53,29 @@ pub(super) struct Decision {
 pub(super) enum Written {
     /// It is written, or it had been before.
     Answered(Answer),
-    /// Somebody else wrote one of its parcels: load and decide again.
+    /// Another write changed one of its parcels: load and decide again.
     Stale,
 }
 
 impl Service {
-    /// The key of a request in its scope, what the request says, and the answer given before.
-    pub(super) fn check_replay(
+    /// Looks a request's key up. Whether it needs one, and what is wrong with it, the rules say later.
+    pub(super) async fn check_replay(
         &self,
         caller: &Caller,
         operation: Operation,
-        request: &Keyed<'_>,
+        (body, header_key): (&Value, Option<&str>),
         subject: &str,
-    ) -> Result<(Fingerprint, Option<Answer>), Refusal> {
-        let said = fingerprint(request.body, subject);
-        let KeyReading::Key(key) = rules::read_key(request.body, request.header_key) else {
-            return Ok((said, None));
+    ) -> Result<Replay, Refusal> {
+        let said = fingerprint(body, subject);
+        let KeyReading::Key(key) = rules::read_key(body, header_key) else {
+            return Ok(Replay::New(None, said));
         };
-        let key = RecordKey::of(caller.key.row, operation, &key);
-        let answer = match idempotency::judge(self.store.record(&key)?, &said, self.expiry()) {
-            Verdict::Fresh => None,
-            Verdict::Replay(record) => Some(Answer::Replayed(record.body)),
-            Verdict::Conflict(record) => return Err(Refusal::conflict(&record)),
-        };
-        Ok((said, answer))
+        let key = RecordKey::new(caller.key.row, operation, &key);
+        match idempotency::judge(self.store.record(&key).await?, &said, self.expiry()) {
+            ReplayDecision::Fresh => Ok(Replay::New(Some(key), said)),
+            ReplayDecision::Replay(record) => Ok(Replay::Answered(Answer::Replayed(record.body))),
+            ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
+        }
     }
 
     /// Writes a decision under its key.
@@ -79,7 +87,7 @@ impl Service {
         now: Millis,
     ) -> Result<Written, Refusal> {
         let Decision { body, expect, ops } = decision;
-        let tenant = caller.key.tenant;
+        let tenant = caller.tenant();
         let record = IdempotencyRecord {
             key,
             tenant,
@@ -106,8 +114,8 @@ pub(super) fn on_conflict(
     now: Millis,
 ) -> Result<Answer, Refusal> {
     match idempotency::judge(Some(record), said, now) {
-        Verdict::Replay(record) => Ok(Answer::Replayed(record.body)),
-        Verdict::Conflict(record) => Err(Refusal::conflict(&record)),
-        Verdict::Fresh => Err(Refusal::in_progress()),
+        ReplayDecision::Replay(record) => Ok(Answer::Replayed(record.body)),
+        ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
+        ReplayDecision::Fresh => Err(Refusal::in_progress()),
     }
 }

@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};
 use serde_json::{Value, json};
 
-use super::{Caller, KeyIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
+use super::{Caller, CredentialIssuer, Keyed, NewKeyRequest, Refusal, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
@@ -39,7 +39,7 @@ impl House {
             ip_list: Vec::new(),
             rate_limit: None,
         };
-        let issuer = KeyIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
+        let issuer = CredentialIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
         let (_, key) = issuer.issue(request, START).await.unwrap();
         let service = Service::new(store, clock.clone(), ids, settings);
         Self { service, clock, caller: Caller { key: Arc::new(key) } }
@@ -88,7 +88,7 @@ impl House {
     async fn force(&self, number: &str, state: State) {
         let number = TrackingNumber::parse(number).unwrap();
         let store = self.service.store();
-        let parcel = store.parcel(Environment::Sandbox, &number).unwrap().unwrap();
+        let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
         let (sequence, location) = (parcel.last_sequence + 1, "Nowhere".to_owned());
         let event = Event { sequence, state, at: START, location, description: None };
         let ops = vec![Op::Move { parcel: parcel.key, event }];
@@ -96,9 +96,9 @@ impl House {
         assert_eq!(store.commit(changes).await, Commit::Committed);
     }
 
-    fn state(&self, number: &str) -> State {
+    async fn state(&self, number: &str) -> State {
         let number = TrackingNumber::parse(number).unwrap();
-        self.service.store().parcel(Environment::Sandbox, &number).unwrap().unwrap().state
+        self.service.store().parcel(Environment::Sandbox, &number).await.unwrap().unwrap().state
     }
 }
 
@@ -172,7 +172,7 @@ async fn a_step_that_another_has_taken_meanwhile_is_not_taken_again_and_stops_no
     }
     let now = START.plus(5 * Millis::MINUTE);
     house.clock.set(now);
-    let due = house.service.store().due(now, 4).unwrap();
+    let due = house.service.store().due(now, 4).await.unwrap();
     house.history("SB-SUCCESS-0002").await;
     let fired = house.service.take_steps(&due, now).await.unwrap().fired;
     let numbers = fired.iter().map(|one| one.tracking_number.as_str());
@@ -203,8 +203,8 @@ async fn a_step_that_can_never_be_taken_holds_up_no_other_and_no_list() {
     };
     let fired = take().await;
     assert_eq!(fired.len(), 40 * 4, "every step of the 40 others");
-    assert_eq!(house.state("SB-SUCCESS-0299"), State::Delivered);
-    assert_eq!(house.state("SB-SUCCESS-0000"), State::LabelGenerated);
+    assert_eq!(house.state("SB-SUCCESS-0299").await, State::Delivered);
+    assert_eq!(house.state("SB-SUCCESS-0000").await, State::LabelGenerated);
     assert_eq!(take().await, []);
     let query = check_list([]).unwrap();
     let listed = house.service.list_parcels(&house.caller, &query, Language::En);
@@ -224,7 +224,7 @@ async fn a_hold_lasts_one_hour_to_the_millisecond() {
     ] {
         house.clock.set(now);
         house.history("SB-CUSTOMS-0001").await;
-        assert_eq!(house.state("SB-CUSTOMS-0001"), state, "{now:?}");
+        assert_eq!(house.state("SB-CUSTOMS-0001").await, state, "{now:?}");
     }
 }
 
@@ -237,11 +237,11 @@ async fn a_void_ends_a_journey_for_good_and_a_manifest_lets_it_go_on() {
     house.clock.set(START.plus(5 * Millis::MINUTE - 1));
     house.void("SB-SUCCESS-0001").await.unwrap();
     house.manifest("SB-SUCCESS-0002").await.unwrap();
-    assert_eq!(house.state("SB-SUCCESS-0002"), State::ManifestSubmitted);
+    assert_eq!(house.state("SB-SUCCESS-0002").await, State::ManifestSubmitted);
     house.clock.set(START.plus(Millis::DAY));
     assert_eq!(house.service.take_due_steps().await.unwrap().len(), 4);
-    assert_eq!(house.state("SB-SUCCESS-0001"), State::Voided);
-    assert_eq!(house.state("SB-SUCCESS-0002"), State::Delivered);
+    assert_eq!(house.state("SB-SUCCESS-0001").await, State::Voided);
+    assert_eq!(house.state("SB-SUCCESS-0002").await, State::Delivered);
 }
 
 #[tokio::test]
@@ -259,12 +259,12 @@ async fn each_of_the_13_states_can_be_voided_or_manifested_as_the_table_says() {
             (!may_void && state != State::Voided).then_some(ErrorCode::ParcelNotVoidable);
         assert_eq!(refused, expected, "{state:?}");
         let expected = if may_void { State::Voided } else { state };
-        assert_eq!(house.state(&one), expected, "{state:?}");
+        assert_eq!(house.state(&one).await, expected, "{state:?}");
         let may_fly = next.contains(&State::ManifestSubmitted);
         let refused = house.manifest(&other).await.err().map(|refusal| refusal.code);
         assert_eq!(refused, (!may_fly).then_some(ErrorCode::ManifestParcelsRejected), "{state:?}");
         let expected = if may_fly { State::ManifestSubmitted } else { state };
-        assert_eq!(house.state(&other), expected, "{state:?}");
+        assert_eq!(house.state(&other).await, expected, "{state:?}");
     }
 }
 

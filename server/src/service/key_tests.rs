@@ -9,10 +9,14 @@ use std::{
 use parcelo::{ApiKey, Environment, admin::CarrierKey};
 use tempfile::TempDir;
 
-use super::{KeyIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};
+use super::{CredentialIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};
 use crate::{
     clock::{ManualClock, Millis, stopwatch},
-    domain::{Countries, KeyRecord, limit::Admission},
+    domain::{
+        Countries, KeyRecord,
+        credentials::{ApiKeyScope, CarrierScope},
+        limit::Admission,
+    },
     ids::Ids,
     store::Store,
 };
@@ -40,21 +44,21 @@ impl Ground {
     /// A key that another process makes.
     async fn key_beside(&self) -> (ApiKey, KeyRecord) {
         let ids = &self.service.ids;
-        let issuer = KeyIssuer { store: &self.beside, secrets: self.service.secrets(), ids };
+        let issuer = CredentialIssuer { store: &self.beside, secrets: self.service.secrets(), ids };
         issuer.issue(wanted(), NOW).await.unwrap()
     }
 
-    fn knows(&self, key: &ApiKey) -> bool {
+    async fn knows(&self, key: &ApiKey) -> bool {
         let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-        self.service.authenticate(visitor).is_ok()
+        self.service.authenticate(visitor).await.is_ok()
     }
 
     /// Waits until the key is known or unknown, which has to be within a second.
-    fn wait_until(&self, key: &ApiKey, is_known: bool) {
+    async fn wait_until(&self, key: &ApiKey, is_known: bool) {
         let begun = stopwatch();
-        while self.knows(key) != is_known {
+        while self.knows(key).await != is_known {
             assert!(begun.elapsed() < SECOND, "it takes too long until it is {is_known}");
-            std::thread::yield_now();
+            tokio::task::yield_now().await;
         }
     }
 
@@ -90,19 +94,19 @@ fn most_looks(begun: Instant) -> u64 {
 async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
     let ground = Ground::new();
     let (good, _) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
-    assert!(ground.knows(&good));
+    assert!(ground.knows(&good).await);
     let (begun, before) = (stopwatch(), ground.reads());
     for number in 0..20_000 {
-        assert!(!ground.knows(&wrong_key(number)));
+        assert!(!ground.knows(&wrong_key(number)).await);
     }
     let (looks, most) = (ground.reads() - before, most_looks(begun));
     assert!(looks <= most, "{looks} reads for 20,000 wrong keys, {most} at most");
-    assert!(ground.knows(&good));
+    assert!(ground.knows(&good).await);
     // One that this server makes meanwhile is known at once, and so is that one is revoked.
     let (fresh, record) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
-    assert!(ground.knows(&fresh));
+    assert!(ground.knows(&fresh).await);
     ground.service.revoke_key(&record.id).await.unwrap();
-    assert!(!ground.knows(&fresh) && ground.knows(&good));
+    assert!(!ground.knows(&fresh).await && ground.knows(&good).await);
 }
 
 #[tokio::test]
@@ -110,7 +114,9 @@ async fn a_good_key_costs_no_read_each_time_either() {
     let ground = Ground::new();
     let (good, _) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
     let (begun, before) = (stopwatch(), ground.reads());
-    assert!((0..20_000).all(|_| ground.knows(&good)));
+    for _ in 0..20_000 {
+        assert!(ground.knows(&good).await);
+    }
     assert!(ground.reads() - before <= most_looks(begun));
 }
 
@@ -118,17 +124,17 @@ async fn a_good_key_costs_no_read_each_time_either() {
 async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
     let ground = Ground::new();
     let (first, record) = ground.key_beside().await;
-    assert!(ground.knows(&first));
+    assert!(ground.knows(&first).await);
     let (second, _) = ground.key_beside().await;
-    assert!(ground.knows(&second), "nobody has to wait for the next regular look");
+    assert!(ground.knows(&second).await, "nobody has to wait for the next regular look");
     for number in 0..1_000 {
-        assert!(!ground.knows(&wrong_key(number)));
+        assert!(!ground.knows(&wrong_key(number)).await);
     }
     let (third, _) = ground.key_beside().await;
-    ground.wait_until(&third, true);
-    ground.beside.revoke_key(&record.id, NOW).await.unwrap();
-    ground.wait_until(&first, false);
-    assert!(ground.knows(&second) && ground.knows(&third));
+    ground.wait_until(&third, true).await;
+    ground.beside.revoke_credential::<ApiKeyScope>(&record.id, NOW).await.unwrap();
+    ground.wait_until(&first, false).await;
+    assert!(ground.knows(&second).await && ground.knows(&third).await);
 }
 
 #[tokio::test]
@@ -136,22 +142,23 @@ async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
     let ground = Ground::new();
     let issuer = ground.service.issuer();
     let issue = || issuer.issue_for_carrier(Environment::Sandbox, "Andes Cargo".to_owned(), NOW);
-    let knows = |key: &CarrierKey| {
-        ground.service.authenticate_carrier(Environment::Sandbox, Some(key.secret())).is_ok()
+    let knows = async |key: &CarrierKey| {
+        let key = Some(key.secret());
+        ground.service.authenticate_carrier(Environment::Sandbox, key).await.is_ok()
     };
     let (good, record) = issue().await.unwrap();
-    assert!(knows(&good));
+    assert!(knows(&good).await);
     let (begun, before) = (stopwatch(), ground.reads());
     for number in 0..20_000_u32 {
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
-        assert!(!knows(&CarrierKey::from_random(Environment::Sandbox, &bytes)));
+        assert!(!knows(&CarrierKey::from_random(Environment::Sandbox, &bytes)).await);
     }
     assert!(ground.reads() - before <= most_looks(begun));
     let (fresh, _) = issue().await.unwrap();
-    assert!(knows(&good) && knows(&fresh));
-    ground.beside.revoke_carrier_key(&record.id, NOW).await.unwrap();
-    assert!(!knows(&good), "by whatever process: at once");
+    assert!(knows(&good).await && knows(&fresh).await);
+    ground.beside.revoke_credential::<CarrierScope>(&record.id, NOW).await.unwrap();
+    assert!(!knows(&good).await, "by whatever process: at once");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 //! Who uses the legacy API: counted here, and kept in the store once a minute, for a count that is
-//! lost in a crash hurts nobody and a write for each read would.
+//! lost in a crash does little harm, and a write for each read would cost much.
 
 use std::{
     collections::HashMap,
@@ -63,7 +63,7 @@ mod tests {
         clock::ManualClock,
         domain::Countries,
         ids::Ids,
-        service::{KeyIssuer, NewKeyRequest, tests::settings},
+        service::{CredentialIssuer, NewKeyRequest, tests::settings},
         store::{Store, held},
     };
 
@@ -74,7 +74,7 @@ mod tests {
         let store = Store::open(&file, [1; 32]).unwrap();
         let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(Millis(0))));
         let service = Service::new(store.clone(), clock, ids.clone(), settings());
-        let issuer = KeyIssuer { store: &store, secrets: service.secrets(), ids: &ids };
+        let issuer = CredentialIssuer { store: &store, secrets: service.secrets(), ids: &ids };
         let request = NewKeyRequest {
             account: "default".to_owned(),
             environment: Environment::Sandbox,
@@ -101,7 +101,8 @@ mod tests {
         // All writes stand in one line, so the first is over when this one is.
         service.count_legacy_use(&caller, Millis(0));
         service.keep_legacy_uses().await.unwrap();
-        let requests: u64 = store.legacy_uses().unwrap().iter().map(|uses| uses.requests).sum();
+        let requests: u64 =
+            store.legacy_uses().await.unwrap().iter().map(|uses| uses.requests).sum();
         assert_eq!(requests, 2);
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How many times the limit of an API key a carrier key has.
-const CARRIER: u32 = 10;
+const CARRIER_LIMIT_FACTOR: u32 = 10;
 
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl Limiter {
 }
 
 impl Service {
-    /// Counts a request of somebody without a key.
+    /// Counts a request without a valid key.
     pub fn admit(&self, who: Limited, now: Millis) -> Admission {
         let limits = &self.settings.limits;
         let limit = match who {
@@ -85,7 +85,8 @@ impl Service {
     /// Counts a request of a carrier key, which reports for many shippers.
     pub fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
         let limits = &self.settings.limits;
-        let limit = limits.of_key(carrier.key.environment).saturating_mul(CARRIER);
+        let limit =
+            limits.of_key(carrier.key.scope.environment).saturating_mul(CARRIER_LIMIT_FACTOR);
         self.count(Limited::Carrier(carrier.key.row), limit, limits.enforced, now)
     }
 
@@ -100,9 +101,9 @@ impl Service {
 
     fn limit_of(&self, caller: &Caller) -> (u32, bool) {
         let limits = &self.settings.limits;
-        match caller.key.rate_limit {
+        match caller.key.scope.rate_limit {
             Some(own) => (own, true),
-            None => (limits.of_key(caller.key.tenant.environment), limits.enforced),
+            None => (limits.of_key(caller.tenant().environment), limits.enforced),
         }
     }
 

@@ -17,7 +17,7 @@ impl Service {
         query: &ListQuery,
         language: Language,
     ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
-        self.list_of(caller.key.tenant, query, language).await
+        self.list_of(caller.tenant(), query, language).await
     }
 
     /// The same of a tenant.
@@ -28,9 +28,7 @@ impl Service {
         language: Language,
     ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
         self.take_due_steps_of(tenant, self.now()).await?;
-        let wanted = query.clone();
-        let read = self.store.scan(Some(tenant), move |store| store.list(tenant, &wanted));
-        let (listed, total) = read.await?;
+        let (listed, total) = self.store.list(tenant, query.clone()).await?;
         let site = self.site(tenant.environment);
         let summary = |parcel| {
             list::summary(

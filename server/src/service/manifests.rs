@@ -9,7 +9,7 @@ use ulid::Ulid;
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service, failed,
-    idempotency::{TRIES, on_conflict},
+    idempotency::{MAX_TRIES, Replay, on_conflict},
 };
 use crate::{
     domain::{
@@ -36,16 +36,15 @@ impl Service {
         request: Keyed<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::SubmitManifest;
-        let (said, before) = self.check_replay(caller, operation, &request, "")?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
+        let sent = (request.body, request.header_key);
+        let (key, said) = match self.check_replay(caller, operation, sent, "").await? {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
         let checked = rules::check_manifest(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let key = checked.idempotency_key.as_ref();
-        let key = key.map(|key| RecordKey::of(caller.key.row, operation, key));
         let asked = Asked { request: checked, key, said, request_id: request.request_id };
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             if let Some(answer) = self.try_to_submit(caller, &asked).await? {
                 return Ok(answer);
             }
@@ -54,23 +53,23 @@ impl Service {
     }
 
     /// One of the caller's manifests, by its id `man_…`.
-    pub fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
+    pub async fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
         let id = id.strip_prefix("man_").and_then(|id| Ulid::from_string(id).ok());
         let id = id.ok_or(ErrorCode::ManifestNotFound)?;
-        let found = self.store.manifest(caller.key.tenant, id)?;
+        let found = self.store.manifest(caller.tenant(), id).await?;
         found.ok_or_else(|| ErrorCode::ManifestNotFound.into())
     }
 
-    /// Loads, decides and commits once; none when somebody else was faster.
+    /// Loads, decides and commits once; none when another write was faster.
     async fn try_to_submit(
         &self,
         caller: &Caller,
         asked: &Asked<'_>,
     ) -> Result<Option<Answer>, Refusal> {
-        let (tenant, request, now) = (caller.key.tenant, &asked.request, self.now());
+        let (tenant, request, now) = (caller.tenant(), &asked.request, self.now());
         self.take_due_steps_of(tenant, now).await?;
         let loaded =
-            self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers)?;
+            self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers).await?;
         let found = loaded.found.into_iter();
         let found: Vec<_> = found
             .map(|candidate| candidate?.ok_or_else(|| ErrorCode::ParcelNotFound.into()))

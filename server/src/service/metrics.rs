@@ -16,7 +16,7 @@ use super::{BadHead, Limited, Request, Service};
 use crate::{
     clock::Millis,
     domain::{Refusal, Tenant, webhooks::DisabledBy},
-    store::{Backlog, Store},
+    store::Backlog,
 };
 
 /// Upper bounds, in seconds: what a user feels lies between a millisecond and ten seconds.
@@ -191,7 +191,7 @@ impl Metrics {
 impl Service {
     /// All of it as text, in the format of `OpenMetrics`.
     pub async fn metrics_text(&self) -> Result<String, Refusal> {
-        let backlogs = self.store.scan(None, Store::backlogs).await?;
+        let backlogs = self.store.backlogs().await?;
         let mut registry = Registry::with_prefix("parcelo");
         register_build(&mut registry);
         self.metrics.register(&mut registry);

@@ -3,19 +3,19 @@
 //! It knows the store, the clock and the ids; it knows nothing of HTTP. The HTTP shell, the mock
 //! server and the admin commands all call it.
 
+pub(crate) mod authentication;
 mod called_at;
-pub(crate) mod callers;
 mod carriers;
 mod changes;
 mod clock;
 mod counted;
+pub(crate) mod credentials;
 #[cfg(feature = "server")]
 mod dashboard;
 mod deliveries;
 pub(crate) mod endpoints;
 pub(crate) mod idempotency;
 mod key_cache;
-pub(crate) mod keys;
 mod legacy;
 mod limiter;
 mod lists;
@@ -35,7 +35,6 @@ pub(crate) mod settings;
 #[cfg(feature = "server")]
 mod sign_in;
 mod steps;
-mod tokens;
 
 use std::{
     borrow::Cow,
@@ -47,20 +46,19 @@ use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    domain::{KeyRecord, Refusal, Secrets, Site},
+    domain::{CarrierKeyRecord, KeyRecord, Refusal, Secrets, Site},
     ids::Ids,
-    store::{CarrierHash, Commit, Store, StoreError},
+    store::{Commit, Store, StoreError},
 };
+pub(crate) use authentication::{Caller, Carrier, Visitor};
 pub(crate) use called_at::called_at;
-pub(crate) use callers::{Caller, Visitor};
-pub(crate) use carriers::Carrier;
 pub(crate) use counted::{BadHead, Request};
+pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, Rotation};
 #[cfg(feature = "server")]
 pub(crate) use dashboard::OwnParcel;
 pub(crate) use deliveries::{Delivery, LeasedEvent};
 pub(crate) use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub(crate) use idempotency::Keyed;
-pub(crate) use keys::{KeyIssuer, NewKeyRequest, Rotation};
 pub(crate) use limiter::Limited;
 pub(crate) use metrics::Metrics;
 pub(crate) use parcels::LabelFile;
@@ -80,7 +78,7 @@ pub struct Service {
     settings: Settings,
     limiter: limiter::Limiter,
     callers: key_cache::KeyCache<KeyRecord>,
-    carriers: key_cache::KeyCache<CarrierHash>,
+    carriers: key_cache::KeyCache<CarrierKeyRecord>,
     parcel_locks: parcel_locks::ParcelLocks,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
@@ -135,9 +133,9 @@ impl Service {
         self.ids.request_id(now)
     }
 
-    /// Makes keys and tokens.
-    pub fn issuer(&self) -> KeyIssuer<'_> {
-        KeyIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids }
+    /// Makes credentials.
+    pub fn issuer(&self) -> CredentialIssuer<'_> {
+        CredentialIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids }
     }
 
     /// Sets webhooks up.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{BadHead, Limited, Request};
 use crate::domain::{Tenant, webhooks::DisabledBy};
 
-/// The counts of one service, which nobody reads.
+/// The counts of one service, which are never read.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics;
 

@@ -2,23 +2,26 @@
 //! (docs/api.md, Order of checks).
 
 use parcelo::{
-    Operation, OrderRequest,
+    ErrorCode, Operation, OrderRequest,
     model::Fingerprint,
     rules,
     rules::{Accepted, OrderContext},
 };
 use serde_json::Value;
 
-use super::{Answer, Caller, Keyed, Service, failed, idempotency::on_conflict};
+use super::{
+    Answer, Caller, Service, failed,
+    idempotency::{Replay, on_conflict},
+};
 use crate::{
     clock::Millis,
-    domain::{RecordKey, Refusal, create, create::Creation, keys::Countries},
+    domain::{Countries, RecordKey, Refusal, create, create::Creation},
     store::Commit,
 };
 
 /// How often a generated tracking number may turn out to be taken before the service gives up;
 /// with 65 random bits once is already a sign that the randomness is broken.
-const DRAWS: u32 = 3;
+const MAX_DRAWS: u32 = 3;
 
 impl Service {
     /// Creates the order that a request's body describes.
@@ -29,23 +32,32 @@ impl Service {
         header_key: Option<&str>,
     ) -> Result<Answer, Refusal> {
         let now = self.now();
-        let request = Keyed { body, header_key, request_id: "" };
-        let (said, before) = self.check_replay(caller, Operation::CreateOrder, &request, "")?;
-        if let Some(answer) = before {
-            return Ok(answer);
-        }
+        let operation = Operation::CreateOrder;
+        let replay = self.check_replay(caller, operation, (body, header_key), "").await?;
+        let (key, said) = match replay {
+            Replay::Answered(answer) => return Ok(answer),
+            Replay::New(key, said) => (key, said),
+        };
         self.check_country(caller, body)?;
-        let accepted = self.check_order(caller, body, header_key)?;
-        self.commit_order(caller, accepted, said, now).await
+        for _ in 0..MAX_DRAWS {
+            // Read again for each draw: a second one is so rare that a copy for it would cost more.
+            let accepted = self.check_order(caller, body, header_key)?;
+            // The rules let no order pass without a sound key.
+            let replay = (key.ok_or(ErrorCode::InternalError)?, said);
+            if let Some(answer) = self.commit_order(caller, accepted, replay, now).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
     }
 
     /// A supported destination that the key may not use is refused whatever else is wrong.
     fn check_country(&self, caller: &Caller, body: &Value) -> Result<(), Refusal> {
-        let Countries::Only(allowed) = &caller.key.countries else { return Ok(()) };
+        let Countries::Only(allowed) = &caller.key.scope.countries else { return Ok(()) };
         match rules::destination(body) {
             Some(country)
                 if self.settings.destinations.supports(country)
-                    && !caller.key.countries.allow(country) =>
+                    && !caller.key.scope.countries.allow(country) =>
             {
                 Err(Refusal::country(country, allowed))
             }
@@ -60,43 +72,32 @@ impl Service {
         header_key: Option<&str>,
     ) -> Result<Accepted<OrderRequest>, Refusal> {
         let context = OrderContext::new(&self.settings.destinations)
-            .with_environment(caller.key.tenant.environment)
+            .with_environment(caller.tenant().environment)
             .with_header_key(header_key);
         rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 
+    /// Commits an order once; none when the tracking number that was drawn for it is taken.
     async fn commit_order(
         &self,
         caller: &Caller,
         accepted: Accepted<OrderRequest>,
-        said: Fingerprint,
+        replay: (RecordKey, Fingerprint),
         now: Millis,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Option<Answer>, Refusal> {
         let Accepted { value: order, warnings, .. } = accepted;
-        let key = RecordKey::of(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
-        let is_given = order.tracking_number.is_some();
-        let site = self.site(caller.key.tenant.environment);
-        let mut left = DRAWS;
-        loop {
-            let creation = Creation {
-                tenant: caller.key.tenant,
-                order: order.clone(),
-                warnings: warnings.clone(),
-                replay: (key, said),
-                site: &site,
-                secrets: self.secrets(),
-            };
-            let (body, changes) =
-                create::create(creation, self.ids.ulid(now), &self.ids.tracking_tail(), now);
-            left -= 1;
-            match self.store.commit(changes).await {
-                Commit::Committed => return Ok(Answer::Created(body)),
-                Commit::IdempotencyTaken(record) => return on_conflict(record, &said, now),
-                Commit::DuplicateTracking if !is_given && left > 0 => {}
-                Commit::DuplicateTracking if !is_given => return Err(Refusal::unavailable()),
-                Commit::Busy => return Err(Refusal::in_progress()),
-                outcome => return Err(failed(&outcome)),
-            }
+        let (tenant, is_given) = (caller.tenant(), order.tracking_number.is_some());
+        let site = self.site(tenant.environment);
+        let secrets = self.secrets();
+        let creation = Creation { tenant, order, warnings, replay, site: &site, secrets };
+        let (id, tail) = (self.ids.ulid(now), self.ids.tracking_tail());
+        let (body, changes) = create::create(creation, id, &tail, now);
+        match self.store.commit(changes).await {
+            Commit::Committed => Ok(Some(Answer::Created(body))),
+            Commit::IdempotencyTaken(record) => on_conflict(record, &replay.1, now).map(Some),
+            Commit::DuplicateTracking if !is_given => Ok(None),
+            Commit::Busy => Err(Refusal::in_progress()),
+            outcome => Err(failed(&outcome)),
         }
     }
 }

@@ -7,7 +7,7 @@ use parcelo::TrackingNumber;
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Parcels whose numbers fall on the same lock wait for each other without need; with so many locks, rarely.
-const LOCKS: usize = 256;
+const LOCK_COUNT: usize = 256;
 
 /// The locks; a parcel's is chosen by its number.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct ParcelLocks(Vec<Mutex<()>>);
 
 impl Default for ParcelLocks {
     fn default() -> Self {
-        Self((0..LOCKS).map(|_| Mutex::default()).collect())
+        Self((0..LOCK_COUNT).map(|_| Mutex::default()).collect())
     }
 }
 
@@ -24,7 +24,7 @@ impl ParcelLocks {
     pub(super) async fn lock(&self, number: &TrackingNumber) -> Option<MutexGuard<'_, ()>> {
         let mut hash = DefaultHasher::new();
         number.hash(&mut hash);
-        let place = usize::try_from(hash.finish() % LOCKS as u64).unwrap_or_default();
+        let place = usize::try_from(hash.finish() % LOCK_COUNT as u64).unwrap_or_default();
         match self.0.get(place) {
             Some(lock) => Some(lock.lock().await),
             None => None,

@@ -41,8 +41,8 @@ impl Service {
             }
         };
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let parcel = self.parcel(caller.key.tenant, &number).await?;
-        self.record(&parcel, with_history, language)
+        let parcel = self.parcel(caller.tenant(), &number).await?;
+        self.record(&parcel, with_history, language).await
     }
 
     /// The records of up to 100 numbers, in their order (spec: Endpoint list).
@@ -54,23 +54,26 @@ impl Service {
     ) -> Result<BatchTracking, Refusal> {
         let asked =
             rules::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let found = self.parcels(caller.key.tenant, &asked.tracking_numbers).await?;
+        let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
         let mut results = Vec::with_capacity(found.len());
         for (number, parcel) in asked.tracking_numbers.into_iter().zip(found) {
-            let record = |parcel| self.record(&parcel, asked.include_history, language);
-            let tracking = of_item(parcel.and_then(record))?;
+            let tracking = match parcel {
+                Ok(parcel) => self.record(&parcel, asked.include_history, language).await,
+                Err(refusal) => Err(refusal),
+            };
+            let tracking = of_item(tracking)?;
             results.push(history::batch_result(number, tracking));
         }
         Ok(BatchTracking::new(results))
     }
 
-    pub(super) fn record(
+    pub(super) async fn record(
         &self,
         parcel: &ParcelRow,
         with_history: bool,
         language: Language,
     ) -> Result<TrackingRecord, Refusal> {
-        let events = if with_history { Some(self.store.events(parcel)?) } else { None };
+        let events = if with_history { Some(self.store.events(parcel).await?) } else { None };
         Ok(history::record(parcel, events.as_deref(), language))
     }
 
@@ -82,38 +85,38 @@ impl Service {
         language: Language,
     ) -> Result<TrackingRecord, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let found = self.store.parcel(environment, &number)?;
+        let found = self.store.parcel(environment, &number).await?;
         let parcel = self.up_to_date(found.ok_or(ErrorCode::ParcelNotFound)?).await?;
-        Ok(history::public_record(&parcel, &self.store.events(&parcel)?, language))
+        Ok(history::public_record(&parcel, &self.store.events(&parcel).await?, language))
     }
 
     /// The label of one of the caller's parcels (spec: GET labels download).
-    pub fn label(
+    pub async fn label(
         &self,
         caller: &Caller,
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
-        self.label_of(caller.key.tenant, number, format)
+        self.label_of(caller.tenant(), number, format).await
     }
 
     /// The same of a tenant.
-    pub fn label_of(
+    pub async fn label_of(
         &self,
         tenant: Tenant,
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let (parcel, order) = self.parcel_with_order(&number, tenant.environment)?;
+        let (parcel, order) = self.parcel_with_order(&number, tenant.environment).await?;
         if parcel.tenant != tenant {
             return Err(ErrorCode::ParcelNotFound.into());
         }
-        self.draw(parcel, &order, format)
+        self.draw(parcel, &order, format).await
     }
 
-    /// The label behind a capability link: whoever has the signature may read it.
-    pub fn linked_label(
+    /// The label behind a capability link: the signature is the permission to read it.
+    pub async fn linked_label(
         &self,
         environment: parcelo::Environment,
         file_name: &str,
@@ -122,13 +125,13 @@ impl Service {
         let (number, extension) = file_name.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::NotFound)?;
         let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
-        let found = self.store.parcel_with_order(environment, &number)?;
+        let found = self.store.parcel_with_order(environment, &number).await?;
         let (parcel, order) = found.ok_or(ErrorCode::NotFound)?;
         let expected = self.secrets().link_signature(environment, &number, parcel.id);
         if !Secrets::is_same(&expected, signature) {
             return Err(ErrorCode::NotFound.into());
         }
-        self.draw(parcel, &order, format)
+        self.draw(parcel, &order, format).await
     }
 
     /// One of the tenant's parcels, with all its due steps taken.
@@ -137,22 +140,22 @@ impl Service {
         tenant: Tenant,
         number: &TrackingNumber,
     ) -> Result<ParcelRow, Refusal> {
-        let found = self.store.parcel(tenant.environment, number)?;
+        let found = self.store.parcel(tenant.environment, number).await?;
         let parcel =
             found.filter(|parcel| parcel.tenant == tenant).ok_or(ErrorCode::ParcelNotFound)?;
         self.up_to_date(parcel).await
     }
 
-    pub(super) fn parcel_with_order(
+    pub(super) async fn parcel_with_order(
         &self,
         number: &TrackingNumber,
         environment: parcelo::Environment,
     ) -> Result<(ParcelRow, OrderRequest), Refusal> {
-        let found = self.store.parcel_with_order(environment, number)?;
+        let found = self.store.parcel_with_order(environment, number).await?;
         found.ok_or_else(|| ErrorCode::ParcelNotFound.into())
     }
 
-    fn draw(
+    async fn draw(
         &self,
         parcel: ParcelRow,
         order: &OrderRequest,
@@ -163,7 +166,7 @@ impl Service {
         // One version of a label has the same bytes for ever: the first one never names the flight.
         let awb = match parcel.label_version {
             1 => None,
-            version => self.store.awb_on(parcel.key, version)?,
+            version => self.store.awb_on(parcel.key, version).await?,
         };
         let site = self.site(environment);
         if environment == parcelo::Environment::Production && site.is_local() {
@@ -190,7 +193,7 @@ impl Service {
 }
 
 /// A number in a path: one of another length is no tracking number at all, and any other that is
-/// malformed is one that nobody has.
+/// malformed is one that no parcel has.
 fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
         return Err(FieldFault::new(

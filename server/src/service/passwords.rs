@@ -14,10 +14,10 @@ pub fn hash_password(password: &str, salt: [u8; 16]) -> Result<String, Refusal> 
     })
 }
 
-/// Whether a password is the one behind a hash. Where there is none, the work is the same.
+/// Whether a password matches a hash. Without a hash the work is the same.
 pub(super) fn is_password_of(hash: Option<&str>, password: &str) -> bool {
     let Some(hash) = hash else {
-        // Nobody learns by the time it takes which accounts there are.
+        // The time it takes must not reveal which accounts exist.
         let _same_work = hash_password(password, [0; 16]);
         return false;
     };

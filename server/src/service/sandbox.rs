@@ -10,13 +10,13 @@ use super::{Caller, Service};
 use crate::{clock::Millis, domain::Refusal};
 
 /// How long the sandbox keeps data (spec: Limits).
-const RETENTION: i64 = 30 * Millis::DAY;
+const RETENTION_MILLIS: i64 = 30 * Millis::DAY;
 
 impl Service {
     /// Deletes all data of the caller's sandbox as it is now (spec: POST sandbox/reset). It goes on
-    /// when nobody waits for it any more; one that is asked for meanwhile joins it.
+    /// when no caller waits for it any more; one that is asked for meanwhile joins it.
     pub async fn reset_sandbox(&self, caller: &Caller) -> Result<SandboxReset, Refusal> {
-        let tenant = caller.key.tenant;
+        let tenant = caller.tenant();
         if tenant.environment != Environment::Sandbox {
             return Err(ErrorCode::SandboxOnly.into());
         }
@@ -26,6 +26,6 @@ impl Service {
 
     /// Deletes what every sandbox has kept for 30 days.
     pub async fn purge_sandboxes(&self) -> Result<Deleted, Refusal> {
-        Ok(self.store.purge(self.now().plus(-RETENTION)).await?)
+        Ok(self.store.purge(self.now().plus(-RETENTION_MILLIS)).await?)
     }
 }

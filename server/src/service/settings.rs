@@ -33,7 +33,7 @@ pub struct Settings {
 impl Settings {
     /// What an environment's webhooks may reach.
     pub const fn reach(&self, environment: Environment) -> AllowedHosts {
-        AllowedHosts::of(environment, self.webhooks)
+        AllowedHosts::for_environment(environment, self.webhooks)
     }
 
     /// The public addresses of an environment.

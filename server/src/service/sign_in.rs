@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Passwords that are checked at once: each takes a CPU and 19 MiB.
-const AT_ONCE: usize = 2;
+const MAX_PASSWORD_CHECKS: usize = 2;
 
 /// An attempt to sign in to the dashboard.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,7 @@ pub(super) struct LoginGate {
 
 impl Default for LoginGate {
     fn default() -> Self {
-        Self { throttle: Mutex::default(), places: Semaphore::new(AT_ONCE) }
+        Self { throttle: Mutex::default(), places: Semaphore::new(MAX_PASSWORD_CHECKS) }
     }
 }
 
@@ -79,7 +79,8 @@ impl Service {
     /// Signs in; after too many failures the next attempt has to wait.
     pub async fn sign_in(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
         let LoginRequest { account, client, .. } = request;
-        let attempt = LoginAttempt { account, client, is_signed_in: self.is_signed_in(request)? };
+        let attempt =
+            LoginAttempt { account, client, is_signed_in: self.is_signed_in(request).await? };
         let begun = match self.login.throttle().begin(attempt, self.now()) {
             Ok(begun) => begun,
             Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
@@ -95,13 +96,14 @@ impl Service {
     }
 
     /// Whether a session of the account came along.
-    fn is_signed_in(&self, request: LoginRequest<'_>) -> Result<bool, Refusal> {
-        let session = request.before.map(|token| self.session(token)).transpose()?.flatten();
+    async fn is_signed_in(&self, request: LoginRequest<'_>) -> Result<bool, Refusal> {
+        let Some(token) = request.before else { return Ok(false) };
+        let session = self.session(token).await?;
         Ok(session.is_some_and(|session| session.name == request.account))
     }
 
     async fn enter(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
-        let found = self.store.login(request.account)?;
+        let found = self.store.login(request.account).await?;
         let hash = found.as_ref().map(|login| login.password.clone());
         let right = self.check_password(hash, request.password.to_owned()).await?;
         let Some(login) = found.filter(|_| right) else { return Ok(LoginOutcome::Rejected) };
@@ -133,8 +135,8 @@ impl Service {
     }
 
     /// Who is signed in with a token.
-    pub fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
-        let found = self.store.session(&self.secrets().hash_of_session(token))?;
+    pub async fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
+        let found = self.store.session(&self.secrets().hash_of_session(token)).await?;
         Ok(found.filter(|session| session.is_alive(self.expiry())))
     }
 
@@ -148,17 +150,17 @@ impl Service {
         Ok(self.store.purge_sessions(self.now()).await?)
     }
 
-    /// A token nobody can guess: 256 bits.
+    /// A token that cannot be guessed: 256 bits.
     pub fn fresh_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.ids.array::<32>())
     }
 
-    /// What the forms hold that are shown to whoever has this cookie.
+    /// The token of the forms that are shown to the holder of this cookie.
     pub fn form_token(&self, cookie: &str) -> String {
         self.secrets().form_token(cookie)
     }
 
-    /// Whether a form was shown to whoever has this cookie.
+    /// Whether a form was shown to the holder of this cookie.
     pub fn is_form_token(&self, cookie: &str, given: &str) -> bool {
         Secrets::is_same(&self.form_token(cookie), given)
     }

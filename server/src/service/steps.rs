@@ -1,5 +1,5 @@
 //! The sandbox's due steps. They are applied by the first of: a read of the parcel, the ticker, a clock that is
-//! moved. Each carries its scheduled time, so the history is the same whoever applies it, and whenever.
+//! moved. Each carries its scheduled time, so the history is the same whichever applies it, and whenever.
 
 use std::{collections::HashSet, sync::PoisonError};
 
@@ -9,20 +9,20 @@ use super::{Refusal, Service, failed};
 use crate::{
     clock::Millis,
     domain::{Changes, Op, ParcelKey, ParcelRow, Step, Tenant, Version, scenario},
-    store::{Commit, StoreError},
+    store::Commit,
 };
 
 /// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
 /// one such batch at most.
-const BATCH: usize = 256;
-/// How often a decision is made anew when others write the same parcel.
-const TRIES: u32 = 8;
+const MAX_PARCELS_PER_COMMIT: usize = 256;
+/// How often a decision is made when other writes change the same parcel.
+const MAX_TRIES: u32 = 8;
 
 /// A parcel whose step could not be taken, as it was then.
 pub(super) type Stuck = (ParcelKey, Version);
 
 /// What became of steps that were due.
-pub(super) struct Taken {
+pub(super) struct StepsTaken {
     pub(super) fired: Vec<Fired>,
     /// The parcels whose steps were not taken: another was faster, or they cannot be.
     pub(super) left: Vec<Stuck>,
@@ -40,10 +40,10 @@ pub struct Fired {
 }
 
 impl Service {
-    /// Takes every step that is due, earliest first, and tells what happened.
+    /// Takes every step that is due, earliest first, and returns what happened.
     pub async fn take_due_steps(&self) -> Result<Vec<Fired>, Refusal> {
         let now = self.now();
-        self.take_all(now, |most| self.store.due(now, most)).await
+        self.take_all(now, None).await
     }
 
     /// Takes every step of a tenant's parcels that is due at `now`.
@@ -52,21 +52,21 @@ impl Service {
         tenant: Tenant,
         now: Millis,
     ) -> Result<(), Refusal> {
-        self.take_all(now, |most| self.store.due_of(tenant, now, most)).await.map(drop)
+        self.take_all(now, Some(tenant)).await.map(drop)
     }
 
-    /// Takes what `due` finds until nothing is left but steps that cannot be taken, such as those of
-    /// a damaged row. They are passed over, so that they hold up none behind them, and tried again
-    /// the next time.
-    async fn take_all(
-        &self,
-        now: Millis,
-        due: impl Fn(usize) -> Result<Vec<ParcelRow>, StoreError>,
-    ) -> Result<Vec<Fired>, Refusal> {
+    /// Takes what is due, of one tenant or of all, until nothing is left but steps that cannot be taken,
+    /// such as those of a damaged row. They are passed over, so that they hold up none behind them, and
+    /// tried again the next time.
+    async fn take_all(&self, now: Millis, tenant: Option<Tenant>) -> Result<Vec<Fired>, Refusal> {
         let (mut fired, mut stuck) = (Vec::new(), HashSet::new());
         loop {
             let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
-            let found = due(BATCH + stuck.len())?;
+            let most = MAX_PARCELS_PER_COMMIT + stuck.len();
+            let found = match tenant {
+                Some(tenant) => self.store.due_of(tenant, now, most).await?,
+                None => self.store.due(now, most).await?,
+            };
             let (again, batch): (Vec<_>, Vec<_>) = found.into_iter().partition(is_stuck);
             if batch.is_empty() {
                 self.log_stuck(&again);
@@ -93,8 +93,8 @@ impl Service {
     }
 
     /// When the next step after now falls due.
-    pub fn next_due(&self) -> Result<Option<Millis>, Refusal> {
-        Ok(self.store.next_due(self.now())?)
+    pub async fn next_due(&self) -> Result<Option<Millis>, Refusal> {
+        Ok(self.store.next_due(self.now()).await?)
     }
 
     /// The parcel after all its due steps.
@@ -103,11 +103,12 @@ impl Service {
         let mut tries = 0;
         while due_step(&parcel, now).is_some() {
             tries += 1;
-            if tries > TRIES * 2 {
+            if tries > MAX_TRIES * 2 {
                 return Err(Refusal::unavailable());
             }
             self.take_step(&parcel, now).await?;
-            let again = self.store.parcel(parcel.tenant.environment, &parcel.tracking_number)?;
+            let again =
+                self.store.parcel(parcel.tenant.environment, &parcel.tracking_number).await?;
             parcel = again.ok_or(parcelo::ErrorCode::ParcelNotFound)?;
         }
         Ok(parcel)
@@ -119,13 +120,13 @@ impl Service {
         &self,
         parcels: &[ParcelRow],
         now: Millis,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<StepsTaken, Refusal> {
         // One parcel that was written meanwhile, or cannot be written, fails the commit of all. Which one it was the
         // store does not say, so each is tried alone then: slower, and rare.
         if let Some(fired) = self.take_together(parcels, now).await {
-            return Ok(Taken { fired, left: Vec::new() });
+            return Ok(StepsTaken { fired, left: Vec::new() });
         }
-        let mut taken = Taken { fired: Vec::new(), left: Vec::new() };
+        let mut taken = StepsTaken { fired: Vec::new(), left: Vec::new() };
         for parcel in parcels {
             match self.take_step(parcel, now).await? {
                 Some(fired) => taken.fired.push(fired),
@@ -148,7 +149,7 @@ impl Service {
         (self.store.commit(changes).await == Commit::Committed).then_some(all)
     }
 
-    /// Takes the parcel's next step if it is due and can be taken. That somebody else was faster is
+    /// Takes the parcel's next step if it is due and can be taken. That another write was faster is
     /// fine, and so is that this one write failed: only a database that takes none ends it all.
     async fn take_step(&self, parcel: &ParcelRow, now: Millis) -> Result<Option<Fired>, Refusal> {
         let Some(step) = due_step(parcel, now) else { return Ok(None) };

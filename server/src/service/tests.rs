@@ -8,11 +8,12 @@ use parcelo::{
 };
 use serde_json::json;
 
-use super::{Carrier, KeyIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
+use super::{Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
         CarrierKeyRecord, CarrierNumber, Countries, Refusal, Secrets, Site,
+        credentials::CarrierScope,
         limit::{Admission, Quota},
         sample,
         webhooks::Allowance,
@@ -47,8 +48,9 @@ fn carrier(row: i64, environment: Environment) -> Carrier {
         key: Arc::new(CarrierKeyRecord {
             row,
             id: format!("car_{row}"),
-            carrier: CarrierNumber(1),
-            environment,
+            scope: CarrierScope { carrier: CarrierNumber(1), environment },
+            hash: [1; 32],
+            old_secrets: Vec::new(),
             name: "Andes Cargo".to_owned(),
             last4: "wXyZ".to_owned(),
             created_at: Millis(0),
@@ -59,7 +61,7 @@ fn carrier(row: i64, environment: Environment) -> Carrier {
 
 #[test]
 fn who_reads_too_much_at_once_is_told_when_to_come_again() {
-    let refusal = Refusal::from(StoreError::Crowded { file: "parcelo.db".into() });
+    let refusal = Refusal::from(StoreError::Crowded { database: "parcelo.db".into() });
     assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::ServiceUnavailable, Some(1)));
 }
 
@@ -93,10 +95,11 @@ async fn with_order(service: &Service) {
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let issuer = KeyIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
+    let issuer =
+        CredentialIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
     let (key, _) = issuer.issue(request, service.now()).await.unwrap();
     let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-    let caller = service.authenticate(visitor).unwrap();
+    let caller = service.authenticate(visitor).await.unwrap();
     service.create_order(&caller, &sample::order(), None).await.unwrap();
 }
 
@@ -114,8 +117,8 @@ async fn steps_that_nobody_has_taken_yet_are_taken_before_a_scan_is_judged() {
     let told = service.push_carrier_events(&carrier, &body).await.unwrap();
     assert_eq!(told.results[0].outcome, CarrierOutcome::Applied);
     let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
-    let parcel = service.store.parcel(Environment::Sandbox, &number).unwrap().unwrap();
-    let events = service.store.events(&parcel).unwrap();
+    let parcel = service.store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
+    let events = service.store.events(&parcel).await.unwrap();
     let told: Vec<_> =
         events.iter().map(|event| ParcelStatus::from(event.state).to_string()).collect();
     let expected = [

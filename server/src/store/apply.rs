@@ -7,8 +7,8 @@ use super::{Commit, carriers, counts, erase, manifests, outbox, parcels, records
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewParcel, Op, ParcelKey, State, Step, Version,
-        idempotency::is_alive, manifest::NewManifest,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelKey, State, Step,
+        Version, idempotency::is_alive,
     },
 };
 
@@ -19,7 +19,7 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub(super) fn of(changes: Changes) -> serde_json::Result<Self> {
+    pub(super) fn new(changes: Changes) -> serde_json::Result<Self> {
         let orders = changes.ops.iter().filter_map(|op| match op {
             Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
             Op::Move { .. }

@@ -9,7 +9,11 @@ use std::{
 use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
-use super::{Store, StoreError, connection, copy::copy_pages, error::is_of_writing};
+use super::{
+    Store, StoreError,
+    connection::{self, copy_pages},
+    error::is_of_writing,
+};
 
 impl Store {
     /// Writes a copy of the database as it is at one moment to a new file, and answers its size.
@@ -50,7 +54,7 @@ fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
 
 fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
     let copy = Connection::open(draft.path())?;
-    copy.busy_timeout(connection::BUSY)?;
+    copy.busy_timeout(connection::BUSY_TIMEOUT)?;
     // A draft that is not finished is thrown away, so nothing need be undone in it.
     copy.execute_batch("PRAGMA journal_mode = OFF")?;
     Ok(copy)

@@ -1,154 +1,39 @@
-//! Carriers in the database: their keys, the events they sent, and those that were refused.
+//! What carriers reported, in the database: the events they sent, and those that were refused.
 
-use parcelo::{Environment, TrackingNumber};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use parcelo::TrackingNumber;
+use rusqlite::{Connection, Row, params};
 
 use super::{
-    KeyChanges, Store, StoreError,
-    keys::changes,
-    parcels::{damaged, environment, read_state},
+    Store, StoreError,
+    parcels::{damaged, read_state},
 };
 use crate::{
     clock::Millis,
     domain::{
-        CarrierException, CarrierKeyRecord, CarrierNumber, NewCarrierKey, ParcelKey, Report, Scan,
-        SeenEvent, Tenant, carrier::LoggedException,
+        CarrierException, CarrierNumber, ParcelKey, Report, Scan, SeenEvent, Tenant,
+        carrier::LoggedException,
     },
 };
 
-/// The hash under which a carrier key is found.
-#[derive(Clone, Copy)]
-pub struct CarrierHash {
-    /// The key's number inside the database.
-    pub row: i64,
-    /// Its keyed hash.
-    pub hash: [u8; 32],
-}
-
-// As of API keys, no log shows the hash.
-impl std::fmt::Debug for CarrierHash {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CarrierHash").field("row", &self.row).finish_non_exhaustive()
-    }
-}
-
 impl Store {
-    /// Keeps a new carrier key, and its carrier if this is its first.
-    pub async fn insert_carrier_key(
-        &self,
-        key: NewCarrierKey,
-    ) -> Result<CarrierKeyRecord, StoreError> {
-        self.write_keys(move |db| insert_key(db, &key)).await
-    }
-
-    /// The hashes of the carrier keys that were made after `version`, revoked or not.
-    pub fn carrier_hashes_since(
-        &self,
-        version: i64,
-    ) -> Result<KeyChanges<CarrierHash>, StoreError> {
-        self.read(|db| {
-            let sql =
-                "SELECT id, hash, changed FROM carrier_keys WHERE changed > ?1 ORDER BY changed";
-            let read = |row: &Row<'_>| {
-                Ok((row.get(2)?, CarrierHash { row: row.get(0)?, hash: row.get(1)? }))
-            };
-            changes(version, db.prepare_cached(sql)?.query_map([version], read)?)
-        })
-    }
-
-    /// The carrier key with a hash, revoked or not.
-    pub fn carrier_key_by_hash(
-        &self,
-        hash: &[u8; 32],
-    ) -> Result<Option<CarrierKeyRecord>, StoreError> {
-        self.read(|db| key_by_hash(db, hash))
-    }
-
-    /// Every carrier key, oldest first, revoked or not.
-    pub fn carrier_keys(&self) -> Result<Vec<CarrierKeyRecord>, StoreError> {
-        self.read(all_keys)
-    }
-
-    /// Revokes a carrier key; a second time changes nothing. None if there is no such key.
-    pub async fn revoke_carrier_key(
-        &self,
-        id: &str,
-        now: Millis,
-    ) -> Result<Option<CarrierKeyRecord>, StoreError> {
-        let id = id.to_owned();
-        self.call(move |db| revoke_key(db, &id, now)).await
-    }
-
     /// Whether an event of a carrier was taken before.
-    pub fn has_seen(&self, carrier: CarrierNumber, event_id: &str) -> Result<bool, StoreError> {
+    pub async fn has_seen(
+        &self,
+        carrier: CarrierNumber,
+        event_id: &str,
+    ) -> Result<bool, StoreError> {
         self.read(|db| find_seen(db, carrier, event_id))
     }
 
     /// The latest refused carrier events on a tenant's parcels, newest first.
-    pub fn carrier_exceptions(
+    pub async fn carrier_exceptions(
         &self,
         tenant: Tenant,
         most: u32,
     ) -> Result<Vec<LoggedException>, StoreError> {
-        self.read(|db| exceptions(db, tenant, most))
+        let read = move |store: &Self| store.read(|db| exceptions(db, tenant, most));
+        self.scan(Some(tenant), read).await
     }
-}
-
-/// The columns of a [`CarrierKeyRecord`] in the order in which [`read_key`] takes them.
-macro_rules! select_keys {
-    ($rest:literal) => {
-        concat!(
-            "SELECT k.id, k.public_id, k.carrier, c.environment, c.name, k.last4, k.created_at, \
-             k.revoked_at FROM carrier_keys k JOIN carriers c ON c.id = k.carrier ",
-            $rest
-        )
-    };
-}
-
-/// Keeps a new key, and its carrier if this is its first.
-fn insert_key(db: &Connection, key: &NewCarrierKey) -> rusqlite::Result<CarrierKeyRecord> {
-    let carrier = params![environment(key.environment), key.name];
-    db.execute(
-        "INSERT INTO carriers (environment, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-        carrier,
-    )?;
-    db.execute(
-        "INSERT INTO carrier_keys (public_id, carrier, hash, last4, created_at, changed) \
-         SELECT ?3, id, ?4, ?5, ?6, (SELECT coalesce(max(changed), 0) + 1 FROM carrier_keys) \
-         FROM carriers WHERE environment = ?1 AND name = ?2",
-        params![
-            environment(key.environment),
-            key.name,
-            key.id,
-            key.hash,
-            key.last4,
-            key.created_at.0
-        ],
-    )?;
-    db.query_row(select_keys!("WHERE k.id = ?1"), [db.last_insert_rowid()], read_key)
-}
-
-/// The key with a hash, revoked or not.
-fn key_by_hash(db: &Connection, hash: &[u8; 32]) -> rusqlite::Result<Option<CarrierKeyRecord>> {
-    db.prepare_cached(select_keys!("WHERE k.hash = ?1"))?.query_row([hash], read_key).optional()
-}
-
-/// Every key, oldest first.
-fn all_keys(db: &Connection) -> rusqlite::Result<Vec<CarrierKeyRecord>> {
-    db.prepare(select_keys!("ORDER BY k.id"))?.query_map([], read_key)?.collect()
-}
-
-/// Revokes a key; one that is revoked keeps its first moment.
-fn revoke_key(
-    db: &Connection,
-    id: &str,
-    now: Millis,
-) -> rusqlite::Result<Option<CarrierKeyRecord>> {
-    db.execute(
-        "UPDATE carrier_keys SET revoked_at = ?2 WHERE public_id = ?1 AND revoked_at IS NULL",
-        params![id, now.0],
-    )?;
-    db.query_row(select_keys!("WHERE k.public_id = ?1"), [id], read_key).optional()
 }
 
 /// Whether an event of a carrier was taken before.
@@ -212,27 +97,6 @@ fn exceptions(
     find.query_map(params![tenant.number(), most], read_exception)?.collect()
 }
 
-fn read_key(row: &Row<'_>) -> rusqlite::Result<CarrierKeyRecord> {
-    Ok(CarrierKeyRecord {
-        row: row.get(0)?,
-        id: row.get(1)?,
-        carrier: CarrierNumber(row.get(2)?),
-        environment: read_environment(row, 3)?,
-        name: row.get(4)?,
-        last4: row.get(5)?,
-        created_at: Millis(row.get(6)?),
-        revoked_at: row.get::<_, Option<i64>>(7)?.map(Millis),
-    })
-}
-
-fn read_environment(row: &Row<'_>, column: usize) -> rusqlite::Result<Environment> {
-    let number: i64 = row.get(column)?;
-    Environment::ALL
-        .into_iter()
-        .find(|known| environment(*known) == number)
-        .ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
-}
-
 fn read_exception(row: &Row<'_>) -> rusqlite::Result<LoggedException> {
     let number = row.get_ref(1)?.as_str()?;
     let scan = Scan {
@@ -248,7 +112,7 @@ fn read_exception(row: &Row<'_>) -> rusqlite::Result<LoggedException> {
         scan,
     };
     let exception = CarrierException {
-        tenant: Tenant::of_number(row.get(2)?),
+        tenant: Tenant::from_number(row.get(2)?),
         parcel: ParcelKey(row.get(5)?),
         from: read_state(row, 6)?,
         report,

@@ -1,4 +1,4 @@
-//! Opening connections: their settings, the migrations, and the database's secret.
+//! Opening connections: their settings, and the database's secret; and copies from one to another.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,36 +6,26 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
-
-use super::{
-    StoreError,
-    copy::copy_pages,
-    hold,
-    identity::{self, IfEmpty},
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension,
+    backup::{Backup, StepResult},
+    ffi,
 };
 
-pub(super) const BUSY: Duration = Duration::from_secs(5);
-const STATEMENTS: usize = 128;
+use super::{
+    StoreError, hold,
+    identity::{self, IfEmpty},
+    migrations::{migrate, schema},
+};
 
-/// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
-/// some rebuild a table, so a program that knows fewer of them refuses the file.
-const MIGRATIONS: [&str; 14] = [
-    include_str!("migrations/0001_init.sql"),
-    include_str!("migrations/0002_lists.sql"),
-    include_str!("migrations/0003_carriers.sql"),
-    include_str!("migrations/0004_legacy.sql"),
-    include_str!("migrations/0005_webhooks.sql"),
-    include_str!("migrations/0006_admin.sql"),
-    include_str!("migrations/0007_dashboard.sql"),
-    include_str!("migrations/0008_leases.sql"),
-    include_str!("migrations/0009_flights.sql"),
-    include_str!("migrations/0010_deliveries.sql"),
-    include_str!("migrations/0011_counts.sql"),
-    include_str!("migrations/0012_key_rotation.sql"),
-    include_str!("migrations/0013_resets.sql"),
-    include_str!("migrations/0014_living_parcels.sql"),
-];
+/// How long a statement waits for a lock of another process: a command beside the server, or the server
+/// beside a command.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Prepared statements that a connection keeps: the default of 16 is fewer than the store has.
+const MAX_CACHED_STATEMENTS: usize = 128;
+
+/// All pages at once, for [`Backup::step`].
+const ALL_PAGES: i32 = -1;
 
 /// A connection that writes to a file, durably, and the database's secret, which is `fresh` if it is new.
 pub(super) fn writer(
@@ -44,11 +34,13 @@ pub(super) fn writer(
     fresh: [u8; 32],
 ) -> Result<(Connection, [u8; 32]), StoreError> {
     hold::create(file)?;
-    let failed = |error| StoreError::of(file, error);
+    let failed = |error| StoreError::from_sqlite(file, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
     settle(&db).map_err(failed)?;
     identity::check(&db, file, if_empty)?;
+    // FULL: an answer promises that the write is on the disk. Pages touched are what an order costs, so the
+    // cache is large (64 MB) and checkpoints are rare. What is erased is overwritten (see `vacuum`).
     db.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 10000; \
          PRAGMA secure_delete = ON;",
@@ -71,7 +63,7 @@ fn log_ahead(db: &Connection, file: &Path) -> Result<(), StoreError> {
         schema(db)?;
         Ok(mode)
     };
-    match set().map_err(|error| StoreError::of(file, error))? {
+    match set().map_err(|error| StoreError::from_sqlite(file, error))? {
         mode if mode == "wal" => Ok(()),
         mode => Err(StoreError::NoLog { file: file.to_owned(), mode }),
     }
@@ -113,12 +105,12 @@ pub(super) fn log_of(file: &Path) -> PathBuf {
     hold::beside(file, "-wal")
 }
 
-/// Moves all of the log into the file and truncates it; false, at once, when somebody still reads
+/// Moves all of the log into the file and truncates it; false, at once, when a reader still reads
 /// from the log.
 pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
     db.busy_timeout(Duration::ZERO)?;
     let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     is_busy.map(|is_busy| !is_busy)
 }
 
@@ -137,18 +129,7 @@ pub(super) fn prepare(
         tx.commit()?;
         Ok(secret)
     };
-    prepared().map_err(|error| StoreError::of(file, error))
-}
-
-fn migrate(db: &Connection) -> rusqlite::Result<()> {
-    let done = usize::try_from(schema(db)?).unwrap_or(0);
-    for sql in MIGRATIONS.iter().skip(done) {
-        db.execute_batch(sql)?;
-    }
-    if done < MIGRATIONS.len() {
-        db.pragma_update(None, "user_version", known())?;
-    }
-    Ok(())
+    prepared().map_err(|error| StoreError::from_sqlite(file, error))
 }
 
 fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
@@ -160,18 +141,17 @@ fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     Ok(fresh)
 }
 
-/// The newest schema this program knows.
-pub(super) fn known() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
-}
-
-pub(super) fn schema(db: &Connection) -> rusqlite::Result<i64> {
-    db.pragma_query_value(None, "user_version", |row| row.get(0))
+/// Copies all, or fails: `SQLite` calls it no error when another connection holds one of the two.
+pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
+    match Backup::new(from, to)?.step(ALL_PAGES)? {
+        StepResult::Done => Ok(()),
+        _ => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
+    }
 }
 
 fn settle(db: &Connection) -> rusqlite::Result<()> {
-    db.busy_timeout(BUSY)?;
-    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.set_prepared_statement_cache_capacity(MAX_CACHED_STATEMENTS);
     // Savepoints keep the old pages aside: in memory, not in a file of their own.
     db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;")
 }
@@ -181,8 +161,11 @@ mod tests {
     use super::*;
     use crate::{
         clock::Millis,
-        domain::keys::NewSecret,
-        store::{ALL_KEYS, Store},
+        domain::credentials::{ApiKeyScope, NewSecret},
+        store::{
+            ALL_CREDENTIALS, Store,
+            migrations::{MIGRATIONS, known},
+        },
     };
 
     #[test]
@@ -278,14 +261,30 @@ mod tests {
         .unwrap();
         drop(db);
         let store = Store::open(&file, [7; 32]).unwrap();
-        let found = store.keys_since(ALL_KEYS).unwrap();
-        let key = &found.keys[0];
+        let found = store.credentials_since::<ApiKeyScope>(ALL_CREDENTIALS).await.unwrap();
+        let key = &found.credentials[0];
         assert!(key.row == 7 && key.is_opened_by(&[1; 32], Millis(9)), "{key:?}");
-        assert!(store.keys_since(found.version).unwrap().keys.is_empty());
+        let since = || store.credentials_since::<ApiKeyScope>(found.version);
+        assert!(since().await.unwrap().credentials.is_empty());
         let secret = NewSecret { hash: [2; 32], last4: "aBcD".to_owned(), old_until: Millis(20) };
         let rotated = store.rotate_key("key_7", secret).await.unwrap().unwrap();
         assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
-        assert_eq!(store.keys_since(found.version).unwrap().keys, [rotated]);
+        assert_eq!(since().await.unwrap().credentials, [rotated]);
         store.close().await;
+    }
+
+    #[test]
+    fn a_copy_that_somebody_else_holds_is_no_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("copy.db");
+        let holder = Connection::open(&file).unwrap();
+        holder.execute_batch("CREATE TABLE t (a); BEGIN EXCLUSIVE;").unwrap();
+        let (from, mut to) = (memory().unwrap(), Connection::open(&file).unwrap());
+        to.busy_timeout(std::time::Duration::ZERO).unwrap();
+        from.execute_batch("CREATE TABLE u (b);").unwrap();
+        assert!(copy_pages(&from, &mut to).is_err());
+        holder.execute_batch("COMMIT").unwrap();
+        copy_pages(&from, &mut to).unwrap();
+        assert!(to.prepare("SELECT b FROM u").is_ok());
     }
 }

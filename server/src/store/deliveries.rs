@@ -14,13 +14,11 @@ use crate::{
     domain::{
         Tenant,
         webhooks::{
-            AttemptResult, DeliveryStatus, DisabledBy, Lease, Logged, LoggedAttempt, RetryDecision,
+            AttemptResult, DeliveryStatus, DisabledBy, Lease, LoggedAttempt, LoggedDelivery,
+            RetryDecision,
         },
     },
 };
-
-/// How much of an answer is kept.
-const ANSWER: usize = 1_024;
 
 /// A tenant's events that have not arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +45,9 @@ pub enum Settled {
 }
 
 impl Store {
-    /// What the endpoints were not told yet, tenant by tenant.
-    pub fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
-        self.read(|db| {
+    /// The events that have not reached their endpoints yet, tenant by tenant.
+    pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        let read = |db: &Connection| {
             let mut find = db.prepare_cached(
                 "SELECT tenant, held, events, iif(held, \
                  (SELECT min(created_at) FROM living_outbox WHERE tenant = c.tenant AND state = 4), \
@@ -57,7 +55,8 @@ impl Store {
                  FROM outbox_counts c WHERE events > 0",
             )?;
             find.query_map([], backlog)?.collect()
-        })
+        };
+        self.scan(None, move |store| store.read(read)).await
     }
 
     /// Writes down an attempt and what it means for the event, its successors and the endpoint. When the
@@ -97,18 +96,22 @@ impl Store {
     }
 
     /// The tenant's latest events and their attempts, newest first.
-    pub fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<Logged>, StoreError> {
-        self.older_deliveries(tenant, 0, most)
+    pub async fn deliveries(
+        &self,
+        tenant: Tenant,
+        most: usize,
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
+        self.older_deliveries(tenant, 0, most).await
     }
 
     /// The same after the `skipped` latest.
-    pub fn older_deliveries(
+    pub async fn older_deliveries(
         &self,
         tenant: Tenant,
         skipped: usize,
         most: usize,
-    ) -> Result<Vec<Logged>, StoreError> {
-        self.read(|db| {
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
+        let read = move |db: &Connection| {
             let mut find = db.prepare(
                 "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
                  FROM living_outbox o LEFT JOIN living_parcels p ON p.id = o.parcel \
@@ -119,23 +122,25 @@ impl Store {
             let all =
                 find.query_map([tenant.number(), most, skipped], |row| Ok(logged(db, row)))?;
             all.filter_map(|one| readable(one.and_then(|read| read))).collect()
-        })
+        };
+        self.scan(Some(tenant), move |store| store.read(read)).await
     }
 
     /// True when an event of the tenant's failed or is held.
-    pub fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
-        self.read(|db| {
+    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
+        let read = move |db: &Connection| {
             let sql = format!(
                 "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND {MISSED})"
             );
             db.query_row(&sql, [tenant.number()], |row| row.get(0))
-        })
+        };
+        self.scan(Some(tenant), move |store| store.read(read)).await
     }
 }
 
 fn backlog(row: &Row<'_>) -> rusqlite::Result<Backlog> {
     Ok(Backlog {
-        tenant: Tenant::of_number(row.get(0)?),
+        tenant: Tenant::from_number(row.get(0)?),
         held: row.get(1)?,
         events: row.get(2)?,
         since: Millis(row.get(3)?),
@@ -150,7 +155,7 @@ fn settle(
 ) -> rusqlite::Result<Settled> {
     let Some(found) = leases::find(db, lease)? else { return Ok(Settled::Late) };
     let (row, number) = (found.row, lease.attempt.number);
-    log(db, (row, number), outcome)?;
+    outbox::log_attempt(db, (row, number), outcome)?;
     if !found.is_current {
         return Ok(Settled::Late);
     }
@@ -184,32 +189,6 @@ fn settle(
     let Some(by) = off else { return Ok(Settled::Counted) };
     let is_new = endpoints::switch_off(db, lease.tenant.number(), by)?;
     Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
-}
-
-/// Logs an attempt, the so-manieth, at the event in a row of this transaction.
-pub(super) fn log(
-    db: &Connection,
-    (row, number): (i64, u32),
-    outcome: &AttemptResult,
-) -> rusqlite::Result<()> {
-    let received = outcome.answer.as_ref();
-    let answer = received
-        .map(|received| received.body_prefix.get(..ANSWER).unwrap_or(&received.body_prefix))
-        .ok();
-    let mut insert = db.prepare_cached(
-        "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    insert.execute(params![
-        row,
-        number,
-        outcome.at.0,
-        outcome.millis,
-        received.map(|received| received.status).ok(),
-        received.err().map(ToString::to_string),
-        answer,
-    ])?;
-    Ok(())
 }
 
 /// An event that was held meanwhile and has arrived all the same is delivered.
@@ -251,7 +230,7 @@ fn purge(db: &Connection, before: Millis, most: i64) -> rusqlite::Result<usize> 
 }
 
 /// A row of the log, unless it cannot be read: it hides no others.
-fn readable(read: rusqlite::Result<Logged>) -> Option<rusqlite::Result<Logged>> {
+fn readable(read: rusqlite::Result<LoggedDelivery>) -> Option<rusqlite::Result<LoggedDelivery>> {
     match read {
         Err(error) if is_damaged(&error) => {
             tracing::error!("an event of a webhook's log cannot be read, and is left out");
@@ -261,7 +240,7 @@ fn readable(read: rusqlite::Result<Logged>) -> Option<rusqlite::Result<Logged>> 
     }
 }
 
-fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Logged> {
+fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<LoggedDelivery> {
     let delivery_status = usize::from(row.get::<_, u8>(4)?);
     let mut find = db.prepare_cached(
         "SELECT number, at, millis, status, error, answer FROM webhook_attempts \
@@ -278,7 +257,7 @@ fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<Logged> {
         })
     };
     let attempts = find.query_map([row.get::<_, i64>(0)?], attempt)?;
-    Ok(Logged {
+    Ok(LoggedDelivery {
         event: Ulid::from_bytes(row.get(1)?),
         kind: read_kind(row, 2)?,
         tracking_number: row.get(3)?,

@@ -7,19 +7,18 @@ use ulid::Ulid;
 use super::{
     Store, StoreError,
     error::is_damaged,
-    leases,
     outbox::{self, HELD, MISSED, READY, Subject, WAITING},
 };
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey, Tenant,
+        Tenant,
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
 };
 
 /// How many events one commit holds or replays: others wait for it.
-const PAGE: usize = 250;
+const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 /// Which events are sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +30,8 @@ pub enum Replay {
 }
 
 impl Store {
-    /// The account with a name.
-    pub fn account_named(&self, name: &str) -> Result<Option<AccountKey>, StoreError> {
-        self.read(|db| {
-            let sql = "SELECT id FROM accounts WHERE name = ?1";
-            db.query_row(sql, [name], |row| row.get(0).map(AccountKey)).optional()
-        })
-    }
-
     /// The tenant's endpoint.
-    pub fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
+    pub async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
         self.read(|db| find(db, tenant))
     }
 
@@ -79,7 +70,7 @@ impl Store {
     /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
     /// is sent to it meanwhile. It stops when the endpoint is turned on again.
     pub(super) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
-        while self.call(move |db| hold(db, tenant.number())).await? == PAGE {}
+        while self.call(move |db| hold(db, tenant.number())).await? == MAX_EVENTS_PER_COMMIT {}
         Ok(())
     }
 
@@ -88,7 +79,7 @@ impl Store {
     pub async fn hold_all(&self) -> Result<(), StoreError> {
         let off: Vec<_> = self.read(|db| {
             let mut find = db.prepare("SELECT tenant FROM webhook_endpoints WHERE enabled = 0")?;
-            find.query_map([], |row| row.get(0).map(Tenant::of_number))?.collect()
+            find.query_map([], |row| row.get(0).map(Tenant::from_number))?.collect()
         })?;
         for tenant in off {
             self.hold(tenant).await?;
@@ -97,7 +88,10 @@ impl Store {
     }
 
     /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
-    pub fn switched_off(&self, tenant: Tenant) -> Result<Option<(DisabledBy, i64)>, StoreError> {
+    pub async fn switched_off(
+        &self,
+        tenant: Tenant,
+    ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT coalesce(disabled_why, ''), coalesce((SELECT events FROM outbox_counts \
@@ -119,7 +113,7 @@ impl Store {
             db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant).map(drop)
         })
         .await?;
-        // Somebody may have turned it on between the two.
+        // It may have been turned on between the two.
         self.hold(tenant).await
     }
 
@@ -135,7 +129,7 @@ impl Store {
     }
 
     /// Whether an event is, or was, for the tenant's endpoint.
-    pub fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
+    pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.read(|db| {
             let sql =
                 "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND event_id = ?2)";
@@ -157,7 +151,7 @@ impl Store {
             self.notify_outbox();
             replayed += page.len();
             match page.last() {
-                Some(last) if page.len() == PAGE => after = *last,
+                Some(last) if page.len() == MAX_EVENTS_PER_COMMIT => after = *last,
                 Some(_) | None => return Ok(replayed),
             }
         }
@@ -235,7 +229,7 @@ fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
 fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> rusqlite::Result<()> {
     let sql = "UPDATE outbox SET leased = 0, lease = ?3, due = iif(state = 1, ?2, due) \
          WHERE tenant = ?1 AND leased = 1";
-    let lease = leases::next_lease(db)?;
+    let lease = outbox::next_lease(db)?;
     db.execute(sql, params![tenant.number(), due.map(|due| due.0), lease]).map(drop)
 }
 
@@ -286,7 +280,7 @@ fn replay(
     let both = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let missed = find.query_map(params![tenant.number(), after, given], both)?;
     let missed: Vec<(i64, Option<i64>)> = missed.collect::<Result<_, _>>()?;
-    let lease = leases::next_lease(db)?;
+    let lease = outbox::next_lease(db)?;
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = iif(parcel IS NULL, ?3, ?4), due = iif(parcel IS NULL, ?2, NULL), \
          leased = 0, lease = ?5, attempts = 0, first_attempt = NULL WHERE id = ?1",
@@ -305,7 +299,7 @@ fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endp
     Ok(Endpoint {
         tenant,
         url: row.get(0)?,
-        kinds: Kinds::of_number(row.get(1)?),
+        kinds: Kinds::from_number(row.get(1)?),
         secret: secret(row, 2)?,
         old: old_secrets(db, tenant)?,
         disabled: why.map(disabled_by),
@@ -314,7 +308,7 @@ fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endp
 }
 
 fn disabled_by(code: &str) -> DisabledBy {
-    DisabledBy::of_code(code).unwrap_or(DisabledBy::Operator)
+    DisabledBy::from_code(code).unwrap_or(DisabledBy::Operator)
 }
 
 fn secret(row: &Row<'_>, column: usize) -> rusqlite::Result<Secret> {

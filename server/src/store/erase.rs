@@ -5,7 +5,7 @@
 use parcelo::{Environment, TrackingNumber, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Store, StoreError, counts, pages::Budget, parcels, resets};
+use super::{Store, StoreError, counts, pages::Budget, parcels, reset_counts};
 use crate::{clock::Millis, domain::ParcelKey};
 
 /// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
@@ -95,7 +95,7 @@ pub(super) fn free_number(
     let mut unlimited = Budget::unlimited();
     let mut eraser = Eraser::new(db, &mut unlimited);
     eraser.parcel(parcel)?;
-    resets::count(db, tenant, eraser.finish()?)?;
+    reset_counts::add(db, tenant, eraser.finish()?)?;
     Ok(true)
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the database, said so that an operator knows what to do.
+//! What can go wrong with the database, in words by which an operator knows what to do.
 
 use std::{
     io,
@@ -6,6 +6,9 @@ use std::{
 };
 
 use rusqlite::{ErrorCode, ffi, types::Type};
+
+/// What the engine underneath says; which engine that is stays the store's own business.
+pub(crate) type EngineError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A failure of the database. No message holds data of a row.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +28,7 @@ pub enum StoreError {
         /// The copy.
         file: PathBuf,
         /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: EngineError,
     },
     /// A file that is to be made exists already.
     #[error("{file} exists already and is left as it is: name another file", file = .file.display())]
@@ -83,47 +86,52 @@ pub enum StoreError {
     },
     /// A row does not hold what was once written to it.
     #[error(
-        "the database {file} holds a row that cannot be read{which}: check the disk, and restore a backup",
-        file = .file.display(), which = named(.source)
+        "the database {database} holds a row that cannot be read{which}: check the disk, and restore a backup"
     )]
     Damaged {
-        /// The database.
-        file: PathBuf,
+        /// Where it is.
+        database: String,
+        /// Which row, in parentheses, if that is known.
+        which: String,
         /// Which column, and how it is wrong.
-        source: rusqlite::Error,
+        source: EngineError,
     },
-    /// `SQLite` refused.
-    #[error("the database {file} failed ({source}): check the file, the disk and its free space", file = .file.display())]
-    Sql {
-        /// The database.
-        file: PathBuf,
+    /// The database engine failed, or refused a statement.
+    #[error(
+        "the database {database} failed ({source}): check the file, the disk and its free space"
+    )]
+    Engine {
+        /// Where it is.
+        database: String,
         /// Why.
-        source: rusqlite::Error,
+        source: EngineError,
     },
-    /// Somebody else held the database for 5 s; a write may yet be done.
-    #[error("the database {file} is busy: try again", file = .file.display())]
+    /// Another process held the database for 5 s; a write may still be done.
+    #[error("the database {database} is busy: try again")]
     Busy {
-        /// The database.
-        file: PathBuf,
+        /// Where it is.
+        database: String,
     },
     /// Too many writes wait; this one was not taken.
-    #[error("too many writes wait for the database {file}: try again", file = .file.display())]
+    #[error("too many writes wait for the database {database}: try again")]
     Full {
-        /// The database.
-        file: PathBuf,
+        /// Where it is.
+        database: String,
     },
     /// Too many long reads of the tenant wait; this one was not done.
-    #[error("too many long reads wait for the database {file}: try again", file = .file.display())]
+    #[error("too many long reads wait for the database {database}: try again")]
     Crowded {
-        /// The database.
-        file: PathBuf,
+        /// Where it is.
+        database: String,
     },
     /// The write failed: it is not acknowledged, and unless the store was closed no other will be. After
     /// a failed fsync it may be found done at the next start.
-    #[error("the database {file} takes no more writes: see the log for the reason, then start again", file = .file.display())]
+    #[error(
+        "the database {database} takes no more writes: see the log for the reason, then start again"
+    )]
     Broken {
-        /// The database.
-        file: PathBuf,
+        /// Where it is.
+        database: String,
     },
 }
 
@@ -133,20 +141,20 @@ impl StoreError {
     }
 
     #[cfg(feature = "server")]
-    pub(super) fn copy(
-        file: &Path,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
+    pub(super) fn copy(file: &Path, source: impl Into<EngineError>) -> Self {
         Self::Copy { file: file.to_owned(), source: source.into() }
     }
 
-    pub(super) fn of(file: &Path, source: rusqlite::Error) -> Self {
-        let file = file.to_owned();
-        match source {
-            source if is_damaged(&source) => Self::Damaged { file, source },
-            source if is_busy(&source) => Self::Busy { file },
-            source => Self::Sql { file, source },
+    pub(super) fn from_sqlite(file: &Path, error: rusqlite::Error) -> Self {
+        let database = file.display().to_string();
+        if is_busy(&error) {
+            return Self::Busy { database };
         }
+        if is_damaged(&error) {
+            let which = named(&error);
+            return Self::Damaged { database, which, source: error.into() };
+        }
+        Self::Engine { database, source: error.into() }
     }
 }
 
@@ -203,7 +211,7 @@ pub(super) fn is_damaged(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether somebody else holds the write lock.
+/// Whether another connection holds the write lock.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

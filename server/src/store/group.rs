@@ -3,13 +3,20 @@
 //! Each write has a savepoint, so that one which refuses or panics undoes only itself. No caller is answered
 //! before the commit. That includes refusals: "this number exists" may rest on a row that another write of
 //! the same group inserted, and if the commit fails, that row never existed.
+//!
+//! There are two kinds of write: changes that the domain decided, and plain calls (accounts, keys, purges).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use rusqlite::Connection;
+use tokio::sync::{Notify, oneshot};
 
 use super::{
-    error::{is_busy, is_corrupt, is_fatal},
+    Commit, apply,
+    error::{is_busy, is_constraint, is_corrupt, is_fatal},
     health::{Health, Lost},
 };
 
@@ -46,6 +53,104 @@ pub(super) enum JobResult {
     Broken,
 }
 
+/// Changes on their way to the database.
+pub(super) struct Mutation {
+    ready: apply::Ready,
+    outcome: Commit,
+    /// Whether an event was enqueued, and who is notified of it.
+    enqueued: (bool, Arc<Notify>),
+    caller: oneshot::Sender<Commit>,
+}
+
+impl Mutation {
+    pub(super) fn new(
+        ready: apply::Ready,
+        wake: Arc<Notify>,
+    ) -> (Box<Self>, oneshot::Receiver<Commit>) {
+        let (caller, answer) = oneshot::channel();
+        let (outcome, enqueued) = (Commit::Broken, (false, wake));
+        (Box::new(Self { ready, outcome, enqueued, caller }), answer)
+    }
+}
+
+impl WriteJob for Mutation {
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
+        (self.outcome, self.enqueued.0) = apply::apply(db, &self.ready)?;
+        let done = matches!(self.outcome, Commit::Committed);
+        Ok(if done { Savepoint::Keep } else { Savepoint::Undo })
+    }
+
+    fn answer(self: Box<Self>, result: JobResult) {
+        if result == JobResult::Settled(Savepoint::Keep) && self.enqueued.0 {
+            self.enqueued.1.notify_one();
+        }
+        // A caller that has gone needs no answer.
+        let _gone = self.caller.send(match result {
+            JobResult::Settled(_) => self.outcome,
+            JobResult::Busy => Commit::Busy,
+            JobResult::Broken => Commit::Broken,
+        });
+    }
+
+    fn orders(&self) -> usize {
+        self.ready.orders()
+    }
+}
+
+/// A plain call on its way to the database.
+pub(super) struct Call<T, F> {
+    run: F,
+    made: Option<rusqlite::Result<T>>,
+    caller: oneshot::Sender<Called<T>>,
+}
+
+/// What became of a plain call.
+pub(super) enum Called<T> {
+    Done(rusqlite::Result<T>),
+    Busy,
+    Broken,
+}
+
+impl<T, F> Call<T, F>
+where
+    T: Send + 'static,
+    F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+{
+    pub(super) fn new(run: F) -> (Box<Self>, oneshot::Receiver<Called<T>>) {
+        let (caller, answer) = oneshot::channel();
+        (Box::new(Self { run, made: None, caller }), answer)
+    }
+}
+
+impl<T, F> WriteJob for Call<T, F>
+where
+    T: Send + 'static,
+    F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+{
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
+        match (self.run)(db) {
+            Err(error) if is_constraint(&error) => {
+                self.made = Some(Err(error));
+                Ok(Savepoint::Undo)
+            }
+            made => {
+                self.made = Some(Ok(made?));
+                Ok(Savepoint::Keep)
+            }
+        }
+    }
+
+    fn answer(self: Box<Self>, result: JobResult) {
+        let called = match (result, self.made) {
+            (JobResult::Settled(_), Some(made)) => Called::Done(made),
+            (JobResult::Busy, _) => Called::Busy,
+            (JobResult::Settled(_) | JobResult::Broken, _) => Called::Broken,
+        };
+        // A caller that has gone needs no answer.
+        let _gone = self.caller.send(called);
+    }
+}
+
 /// Does all of `jobs` in one transaction, then answers each.
 pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn WriteJob>>) {
     let results = results(db, health, &mut jobs);
@@ -64,7 +169,7 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
                 count(health, &results, jobs);
                 return results;
             }
-            // A bad page hurts those whose rows are on it, and nobody else: all is done again without
+            // A bad page hurts only those whose rows are on it: all is done again without
             // them, for after such an error SQLite takes no write before a rollback.
             Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && is_cleared(db) => {
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");

@@ -14,10 +14,10 @@ use rusqlite::Connection;
 use super::{Mode, Store, StoreError, connection, error::is_busy, hold::Files};
 
 /// For how long reads of our own table fail before the server says that it is not ready. One that fails
-/// once may have met somebody who replaced the log.
-const NOT_READY: Duration = Duration::from_secs(2);
+/// once may have met a program that replaced the log.
+const UNREADY_AFTER: Duration = Duration::from_secs(2);
 /// For how long they fail before the database is given up.
-const GIVEN_UP: Duration = Duration::from_secs(6);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(6);
 
 /// Why a store takes no more writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) struct Health {
 
 impl Health {
     /// That of a database in these files.
-    pub(super) fn of(files: Files) -> Self {
+    pub(super) fn for_files(files: Files) -> Self {
         Self { files: Some(files), ..Self::default() }
     }
 
@@ -135,8 +135,8 @@ impl Reads {
         }
         let since = *self.failing_since.get_or_insert(now);
         match now.saturating_duration_since(since) {
-            failing if failing >= GIVEN_UP => Readable::Never,
-            failing if failing >= NOT_READY => Readable::NotNow,
+            failing if failing >= GIVE_UP_AFTER => Readable::Never,
+            failing if failing >= UNREADY_AFTER => Readable::NotNow,
             _ => Readable::Yes,
         }
     }
@@ -151,7 +151,7 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) fn open(file: &Path) -> Result<Self, StoreError> {
-        let db = connection::reader(file).map_err(|error| StoreError::of(file, error))?;
+        let db = connection::reader(file).map_err(|error| StoreError::from_sqlite(file, error))?;
         Ok(Self { db: Mutex::new(db), reads: Mutex::default() })
     }
 
@@ -205,7 +205,7 @@ impl Store {
         let found = probe.read();
         let was_read = match &found {
             Ok(secret) => *secret == self.0.secret,
-            // Somebody else's lock is no fault of the disk.
+            // A lock held by another process says nothing about the disk.
             Err(error) => is_busy(error),
         };
         let reads = probe.reads.lock().unwrap_or_else(PoisonError::into_inner).after(was_read, now);

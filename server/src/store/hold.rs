@@ -118,7 +118,7 @@ pub(super) struct Files(Vec<(PathBuf, FileId)>);
 impl Files {
     /// Those of a database that is open: its log and its shared memory, where there are any, too. What
     /// is written to one of them after its name is gone is lost as well.
-    pub(super) fn of(file: &Path) -> io::Result<Self> {
+    pub(super) fn of_database(file: &Path) -> io::Result<Self> {
         let real = file.canonicalize()?;
         let mut files = vec![(file.to_owned(), id_of(&fs::metadata(file)?))];
         for end in ["-wal", "-shm"] {
@@ -134,7 +134,7 @@ impl Files {
     pub(super) fn missing(&self) -> Option<&Path> {
         let is_missing = |(path, id): &&(PathBuf, FileId)| match fs::metadata(path) {
             Ok(found) => id_of(&found) != *id,
-            // Whoever may not look cannot say that it is gone.
+            // Without permission to look it cannot be known to be gone.
             Err(error) => {
                 matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
             }

@@ -7,21 +7,21 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::{
     StoreError,
-    connection::{known, schema},
+    migrations::{known, schema},
 };
 
 /// `PRAGMA application_id` of our files: "PCLO". Files from before 0.2 have none.
 const APPLICATION_ID: i32 = 0x5043_4C4F;
 
 /// How long the header of a database is: `SQLite` calls a file of one byte empty, and would write over it.
-const HEADER: u64 = 100;
+const HEADER_BYTES: u64 = 100;
 
 /// What becomes of a database without any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IfEmpty {
     /// It is new, and gets our tables.
     Create,
-    /// It is refused: whoever named it expected data.
+    /// It is refused: the caller expected data in it.
     Refuse,
 }
 
@@ -43,17 +43,18 @@ pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
             Err(StoreError::Foreign { file: file.to_owned() })
         }
-        Err(error) => Err(StoreError::of(file, error)),
+        Err(error) => Err(StoreError::from_sqlite(file, error)),
     }
 }
 
 /// Whether the file is too short for a database, and not empty.
 fn is_scrap(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|found| (1..HEADER).contains(&found.len()))
+    fs::metadata(file).is_ok_and(|found| (1..HEADER_BYTES).contains(&found.len()))
 }
 
 fn check_version(db: &Connection, file: &Path) -> Result<(), StoreError> {
-    let (found, known) = (schema(db).map_err(|error| StoreError::of(file, error))?, known());
+    let (found, known) =
+        (schema(db).map_err(|error| StoreError::from_sqlite(file, error))?, known());
     if found > known {
         return Err(StoreError::Newer { file: file.to_owned(), found, known });
     }

@@ -1,6 +1,6 @@
 //! Events of the outbox on their way: who has something due, what is leased to be sent, and what a
 //! leased event says. An event is another's until its lease ends; the lease's number, which is never
-//! given twice, tells its row from any that took its place.
+//! given twice, distinguishes its row from any that took its place.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
 use super::{
-    Store, StoreError, deliveries, endpoints,
+    Store, StoreError, endpoints,
     error::is_damaged,
     manifests,
     outbox::{self, FAILED},
@@ -62,20 +62,24 @@ impl Store {
     }
 
     /// Up to `most` tenants to whose endpoints something is to be sent, who waits longest first.
-    pub fn tenants_with_due(&self, now: Millis, most: usize) -> Result<Vec<Tenant>, StoreError> {
+    pub async fn tenants_with_due(
+        &self,
+        now: Millis,
+        most: usize,
+    ) -> Result<Vec<Tenant>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant FROM webhook_endpoints WHERE enabled = 1 AND next_due <= ?1 \
                  ORDER BY next_due LIMIT ?2",
             )?;
             let most = i64::try_from(most).unwrap_or(i64::MAX);
-            let tenant = |row: &Row<'_>| row.get(0).map(Tenant::of_number);
+            let tenant = |row: &Row<'_>| row.get(0).map(Tenant::from_number);
             find.query_map([now.0, most], tenant)?.collect()
         })
     }
 
     /// When the next delivery is due.
-    pub fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
+    pub async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT min(next_due) FROM webhook_endpoints \
@@ -85,7 +89,7 @@ impl Store {
         })
     }
 
-    /// Leases up to so many due events of each tenant, in one commit: they are nobody else's until the
+    /// Leases up to so many due events of each tenant, in one commit: no other sender gets them until the
     /// lease ends. Rows that cannot be read are set aside, so that they hold up no others.
     pub async fn lease(
         &self,
@@ -100,7 +104,7 @@ impl Store {
     }
 
     /// What the body of a leased event says; none when its parcel or manifest is deleted.
-    pub fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
+    pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
         self.read(|db| {
             let Some(about) = about(db, lease)? else { return Ok(None) };
             let Attempt { environment, event, .. } = lease.attempt;
@@ -126,7 +130,7 @@ fn lease(
     shares: &[(Tenant, usize)],
     now: Millis,
 ) -> rusqlite::Result<LeasedBatch> {
-    let number = next_lease(db)?;
+    let number = outbox::next_lease(db)?;
     let mut leased = LeasedBatch::default();
     for (tenant, most) in shares {
         match endpoints::find(db, *tenant) {
@@ -134,7 +138,7 @@ fn lease(
                 let endpoint = Arc::new(endpoint);
                 lease_of(db, (&endpoint, *most, number), now, &mut leased)?;
             }
-            // Somebody turned it off or removed it meanwhile.
+            // It was turned off or removed meanwhile.
             Ok(_) => {}
             Err(error) if is_damaged(&error) => {
                 endpoints::switch_off(db, tenant.number(), DisabledBy::Unreadable)?;
@@ -183,30 +187,6 @@ fn lease_of(
     Ok(())
 }
 
-/// Leases none of the events that a tenant has, nor counts them: they are hidden from here on. Triggers keep
-/// both for those that come.
-pub(super) fn forget(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
-    let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
-    db.prepare_cached(none_due)?.execute([tenant])?;
-    db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([tenant]).map(drop)
-}
-
-/// The next lease's number.
-pub(super) fn next_lease(db: &Connection) -> rusqlite::Result<i64> {
-    let mut next = db.prepare_cached("UPDATE leases SET last = last + 1 RETURNING last")?;
-    next.query_row([], |row| row.get(0))
-}
-
-/// The last lease's number.
-pub(super) fn last(db: &Connection) -> rusqlite::Result<i64> {
-    db.query_row("SELECT last FROM leases", [], |row| row.get(0))
-}
-
-/// Gives no lease out again that was given until `last`.
-pub(super) fn go_on_from(db: &Connection, last: i64) -> rusqlite::Result<()> {
-    db.execute("UPDATE leases SET last = max(last, ?1)", [last]).map(drop)
-}
-
 fn read_lease(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Lease> {
     let event = Ulid::from_bytes(row.get(0)?);
     let number = row.get::<_, u32>(7)?.saturating_add(1);
@@ -226,14 +206,14 @@ fn read_lease(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Lea
 
 pub(super) fn read_kind(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
     let number = row.get(column)?;
-    Kind::of_number(number)
+    Kind::from_number(number)
         .ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(column, number.into()))
 }
 
 /// Fails the event in a row that cannot be read: leased again, it would be as unreadable.
 fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
-    deliveries::log(db, (row, 1), &outcome)?;
+    outbox::log_attempt(db, (row, 1), &outcome)?;
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = ?2, due = NULL, leased = 0 WHERE id = ?1 RETURNING parcel",
     )?;

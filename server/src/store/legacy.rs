@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDate;
+use parcelo::Environment;
 use rusqlite::{Connection, Row};
 
 use super::{Store, StoreError};
-use crate::domain::{AccountKey, legacy::Uses};
+use crate::domain::{AccountKey, Tenant, legacy::Uses};
 
 impl Store {
     /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
@@ -19,13 +20,15 @@ impl Store {
     }
 
     /// All that was counted, the latest day first.
-    pub fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError> {
+    pub async fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError> {
         self.read(|db| all(db, None))
     }
 
     /// The same of one account's keys.
-    pub fn legacy_uses_of(&self, account: AccountKey) -> Result<Vec<Uses>, StoreError> {
-        self.read(|db| all(db, Some(account.0)))
+    pub async fn legacy_uses_of(&self, account: AccountKey) -> Result<Vec<Uses>, StoreError> {
+        let tenant = Tenant { account, environment: Environment::Production };
+        let read = move |store: &Self| store.read(|db| all(db, Some(account.0)));
+        self.scan(Some(tenant), read).await
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        Listed, State, Tenant,
+        ParcelListRow, State, Tenant,
         activity::{Counted, begin_of, day_of},
     },
 };
@@ -51,21 +51,29 @@ const IDS_END: &str = " ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :o
 impl Store {
     /// A page of a tenant's parcels, newest first, and how many the whole list has. What cannot be read is
     /// left out, logged and counted.
-    pub fn list(
+    pub async fn list(
+        &self,
+        tenant: Tenant,
+        query: ListQuery,
+    ) -> Result<(Vec<ParcelListRow>, u64), StoreError> {
+        self.scan(Some(tenant), move |store| store.list_now(tenant, &query)).await
+    }
+
+    fn list_now(
         &self,
         tenant: Tenant,
         query: &ListQuery,
-    ) -> Result<(Vec<Listed>, u64), StoreError> {
+    ) -> Result<(Vec<ParcelListRow>, u64), StoreError> {
         self.read(|db| {
             #[cfg(test)]
             super::tests::reads::wait_if_asked(query);
-            // Both are read at one moment.
+            // Page and total are of one moment.
             let moment = db.unchecked_transaction()?;
-            let filter = Filter::of(tenant, query);
+            let filter = Filter::new(tenant, query);
             let spans = spans(&moment, &filter)?;
             let total = spans.iter().map(|span| span.parcels).sum();
             let offset = u64::from(query.page - 1) * u64::from(query.limit);
-            let Some(stretch) = Stretch::of(&spans, offset, query.limit.into()) else {
+            let Some(stretch) = Stretch::covering(&spans, offset, query.limit.into()) else {
                 return Ok((Vec::new(), total));
             };
             let mut listed = Vec::new();
@@ -84,8 +92,9 @@ impl Store {
     }
 
     /// How many of a tenant's parcels were created on that day or later, by day and state.
-    pub fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<Counted>, StoreError> {
-        self.read(|db| counts::activity(db, tenant, first))
+    pub async fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<Counted>, StoreError> {
+        let read = move |store: &Self| store.read(|db| counts::activity(db, tenant, first));
+        self.scan(Some(tenant), read).await
     }
 }
 
@@ -142,7 +151,7 @@ struct Stretch {
 
 impl Stretch {
     /// The spans that hold `limit` parcels from `offset` on, or what is left; none past the end.
-    fn of(spans: &[Span], offset: u64, limit: u64) -> Option<Self> {
+    fn covering(spans: &[Span], offset: u64, limit: u64) -> Option<Self> {
         let mut skipped = offset;
         let place = spans.iter().position(|span| {
             let is_here = skipped < span.parcels;
@@ -183,7 +192,7 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn of(tenant: Tenant, query: &'a ListQuery) -> Self {
+    fn new(tenant: Tenant, query: &'a ListQuery) -> Self {
         let millis = |time| Millis::from(time).0;
         Self {
             tenant: tenant.number(),
@@ -193,7 +202,7 @@ impl<'a> Filter<'a> {
             state: query
                 .status
                 .as_ref()
-                .map(|status| State::of_status(status).map_or(0, State::number)),
+                .map(|status| State::from_status(status).map_or(0, State::number)),
             country: query.country.map(|country| country.as_str()),
             order_id: query.external_order_id.as_deref(),
         }
@@ -204,11 +213,11 @@ impl<'a> Filter<'a> {
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
+fn read(row: &Row<'_>) -> rusqlite::Result<ParcelListRow> {
     let [order_id, reference, manifest, awb] = [0, 1, 2, 3].map(|place| parcels::MORE + place);
     let number: Option<String> = row.get(awb)?;
     let number = number.map(|number| Awb::parse(&number).map_err(|error| damaged(awb, error)));
-    Ok(Listed {
+    Ok(ParcelListRow {
         parcel: parcels::read(row)?,
         external_order_id: row.get(order_id)?,
         customer_reference: row.get(reference)?,
@@ -238,8 +247,8 @@ mod tests {
             ((u64::MAX, 100), None),
         ];
         for ((offset, limit), expected) in table {
-            assert_eq!(Stretch::of(&spans, offset, limit), expected, "{offset} {limit}");
+            assert_eq!(Stretch::covering(&spans, offset, limit), expected, "{offset} {limit}");
         }
-        assert_eq!(Stretch::of(&[], 0, 20), None);
+        assert_eq!(Stretch::covering(&[], 0, 20), None);
     }
 }

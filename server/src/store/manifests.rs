@@ -11,20 +11,16 @@ use super::{
     Store, StoreError,
     error::is_damaged,
     parcels::{self, damaged, select_parcels},
-    resets,
+    reset_counts,
 };
 use crate::{
     clock::Millis,
-    domain::{
-        ParcelKey, Tenant,
-        manifest::{Candidate, NewManifest},
-        webhooks::is_of_manifest,
-    },
+    domain::{NewManifest, ParcelKey, Tenant, manifest::Candidate, webhooks::is_of_manifest},
 };
 
 /// What a submission is decided on, all of one moment.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct ManifestInputs {
     /// The tenant's manifest under the air waybill.
     pub known: Option<Manifest>,
     /// The tenant's parcels with the numbers, in their order; one that cannot be read is its own error.
@@ -33,12 +29,12 @@ pub struct Loaded {
 
 impl Store {
     /// What a manifest under an air waybill, of parcels with these numbers, is decided on.
-    pub fn for_manifest(
+    pub async fn for_manifest(
         &self,
         tenant: Tenant,
         awb: &Awb,
         numbers: &[String],
-    ) -> Result<Loaded, StoreError> {
+    ) -> Result<ManifestInputs, StoreError> {
         self.read(|db| {
             let moment = db.unchecked_transaction()?;
             let known = "SELECT document FROM living_manifests WHERE tenant = ?1 AND awb = ?2";
@@ -48,12 +44,16 @@ impl Store {
                 Err(error) if is_damaged(&error) => Ok(Err(self.failed(error))),
                 found => found.map(Ok),
             });
-            Ok(Loaded { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
+            Ok(ManifestInputs { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
         })
     }
 
     /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
-    pub fn awb_on(&self, parcel: ParcelKey, version: u32) -> Result<Option<String>, StoreError> {
+    pub async fn awb_on(
+        &self,
+        parcel: ParcelKey,
+        version: u32,
+    ) -> Result<Option<String>, StoreError> {
         self.read(|db| {
             let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
                        WHERE p.parcel = ?1 AND p.label_version < ?2";
@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// One of the tenant's manifests.
-    pub fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
+    pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
         self.read(|db| {
             let sql = "SELECT document FROM living_manifests WHERE public_id = ?1 AND tenant = ?2";
             let mut find = db.prepare_cached(sql)?;
@@ -72,7 +72,7 @@ impl Store {
     }
 }
 
-/// The tenant's manifest in a row, if it is the one that an event tells of.
+/// The tenant's manifest in a row, if it is the one that an event is about.
 pub(super) fn of_event(
     db: &Connection,
     (tenant, row): (Tenant, i64),
@@ -125,7 +125,7 @@ fn free_awb(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<()> {
     )?;
     let manifests = delete.execute(params![tenant, manifest.awb.as_str()])? as u64;
     if manifests > 0 {
-        resets::count(db, tenant, Deleted::default().with_manifests(manifests))?;
+        reset_counts::add(db, tenant, Deleted::default().with_manifests(manifests))?;
     }
     Ok(())
 }

@@ -4,7 +4,13 @@
 //! decides nothing but what only the database can know: whether a key, a version or a number is
 //! taken. A file has one writer thread with group commit and readers beside it; memory is one
 //! connection, used inline, with no thread and no timer.
+//!
+//! All that reads or writes is `async`, so that an engine behind a network fits in. `SQLite` answers
+//! point reads at once, on the caller's thread: they take microseconds, less than handing them over.
 
+#![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
+
+mod accounts;
 mod apply;
 #[cfg(feature = "server")]
 mod backup;
@@ -12,6 +18,7 @@ mod carriers;
 mod connection;
 mod copy;
 mod counts;
+mod credentials;
 mod deliveries;
 mod endpoints;
 mod erase;
@@ -20,23 +27,22 @@ mod group;
 mod health;
 mod hold;
 mod identity;
-mod keys;
 mod leases;
 mod legacy;
 mod lists;
 mod manifests;
+mod migrations;
 mod outbox;
 mod pages;
 mod parcels;
 mod readers;
 mod records;
+mod reset_counts;
 mod resets;
 mod scans;
 mod sessions;
 mod set_back;
-mod tokens;
 mod vacuum;
-mod write_jobs;
 mod writer;
 
 #[cfg(test)]
@@ -58,36 +64,31 @@ use std::{
     time::Duration,
 };
 
-use parcelo::{Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 pub(crate) use self::{
-    carriers::CarrierHash,
+    credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
     endpoints::Replay,
     error::StoreError,
     health::Lost,
-    keys::{ALL_KEYS, KeyChanges},
     parcels::CreationRecord,
     vacuum::Vacuumed,
 };
 use self::{
-    group::WriteJob,
+    group::{Call, Called, Mutation, WriteJob},
     health::{Health, Probe},
     hold::Files,
     identity::IfEmpty,
     readers::Readers,
     scans::Scans,
-    write_jobs::{Call, Called, Mutation},
     writer::{NotTaken, Writer},
 };
-use crate::{
-    clock::Millis,
-    domain::{AccountKey, AccountRecord, Changes, Event, IdempotencyRecord, ParcelRow, RecordKey},
-};
+use crate::domain::{Changes, IdempotencyRecord};
 
-/// How long a caller waits for a write.
+/// How long a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write may
+/// still be done, and a repetition finds out.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database. Clones are the same database.
@@ -104,8 +105,8 @@ struct Inner {
     mass_writes: tokio::sync::Mutex<resets::UnderWay>,
     /// Whether the write-ahead log may still hold what was erased.
     log_holds_erased: AtomicBool,
-    /// How often keys were written through this store.
-    key_writes: AtomicU64,
+    /// How often credentials were written through this store.
+    credential_writes: AtomicU64,
     reads: AtomicU64,
     /// Rows of due parcels that cannot be read, of which the log says so already.
     passed_over: Mutex<HashSet<i64>>,
@@ -153,7 +154,7 @@ impl Store {
         let hold = hold::hold(path)?;
         let (db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
-        let health = Arc::new(Health::of(Files::of(path).map_err(failed)?));
+        let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
         let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
         let mode = Mode::File(writer, Readers::new(path.to_owned()), Scans::default(), probe);
@@ -172,7 +173,8 @@ impl Store {
     /// A database in memory, which ends with the last clone of the store.
     pub fn memory(fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let name = Path::new(":memory:");
-        let db = connection::memory_with_schema().map_err(|error| StoreError::of(name, error))?;
+        let db = connection::memory_with_schema()
+            .map_err(|error| StoreError::from_sqlite(name, error))?;
         Self::inline(db, name, fresh_secret)
     }
 
@@ -187,7 +189,7 @@ impl Store {
     }
 
     fn over(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
-        let (wake, mass_writes, key_writes, reads, passed_over) = Default::default();
+        let (wake, mass_writes, credential_writes, reads, passed_over) = Default::default();
         // A server before this one may have ended before it could truncate its log.
         let log_holds_erased = AtomicBool::new(true);
         let file = file.to_owned();
@@ -198,16 +200,11 @@ impl Store {
             wake,
             mass_writes,
             log_holds_erased,
-            key_writes,
+            credential_writes,
             reads,
             passed_over,
             mode,
         }))
-    }
-
-    /// Whether the database has no account yet.
-    pub fn is_new(&self) -> Result<bool, StoreError> {
-        self.read(keys::any_account).map(|any| !any)
     }
 
     /// The 32 bytes from which the database's keyed hashes and signatures derive.
@@ -218,7 +215,7 @@ impl Store {
     /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
     /// future.
     pub async fn commit(&self, changes: Changes) -> Commit {
-        let Ok(ready) = apply::Ready::of(changes) else {
+        let Ok(ready) = apply::Ready::new(changes) else {
             tracing::error!("an order could not be written as JSON");
             return Commit::Broken;
         };
@@ -229,55 +226,6 @@ impl Store {
             Err(NotDone::Full) => Commit::Full,
             Err(NotDone::Stopped) => Commit::Broken,
         }
-    }
-
-    /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
-    pub fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
-        self.read(|db| records::find(db, key))
-    }
-
-    /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
-    pub fn parcel(
-        &self,
-        environment: Environment,
-        number: &TrackingNumber,
-    ) -> Result<Option<ParcelRow>, StoreError> {
-        self.read(|db| parcels::find(db, environment, number))
-    }
-
-    /// As [`Store::parcel`], with its order.
-    pub fn parcel_with_order(
-        &self,
-        environment: Environment,
-        number: &TrackingNumber,
-    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
-        self.read(|db| parcels::find_with_order(db, environment, number))
-    }
-
-    /// The whole history of a parcel as of its row, by time, then sequence.
-    pub fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
-        self.read(|db| parcels::events(db, parcel))
-    }
-
-    /// The account with a name; it is made, as `public_id`, if there is none.
-    pub async fn account(
-        &self,
-        name: &str,
-        public_id: String,
-        now: Millis,
-    ) -> Result<AccountKey, StoreError> {
-        let name = name.to_owned();
-        self.call(move |db| keys::account(db, &name, &public_id, now)).await
-    }
-
-    /// An account that is known to exist: accounts are never deleted.
-    pub fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
-        self.read(|db| keys::account_record(db, account))
-    }
-
-    /// Every account, oldest first.
-    pub fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
-        self.read(keys::accounts)
     }
 
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.
@@ -302,12 +250,17 @@ impl Store {
         answer.map_err(|error| self.failed(error))
     }
 
-    /// The error as it is told; a parcel that cannot be read is counted.
+    /// What errors call the database.
+    fn database(&self) -> String {
+        self.0.file.display().to_string()
+    }
+
+    /// The error for the caller; a parcel that cannot be read is counted.
     fn failed(&self, error: rusqlite::Error) -> StoreError {
         if let Some(table) = error::unreadable_table(&error) {
             self.0.health.count_unreadable(table);
         }
-        StoreError::of(&self.0.file, error)
+        StoreError::from_sqlite(&self.0.file, error)
     }
 
     async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
@@ -325,12 +278,16 @@ impl Store {
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (job, answer) = Call::new(run);
-        let file = || self.0.file.clone();
+        let database = || self.database();
         match self.send(job, answer, patience).await {
-            Ok(Called::Done(made)) => made.map_err(|error| StoreError::of(&self.0.file, error)),
-            Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { file: file() }),
-            Err(NotDone::Full) => Err(StoreError::Full { file: file() }),
-            Ok(Called::Broken) | Err(NotDone::Stopped) => Err(StoreError::Broken { file: file() }),
+            Ok(Called::Done(made)) => {
+                made.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
+            }
+            Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { database: database() }),
+            Err(NotDone::Full) => Err(StoreError::Full { database: database() }),
+            Ok(Called::Broken) | Err(NotDone::Stopped) => {
+                Err(StoreError::Broken { database: database() })
+            }
         }
     }
 
@@ -351,7 +308,7 @@ impl Store {
             }
             Mode::Inline(db) => {
                 self.commit_inline(db, job);
-                // It is there already. Tokio makes whoever awaits ever so often wait for a turn, and
+                // It is there already. Tokio makes a task that awaits very often yield now and then, and
                 // memory answers at once, also without a runtime.
                 answer.try_recv().map_err(|_unanswered| NotDone::Stopped)
             }

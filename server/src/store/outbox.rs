@@ -2,7 +2,7 @@
 //! tenant without an endpoint costs one look-up in a table that has no row for it.
 //!
 //! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
-//! no due time. Whoever settles the earlier one (delivered, failed for good, or failed `RELEASED_AFTER`
+//! no due time. Settling the earlier one (delivered, failed for good, or failed `RELEASED_AFTER`
 //! times, so that a receiver that rejects one event does not miss the rest) calls [`release`] in the same
 //! commit, which makes the next one `READY`.
 
@@ -13,9 +13,8 @@ use super::parcels::read_state;
 use crate::{
     clock::Millis,
     domain::{
-        Event, NewParcel, ParcelKey, State, Tenant,
-        manifest::NewManifest,
-        webhooks::{self, Kinds, OutboxEvent, RELEASED_AFTER},
+        Event, NewManifest, NewParcel, ParcelKey, State, Tenant,
+        webhooks::{self, AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
 };
 
@@ -27,6 +26,9 @@ pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
 /// What did not arrive, and waits to be sent again: failed or held, in the words of its index.
 pub(super) const MISSED: &str = "state > 2";
+
+/// How much of an answer is kept.
+const MAX_ANSWER_BYTES: usize = 1_024;
 
 /// What a tenant's endpoint wants to hear of.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +88,7 @@ pub(super) fn transition_subject(
          FROM living_parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
     )?;
     let found = find.query_row([parcel.0], |row| {
-        let tenant = Tenant::of_number(row.get(0)?);
+        let tenant = Tenant::from_number(row.get(0)?);
         let subscription = Subscription { tenant, kinds: kinds(row, 1)?, enabled: row.get(2)? };
         Ok(TransitionSubject {
             subscription,
@@ -127,7 +129,7 @@ pub(super) fn subscription(
 /// dispatcher reports the row when it reads it.
 fn kinds(row: &Row<'_>, column: usize) -> rusqlite::Result<Kinds> {
     let number: i64 = row.get(column)?;
-    Ok(u8::try_from(number).map(Kinds::of_number).unwrap_or_default())
+    Ok(u8::try_from(number).map(Kinds::from_number).unwrap_or_default())
 }
 
 fn enqueue_all(
@@ -195,6 +197,58 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
          AND NOT EXISTS (SELECT 1 FROM living_outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
     )?;
     update.execute(params![parcel, now.0, RELEASED_AFTER]).map(drop)
+}
+
+/// Leases none of the events that a tenant has, nor counts them: they are hidden from here on. Triggers keep
+/// both for those that come.
+pub(super) fn forget_tenant(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
+    let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
+    db.prepare_cached(none_due)?.execute([tenant])?;
+    db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([tenant]).map(drop)
+}
+
+/// The next lease's number.
+pub(super) fn next_lease(db: &Connection) -> rusqlite::Result<i64> {
+    let mut next = db.prepare_cached("UPDATE leases SET last = last + 1 RETURNING last")?;
+    next.query_row([], |row| row.get(0))
+}
+
+/// The last lease's number.
+pub(super) fn last_lease(db: &Connection) -> rusqlite::Result<i64> {
+    db.query_row("SELECT last FROM leases", [], |row| row.get(0))
+}
+
+/// Gives no lease out again that was given until `last`.
+pub(super) fn skip_leases_to(db: &Connection, last: i64) -> rusqlite::Result<()> {
+    db.execute("UPDATE leases SET last = max(last, ?1)", [last]).map(drop)
+}
+
+/// Logs the attempt with a number at the event in a row of this transaction.
+pub(super) fn log_attempt(
+    db: &Connection,
+    (row, number): (i64, u32),
+    outcome: &AttemptResult,
+) -> rusqlite::Result<()> {
+    let received = outcome.answer.as_ref();
+    let answer = received
+        .map(|received| {
+            received.body_prefix.get(..MAX_ANSWER_BYTES).unwrap_or(&received.body_prefix)
+        })
+        .ok();
+    let mut insert = db.prepare_cached(
+        "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    insert.execute(params![
+        row,
+        number,
+        outcome.at.0,
+        outcome.millis,
+        received.map(|received| received.status).ok(),
+        received.err().map(ToString::to_string),
+        answer,
+    ])?;
+    Ok(())
 }
 
 #[cfg(test)]

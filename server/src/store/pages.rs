@@ -1,8 +1,8 @@
-//! Mass writes: writes of many rows, done page by page, so that nobody waits long for the writer.
+//! Mass writes: writes of many rows, done page by page, so that no write waits long behind them.
 //!
 //! A page is a write like any other and shares its commit with the orders that wait; between two
-//! pages the writer takes whatever has come. One page is under way at a time, whoever wants it, and
-//! those who want one take turns. In memory nobody waits, and everything goes in one page.
+//! pages the writer takes whatever has come. One page is under way at a time, and the mass writes
+//! take turns. In memory there is no queue, and everything goes in one page.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ use super::{Mode, Store, StoreError};
 use crate::clock::{is_older, stopwatch};
 
 /// The most rows of a page.
-pub(super) const MAX_ROWS: u64 = 1_000;
+pub(super) const MAX_ROWS_PER_PAGE: u64 = 1_000;
 /// The most of the writer's time that a page may begin another statement in. Statements are short
 /// (some 20 rows), and an order that waits pays for a whole page: well below the 5 ms that are
 /// promised.
-const MAX_TIME: Duration = Duration::from_millis(2);
+const MAX_PAGE_TIME: Duration = Duration::from_millis(2);
 /// Rows of one statement, between two looks at the stopwatch.
-const CHUNK: i64 = 20;
+const ROWS_PER_STATEMENT: i64 = 20;
 
 /// What is left of a page.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// A page of at most so many rows and so long, from now on.
-    pub(super) fn of(rows: u64, time: Duration) -> Self {
+    pub(super) fn new(rows: u64, time: Duration) -> Self {
         Self { rows, time: Some((stopwatch(), time)) }
     }
 
@@ -50,7 +50,7 @@ impl Budget {
 
     /// How many rows the next statement may write: at least one.
     pub(super) fn next_rows(&self) -> i64 {
-        i64::try_from(self.rows).unwrap_or(CHUNK).clamp(1, CHUNK)
+        i64::try_from(self.rows).unwrap_or(ROWS_PER_STATEMENT).clamp(1, ROWS_PER_STATEMENT)
     }
 
     /// Repeats a statement that writes at most so many rows until it finds no more or the page is
@@ -108,7 +108,7 @@ impl Store {
     /// How a page of this store begins: on the writer's thread, so that its time is the writer's.
     pub(super) fn budget(&self) -> fn() -> Budget {
         match &self.0.mode {
-            Mode::File(..) => || Budget::of(MAX_ROWS, MAX_TIME),
+            Mode::File(..) => || Budget::new(MAX_ROWS_PER_PAGE, MAX_PAGE_TIME),
             Mode::Inline(_) => Budget::unlimited,
         }
     }
@@ -126,10 +126,10 @@ mod tests {
             Ok(usize::try_from(most).unwrap())
         };
         let hour = Duration::from_secs(3600);
-        assert_eq!(Budget::of(50, hour).repeat(&mut many).unwrap(), (50, true));
-        assert_eq!(Budget::of(50, Duration::ZERO).repeat(&mut many).unwrap(), (20, true));
+        assert_eq!(Budget::new(50, hour).repeat(&mut many).unwrap(), (50, true));
+        assert_eq!(Budget::new(50, Duration::ZERO).repeat(&mut many).unwrap(), (20, true));
         assert_eq!(asked, [20, 20, 10, 20]);
         assert_eq!(Budget::unlimited().repeat(|_| Ok(0)).unwrap(), (0, false));
-        assert_eq!(Budget::of(50, hour).repeat(|_| Ok(3)).unwrap(), (3, false));
+        assert_eq!(Budget::new(50, hour).repeat(|_| Ok(3)).unwrap(), (3, false));
     }
 }

@@ -55,8 +55,31 @@ pub struct CreationRecord {
 }
 
 impl Store {
+    /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
+    pub async fn parcel(
+        &self,
+        environment: Environment,
+        number: &TrackingNumber,
+    ) -> Result<Option<ParcelRow>, StoreError> {
+        self.read(|db| find(db, environment, number))
+    }
+
+    /// As [`Store::parcel`], with its order.
+    pub async fn parcel_with_order(
+        &self,
+        environment: Environment,
+        number: &TrackingNumber,
+    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+        self.read(|db| find_with_order(db, environment, number))
+    }
+
+    /// The whole history of a parcel as of its row, by time, then sequence.
+    pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
+        self.read(|db| events(db, parcel))
+    }
+
     /// What every parcel was created by, oldest first.
-    pub fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
+    pub async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant, public_id, number, created_at, state, \
@@ -65,7 +88,7 @@ impl Store {
             )?;
             let creation = |row: &Row<'_>| {
                 Ok(CreationRecord {
-                    tenant: Tenant::of_number(row.get(0)?),
+                    tenant: Tenant::from_number(row.get(0)?),
                     id: Ulid::from_bytes(row.get(1)?),
                     number: row.get(2)?,
                     created_at: Millis(row.get(3)?),
@@ -79,12 +102,12 @@ impl Store {
     }
 
     /// Up to `most` parcels whose next step is due at `until`, earliest first.
-    pub fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
+    pub async fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError> {
         self.due_among(None, until, most)
     }
 
     /// As [`Store::due`], of one tenant's parcels.
-    pub fn due_of(
+    pub async fn due_of(
         &self,
         tenant: Tenant,
         until: Millis,
@@ -112,7 +135,7 @@ impl Store {
     }
 
     /// When the next step after a moment is due.
-    pub fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
+    pub async fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
         self.read(|db| next_due(db, after))
     }
 }
@@ -252,7 +275,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
         key: ParcelKey(row.get(0)?),
         version: Version(row.get(1)?),
         id: Ulid::from_bytes(row.get(2)?),
-        tenant: Tenant::of_number(row.get(3)?),
+        tenant: Tenant::from_number(row.get(3)?),
         tracking_number: TrackingNumber::parse(number).map_err(|error| damaged(4, error))?,
         state: read_state(row, 5)?,
         created_at: Millis(row.get(6)?),
@@ -280,7 +303,7 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
 
 pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
     let number = row.get(column)?;
-    State::of_number(number)
+    State::from_number(number)
         .ok_or_else(|| rusqlite::Error::IntegralValueOutOfRange(column, number.into()))
 }
 

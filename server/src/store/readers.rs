@@ -1,4 +1,4 @@
-//! Connections that only read. Nobody waits for one: when none is free, another is opened.
+//! Connections that only read. There is no waiting for one: when none is free, another is opened.
 
 use std::{
     path::PathBuf,

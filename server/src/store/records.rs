@@ -2,16 +2,21 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError, pages::Budget, resets};
+use super::{Store, StoreError, pages::Budget, reset_counts};
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
 };
 
 /// How many records one statement of the purge looks at.
-const STRETCH: i64 = 100;
+const ROWS_PER_STATEMENT: i64 = 100;
 
 impl Store {
+    /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
+    pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
+        self.read(|db| find(db, key))
+    }
+
     /// Deletes dead idempotency records, page by page, and answers how many.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
         let (mut after, mut all) = (0, 0);
@@ -59,7 +64,7 @@ pub(super) fn find(
 
 /// Forgets the record under a key; a reset that hides it counts it as its own.
 pub(super) fn delete(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
-    resets::count_record(db, key)?;
+    reset_counts::add_record(db, key)?;
     db.prepare_cached("DELETE FROM idempotency WHERE key = ?1")?.execute([key.0]).map(drop)
 }
 
@@ -76,7 +81,7 @@ fn purge_page(
         let mut stretch = db.prepare_cached(
             "SELECT max(id) FROM (SELECT id FROM living_idempotency WHERE id > ?1 ORDER BY id LIMIT ?2)",
         )?;
-        let last: Option<i64> = stretch.query_row([after, STRETCH], |row| row.get(0))?;
+        let last: Option<i64> = stretch.query_row([after, ROWS_PER_STATEMENT], |row| row.get(0))?;
         let Some(last) = last else { return Ok((all, None)) };
         let mut delete = db.prepare_cached(
             "DELETE FROM idempotency WHERE id > ?1 AND id <= ?2 AND first_seen <= ?3",
@@ -97,7 +102,7 @@ fn purge_page(
 fn read(row: &Row<'_>, key: RecordKey) -> rusqlite::Result<IdempotencyRecord> {
     Ok(IdempotencyRecord {
         key,
-        tenant: Tenant::of_number(row.get(0)?),
+        tenant: Tenant::from_number(row.get(0)?),
         first_seen: Millis(row.get(1)?),
         fingerprint: row.get(2)?,
         body: row.get(3)?,

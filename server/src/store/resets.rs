@@ -1,7 +1,7 @@
 //! Resets of sandboxes. A reset has a boundary: one row of `resets` that says up to where the
 //! tenant's rows are gone. From its commit on no read sees them (the `living_` views) and every
 //! number, key and air waybill among them is free. Their rows are then erased page by page, by a
-//! task of the server's, whoever waits for it: it outlives the request, and goes on after a restart.
+//! task of the server's, independent of the request: it outlives the request, and goes on after a restart.
 //!
 //! A reset that is asked for while one is under way joins it: the boundary moves to the new moment,
 //! and the answer counts all of it.
@@ -15,12 +15,13 @@ use tokio::sync::watch;
 use super::{
     Mode, Store, StoreError, counts,
     erase::{self, Eraser},
-    leases,
+    outbox,
     pages::Budget,
+    reset_counts,
 };
 use crate::{
     clock::{is_older, stopwatch},
-    domain::{AccountKey, RecordKey, Tenant},
+    domain::{AccountKey, Tenant},
 };
 
 /// How long a caller waits for the erasure; after that what it will have deleted is counted, which
@@ -38,7 +39,7 @@ const MANIFESTS: &str = "DELETE FROM manifests WHERE id IN \
 const RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
      (SELECT id FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2 LIMIT ?3)";
 
-/// The resets that this process is erasing, by tenant. Whoever holds it has the turn at mass writes.
+/// The resets that this process is erasing, by tenant. The lock on it is the turn at mass writes.
 pub(super) type UnderWay = HashMap<i64, watch::Sender<Asked>>;
 
 /// What is known of a reset that is under way.
@@ -70,7 +71,7 @@ impl Store {
         if let Mode::Inline(_) = self.0.mode {
             return self.call(move |db| at_once(db, tenant)).await;
         }
-        let broken = || StoreError::Broken { file: self.0.file.clone() };
+        let broken = || StoreError::Broken { database: self.database() };
         let begun = tokio::spawn(self.clone().begin_reset(tenant)).await;
         let mut asked = begun.map_err(|_panicked| broken())??;
         let known = asked.wait_for(|asked| asked.deleted.is_some()).await;
@@ -133,7 +134,7 @@ impl Store {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => {
-                    // Whoever waits is told by the end of the channel.
+                    // Those who wait see the end of the channel.
                     self.0.mass_writes.lock().await.remove(&tenant);
                     break tracing::error!(%error, "a reset stopped; it goes on within a minute");
                 }
@@ -192,7 +193,7 @@ pub(super) fn begin(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
     )?;
     insert.execute([tenant])?;
     counts::forget(db, tenant)?;
-    leases::forget(db, tenant)
+    outbox::forget_tenant(db, tenant)
 }
 
 /// Erases a page of what the tenant's reset hides; answers what was deleted until then, and whether
@@ -210,7 +211,7 @@ pub(super) fn page(
         || eraser.hidden_parcels(PARCELS, [tenant, boundary.parcel])?;
     let deleted = eraser.finish()?;
     if is_more {
-        count(db, tenant, deleted)?;
+        reset_counts::add(db, tenant, deleted)?;
     } else {
         db.prepare_cached("DELETE FROM resets WHERE tenant = ?1")?.execute([tenant])?;
     }
@@ -220,28 +221,6 @@ pub(super) fn page(
 fn at_once(db: &Connection, tenant: i64) -> rusqlite::Result<Deleted> {
     begin(db, tenant)?;
     page(db, tenant, &mut Budget::unlimited()).map(|(deleted, _)| deleted)
-}
-
-/// Adds to what a reset has deleted.
-pub(super) fn count(db: &Connection, tenant: i64, deleted: Deleted) -> rusqlite::Result<()> {
-    let mut update = db.prepare_cached(
-        "UPDATE resets SET parcels = parcels + ?2, manifests = manifests + ?3, \
-         events = events + ?4, keys = keys + ?5, deliveries = deliveries + ?6 WHERE tenant = ?1",
-    )?;
-    let Deleted { parcels, manifests, tracking_events: events, .. } = deleted;
-    let Deleted { idempotency_keys: keys, webhook_deliveries: deliveries, .. } = deleted;
-    let [parcels, manifests, events, keys, deliveries] =
-        [parcels, manifests, events, keys, deliveries].map(u64::cast_signed);
-    update.execute([tenant, parcels, manifests, events, keys, deliveries]).map(drop)
-}
-
-/// Counts an idempotency record that is about to be deleted, if a reset hides it.
-pub(super) fn count_record(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
-    let mut update = db.prepare_cached(
-        "UPDATE resets SET keys = keys + 1 FROM idempotency AS i \
-         WHERE i.key = ?1 AND i.tenant = resets.tenant AND i.id <= resets.idempotency",
-    )?;
-    update.execute([key.0]).map(drop)
 }
 
 fn boundary(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Boundary>> {

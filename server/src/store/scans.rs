@@ -20,8 +20,8 @@ use crate::{clock::runtime_time, domain::Tenant};
 
 /// How many of one tenant are at work.
 const MAX_PER_TENANT: usize = 1;
-/// How many of one tenant are at work or wait. A list page takes milliseconds: whoever is behind so many is
-/// better told to come again.
+/// How many of one tenant are at work or wait. A list page takes milliseconds: a caller behind so many is
+/// better served by an error and a retry.
 const MAX_QUEUED_PER_TENANT: usize = 64;
 /// How long one waits for its turn.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ pub(super) struct Scans {
 
 #[derive(Default)]
 struct Queues {
-    /// By tenant; operators, who read for nobody in particular, have one among themselves.
+    /// By tenant; operators, who read for no tenant, share one.
     of: HashMap<Option<Tenant>, Arc<Semaphore>>,
     swept_at: usize,
 }
@@ -86,14 +86,15 @@ impl Scans {
 impl Store {
     /// Reads what may take long, for a tenant or for the operators (none). Memory is read at once, as a
     /// file beside its server is.
-    pub async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
+    pub(super) async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
     {
         let Mode::File(_, _, scans, _) = &self.0.mode else { return read(self) };
-        let file = || self.0.file.clone();
-        let turn = scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { file: file() })?;
+        let database = || self.database();
+        let turn =
+            scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { database: database() })?;
         let store = self.clone();
         let (answer, answered) = oneshot::channel();
         // A caller that goes away ends nothing that has begun: the turn goes with the work.
@@ -101,14 +102,14 @@ impl Store {
             let begun = runtime_time();
             let read = spawn_blocking(move || read(&store)).await;
             drop(turn.one_of_all);
-            // Nobody hears it when the caller has gone.
+            // A caller that has gone needs no answer.
             let _unheard = answer.send(read);
-            // What one tenant reads takes half of a core at most: where there are few, whoever writes
+            // What one tenant reads takes half of a core at most: where there are few, writers
             // would miss a whole one.
             sleep(begun.elapsed().min(MAX_REST)).await;
             drop(turn.own);
         });
-        let read = answered.await.map_err(|_ended| StoreError::Broken { file: file() })?;
-        read.unwrap_or_else(|_panicked| Err(StoreError::Broken { file: file() }))
+        let read = answered.await.map_err(|_ended| StoreError::Broken { database: database() })?;
+        read.unwrap_or_else(|_panicked| Err(StoreError::Broken { database: database() }))
     }
 }

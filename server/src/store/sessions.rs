@@ -13,7 +13,7 @@ use crate::{
 
 impl Store {
     /// The account with a name and its password's hash; none when it has no password.
-    pub fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
+    pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT a.id, p.hash FROM accounts a \
@@ -26,7 +26,7 @@ impl Store {
         })
     }
 
-    /// Gives an account a password; whoever was signed in to it no longer is.
+    /// Gives an account a password; its sessions end.
     pub async fn set_password(
         &self,
         account: AccountKey,
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// The session with a hash, over or not.
-    pub fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
+    pub async fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
         self.read(|db| find(db, hash))
     }
 

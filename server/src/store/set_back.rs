@@ -6,7 +6,7 @@ use super::{Store, StoreError};
 use crate::{clock::Millis, domain::webhooks::LEASE};
 
 /// How many rows one commit moves.
-const PAGE: usize = 1_000;
+const MAX_ROWS_PER_COMMIT: usize = 1_000;
 
 impl Store {
     /// Makes deliveries whose last attempt lies in the future due after their own pause from `now`, and
@@ -18,7 +18,7 @@ impl Store {
             find.query_map([now.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()
         })?;
         let mut moved = 0;
-        for page in ahead.chunks(PAGE) {
+        for page in ahead.chunks(MAX_ROWS_PER_COMMIT) {
             let page = page.to_vec();
             moved += self.call(move |db| bring_forward(db, &page, now)).await?;
         }

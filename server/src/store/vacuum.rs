@@ -1,6 +1,6 @@
 //! What was erased is gone from the disk too. `secure_delete` overwrites it in the database file;
 //! the write-ahead log beside it holds older copies of pages until it is truncated, which needs a
-//! moment in which nobody reads from it. A file that was written before 0.2 is cleaned as a whole.
+//! moment without readers. A file that was written before 0.2 is cleaned as a whole.
 
 use std::{
     fmt, fs,
@@ -16,7 +16,7 @@ use super::{
     identity::IfEmpty,
 };
 
-/// The size of a database before and after it was written anew.
+/// The size of a database before and after it was rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vacuumed {
     /// Bytes before.
@@ -25,7 +25,7 @@ pub struct Vacuumed {
     pub after: u64,
 }
 
-/// A database file that nobody else uses.
+/// A database file that no other process uses.
 pub struct ToVacuum {
     db: Connection,
     path: PathBuf,
@@ -35,13 +35,13 @@ pub struct ToVacuum {
 }
 
 impl ToVacuum {
-    /// Writes the whole file anew, without any trace of what was deleted.
+    /// Rewrites the whole file, without any trace of what was deleted.
     pub fn run(self) -> Result<Vacuumed, StoreError> {
         let Self { db, path, before, .. } = &self;
-        let failed = |error| StoreError::of(path, error);
+        let failed = |error| StoreError::from_sqlite(path, error);
         vacuum(db).map_err(failed)?;
         if !connection::truncate_log(db).map_err(failed)? {
-            return Err(StoreError::Busy { file: path.clone() });
+            return Err(StoreError::Busy { database: path.display().to_string() });
         }
         Ok(Vacuumed { before: *before, after: size(path)? })
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for ToVacuum {
 }
 
 impl Store {
-    /// Takes hold of a database file that is to be written anew: it is ours, and no server uses it
+    /// Takes hold of a database file that is to be rewritten: it is ours, and no server uses it
     /// meanwhile.
     pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
         let hold = hold::hold(path)?;

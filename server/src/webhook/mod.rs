@@ -1,10 +1,10 @@
 //! The webhook dispatcher: leases what is due from the outbox and sends it, a few messages at a time to
-//! each endpoint and to all of them, so that a slow one delays nobody else. It decides nothing: what an answer
+//! each endpoint and to all of them, so that a slow one delays no other. It decides nothing: what an answer
 //! means is the domain's, what is due the store's.
 //!
 //! A lease lasts a minute, four times what an attempt may take (15 s): when it ends, the process that held it is
 //! gone, and the event is due again. An answer that comes after the end of its lease (a process that was
-//! suspended) still counts if nobody has leased the event since; otherwise the later attempt decides, and the
+//! suspended) still counts if the event was not leased since; otherwise the later attempt decides, and the
 //! late answer is only logged.
 
 mod resolver;
@@ -31,7 +31,7 @@ use crate::{
 
 /// How often the outbox is read without a notification: for retries that fall due, and for events that another
 /// process (an admin command) enqueued.
-const TICK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Sends a message to its endpoint.
 trait Transport: fmt::Debug + Send + Sync {
@@ -86,7 +86,7 @@ impl Dispatcher {
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let _turn = self.turn.lock().await;
         let mut stop = std::pin::pin!(stop);
-        let (mut round, mut ticks) = (Round::new(self.most), tokio::time::interval(TICK));
+        let (mut round, mut ticks) = (Round::new(self.most), tokio::time::interval(POLL_INTERVAL));
         loop {
             tokio::select! {
                 () = &mut stop => break,

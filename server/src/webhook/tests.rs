@@ -41,7 +41,9 @@ use crate::{
     http::{Listener, Stop},
     ids::Ids,
     mock::MockServer,
-    service::{Caller, Delivery, EndpointRequest, Endpoints, KeyIssuer, NewKeyRequest, Service},
+    service::{
+        Caller, CredentialIssuer, Delivery, EndpointRequest, Endpoints, NewKeyRequest, Service,
+    },
     store::{Replay, Store},
 };
 
@@ -87,7 +89,7 @@ impl House {
             rate_limit: None,
         };
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
-        let issuer = KeyIssuer { store, secrets, ids: &self.ids };
+        let issuer = CredentialIssuer { store, secrets, ids: &self.ids };
         let (_, key) = issuer.issue(request, START).await.unwrap();
         Caller { key: Arc::new(key) }
     }
@@ -95,7 +97,7 @@ impl House {
     /// A tenant of production whose events go to a URL.
     async fn subscriber(&self, account: &str, url: &str) -> Caller {
         let caller = self.caller(account, Environment::Production).await;
-        self.subscribe(caller.key.tenant, url).await;
+        self.subscribe(caller.tenant(), url).await;
         caller
     }
 
@@ -139,11 +141,12 @@ impl House {
     /// A carrier's scan of a production parcel, now.
     async fn scan(&self, number: &str, status: &str) {
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
-        let issuer = KeyIssuer { store, secrets, ids: &self.ids };
+        let issuer = CredentialIssuer { store, secrets, ids: &self.ids };
         let made = issuer.issue_for_carrier(Environment::Production, "Carrier".into(), START);
         let (key, _) = made.await.unwrap();
         let key = Some(key.secret());
-        let carrier = self.service.authenticate_carrier(Environment::Production, key).unwrap();
+        let carrier =
+            self.service.authenticate_carrier(Environment::Production, key).await.unwrap();
         let events = json!({ "events": [{ "eventId": format!("{number}-{status}"),
             "trackingNumber": number, "status": status, "location": "Lima, PE",
             "occurredAt": parcelo::model::time::to_text(self.clock.now().to_utc()) }] });
@@ -154,14 +157,14 @@ impl House {
     /// Delivers everything, moving the clock from one due time to the next.
     async fn deliver_all(&self) {
         let dispatcher = Dispatcher::new(Arc::clone(&self.service), IN_FLIGHT);
-        while let Some(due) = self.service.next_delivery().unwrap() {
+        while let Some(due) = self.service.next_delivery().await.unwrap() {
             self.clock.set(due.max(self.clock.now()));
             dispatcher.deliver_due().await.unwrap();
         }
     }
 
-    fn standings(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
-        let logged = self.service.store().deliveries(tenant, 1_000).unwrap();
+    async fn standings(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
+        let logged = self.service.store().deliveries(tenant, 1_000).await.unwrap();
         logged.iter().map(|logged| logged.delivery_status).collect()
     }
 
@@ -238,13 +241,13 @@ async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
         assert!(off.abs() <= seconds * Millis::SECOND / 10, "{seconds} s: {off} ms off");
     }
     assert_eq!(ids(&seen).len(), 1, "one id at every attempt");
-    let tenant = caller.key.tenant;
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Failed]);
-    assert!(house.endpoints().find(tenant).unwrap().disabled.is_some());
+    let tenant = caller.tenant();
+    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Failed]);
+    assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_some());
 
     house.create(&caller, "PARCEL-00002").await;
-    assert_eq!(house.service.next_delivery().unwrap(), None);
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Held, DeliveryStatus::Failed]);
+    assert_eq!(house.service.next_delivery().await.unwrap(), None);
+    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Failed]);
     let fine = house.receiver(|_| 200).await;
     let replay = Replay::MissedSince(Millis(0));
     let early = house.endpoints().replay(tenant, replay, house.clock.now()).await;
@@ -254,7 +257,7 @@ async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
     house.deliver_all().await;
     assert_eq!(fine.words(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
     assert!(ids(&fine.seen()).is_superset(&ids(&seen)), "a replay has the event's own id");
-    let log = house.service.store().deliveries(tenant, 10).unwrap();
+    let log = house.service.store().deliveries(tenant, 10).await.unwrap();
     assert_eq!(log[1].attempts.len(), 11, "the log has the failed ones too");
 }
 
@@ -275,7 +278,7 @@ async fn later_events_of_a_parcel_wait_for_the_third_failure_and_keep_their_orde
     assert_eq!(words[..6], start);
     assert_eq!(words[6..], ["PICKED_UP"; 7], "it goes on alone, ten times in all");
     assert!(
-        house.endpoints().find(caller.key.tenant).unwrap().disabled.is_none(),
+        house.endpoints().find(caller.tenant()).await.unwrap().disabled.is_none(),
         "others arrived"
     );
 }
@@ -292,7 +295,9 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
     }
     house.deliver_all().await;
     assert_eq!(ids(&receiver.seen()).len(), 40);
-    assert!(house.standings(caller.key.tenant).iter().all(|it| *it == DeliveryStatus::Delivered));
+    assert!(
+        house.standings(caller.tenant()).await.iter().all(|it| *it == DeliveryStatus::Delivered)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -336,8 +341,8 @@ async fn a_replaced_secret_signs_beside_the_new_one_for_24_hours() {
     let house = House::new().await;
     let receiver = house.receiver(|_| 200).await;
     let caller = house.subscriber("shop", &receiver.url).await;
-    let tenant = caller.key.tenant;
-    let old = house.endpoints().find(tenant).unwrap().secret;
+    let tenant = caller.tenant();
+    let old = house.endpoints().find(tenant).await.unwrap().secret;
     let new = house.endpoints().rotate_secret(tenant, START).await.unwrap();
     for (number, at) in [("PARCEL-00001", Millis::DAY - 1), ("PARCEL-00002", Millis::DAY)] {
         house.clock.set(START.plus(at));
@@ -357,7 +362,7 @@ async fn a_replaced_secret_signs_beside_the_new_one_for_24_hours() {
 async fn what_nobody_settled_is_due_again_when_its_lease_ends() {
     let house = House::new().await;
     let caller = house.subscriber("shop", "http://127.0.0.1:9/").await;
-    let tenant = caller.key.tenant;
+    let tenant = caller.tenant();
     house.create(&caller, "PARCEL-00001").await;
     let first = house.all_due(tenant).await;
     assert_eq!(first.len(), 1);
@@ -374,7 +379,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
     let house = House::new().await;
     let receiver = house.receiver(|_| 200).await;
     let caller = house.subscriber("shop", &receiver.url).await;
-    let tenant = caller.key.tenant;
+    let tenant = caller.tenant();
     house.endpoints().test(tenant, START).await.unwrap();
     house.deliver_all().await;
     let event: parcelo::model::WebhookEvent =
@@ -385,7 +390,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
     house.create(&caller, "PARCEL-00001").await;
     house.endpoints().enable(tenant).await.unwrap();
     house.deliver_all().await;
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Held, DeliveryStatus::Delivered]);
+    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Delivered]);
     house.clock.set(START.plus(30 * Millis::DAY));
     assert_eq!(house.service.purge_outbox().await.unwrap(), 2, "after 30 days all is gone");
 }
@@ -401,7 +406,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
     let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
     let strict = Arc::new(Service::new(store, house.clock.clone(), ids, settings));
     Dispatcher::new(strict, IN_FLIGHT).deliver_due().await.unwrap();
-    let log = house.service.store().deliveries(caller.key.tenant, 10).unwrap();
+    let log = house.service.store().deliveries(caller.tenant(), 10).await.unwrap();
     let error = log[0].attempts[0].error.clone().unwrap();
     assert!(error.contains("not allowed") && receiver.seen().is_empty(), "{error}");
 }
@@ -411,8 +416,8 @@ async fn without_a_webhook_nothing_is_written_down() {
     let house = House::new().await;
     let caller = house.caller("shop", Environment::Production).await;
     house.create(&caller, "PARCEL-00001").await;
-    house.subscribe(caller.key.tenant, "http://127.0.0.1:9/").await;
-    assert!(house.standings(caller.key.tenant).is_empty());
+    house.subscribe(caller.tenant(), "http://127.0.0.1:9/").await;
+    assert!(house.standings(caller.tenant()).await.is_empty());
 }
 
 const OLD: &str = "http://127.0.0.1:9/old";
@@ -447,22 +452,22 @@ async fn a_late_answer_of_a_webhook_that_was_replaced_is_logged_and_changes_noth
         for (failed_before, status) in [(0, 410), (0, 500), (2, 500), (0, 200)] {
             let house = House::new().await;
             let caller = house.caller("shop", Environment::Sandbox).await;
-            let tenant = caller.key.tenant;
+            let tenant = caller.tenant();
             house.subscribe(tenant, OLD).await;
             house.endpoints().test(tenant, START).await.unwrap();
             for _ in 0..failed_before {
                 let delivery = house.take(tenant).await;
                 house.answer(delivery, 500).await;
-                house.clock.set(house.service.next_delivery().unwrap().unwrap());
+                house.clock.set(house.service.next_delivery().await.unwrap().unwrap());
             }
             let late = house.take(tenant).await;
             house.change(tenant, how).await;
             let case = format!("{how:?}, {status} after {failed_before}");
-            let before = house.standings(tenant);
+            let before = house.standings(tenant).await;
             house.answer(late, status).await;
-            assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{case}");
-            assert_eq!(house.standings(tenant), before, "{case}");
-            let log = house.service.store().deliveries(tenant, 1).unwrap();
+            assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{case}");
+            assert_eq!(house.standings(tenant).await, before, "{case}");
+            let log = house.service.store().deliveries(tenant, 1).await.unwrap();
             assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
             if !matches!(how, Put) {
                 house.endpoints().replay(tenant, Replay::MissedSince(START), START).await.unwrap();
@@ -478,19 +483,23 @@ async fn a_late_answer_of_a_webhook_that_was_replaced_is_logged_and_changes_noth
 async fn an_answer_counts_while_its_webhook_is_the_same() {
     let house = House::new().await;
     let caller = house.subscriber("shop", OLD).await;
-    let tenant = caller.key.tenant;
+    let tenant = caller.tenant();
     house.endpoints().test(tenant, START).await.unwrap();
     let delivery = house.take(tenant).await;
     house.subscribe(tenant, OLD).await;
     house.endpoints().disable(tenant).await.unwrap();
     house.answer(delivery, 200).await;
-    assert_eq!(house.standings(tenant), [DeliveryStatus::Delivered], "held meanwhile, it arrived");
+    assert_eq!(
+        house.standings(tenant).await,
+        [DeliveryStatus::Delivered],
+        "held meanwhile, it arrived"
+    );
     house.endpoints().enable(tenant).await.unwrap();
     house.endpoints().test(tenant, START).await.unwrap();
     let delivery = house.take(tenant).await;
     house.endpoints().rotate_secret(tenant, START).await.unwrap();
     house.answer(delivery, 410).await;
-    let disabled = house.endpoints().find(tenant).unwrap().disabled;
+    let disabled = house.endpoints().find(tenant).await.unwrap().disabled;
     assert_eq!(disabled, Some(DisabledBy::Gone));
 }
 
@@ -500,25 +509,29 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
         for taken_again in [true, false] {
             let house = House::new().await;
             let caller = house.subscriber("shop", OLD).await;
-            let tenant = caller.key.tenant;
+            let tenant = caller.tenant();
             let event = house.endpoints().test(tenant, START).await.unwrap();
             let late = house.take(tenant).await;
             house.endpoints().disable(tenant).await.unwrap();
             house.endpoints().enable(tenant).await.unwrap();
             house.endpoints().replay(tenant, Replay::One(event), START).await.unwrap();
             let again = if taken_again { Some(house.take(tenant).await) } else { None };
-            let due = house.service.next_delivery().unwrap();
+            let due = house.service.next_delivery().await.unwrap();
             house.answer(late, status).await;
-            assert_eq!(house.service.next_delivery().unwrap(), due, "{status} {taken_again}");
-            assert_eq!(house.standings(tenant), [DeliveryStatus::Ready], "{status} {taken_again}");
-            assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{status}");
+            assert_eq!(house.service.next_delivery().await.unwrap(), due, "{status} {taken_again}");
+            assert_eq!(
+                house.standings(tenant).await,
+                [DeliveryStatus::Ready],
+                "{status} {taken_again}"
+            );
+            assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{status}");
             let again = match again {
                 Some(again) => again,
                 None => house.take(tenant).await,
             };
             house.answer(again, 200).await;
             assert_eq!(
-                house.standings(tenant),
+                house.standings(tenant).await,
                 [DeliveryStatus::Delivered],
                 "{status} {taken_again}"
             );
@@ -532,8 +545,8 @@ async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
     let house = House::new().await;
     let receiver = house.receiver(|_| 200).await;
     let caller = house.subscriber("shop", &receiver.url).await;
-    let tenant = caller.key.tenant;
-    let mut secrets = vec![house.endpoints().find(tenant).unwrap().secret];
+    let tenant = caller.tenant();
+    let mut secrets = vec![house.endpoints().find(tenant).await.unwrap().secret];
     for replaced in [0, HOUR, 2 * HOUR] {
         secrets.push(house.endpoints().rotate_secret(tenant, START.plus(replaced)).await.unwrap());
     }
@@ -558,14 +571,14 @@ async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
     }
     house.endpoints().remove(tenant).await.unwrap();
     house.subscribe(tenant, &receiver.url).await;
-    assert!(house.endpoints().find(tenant).unwrap().old.is_empty());
+    assert!(house.endpoints().find(tenant).await.unwrap().old.is_empty());
 }
 
 #[tokio::test]
 async fn no_more_secrets_sign_than_a_receiver_looks_at() {
     let house = House::new().await;
     let caller = house.subscriber("shop", OLD).await;
-    let tenant = caller.key.tenant;
+    let tenant = caller.tenant();
     for _ in 0..20 {
         house.endpoints().rotate_secret(tenant, START).await.unwrap();
     }

@@ -292,7 +292,7 @@ async fn refused_events_are_kept_for_people_to_look_at() {
     drop(running);
     let store = Store::open_for_admin(&house.path("parcelo.db"), [0; 32]).unwrap();
     let tenant = Tenant { account: AccountKey(1), environment: Environment::Sandbox };
-    let kept = store.carrier_exceptions(tenant, 10).unwrap();
+    let kept = store.carrier_exceptions(tenant, 10).await.unwrap();
     let shown: Vec<_> = kept
         .iter()
         .map(|kept| {

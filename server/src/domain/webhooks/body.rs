@@ -1,4 +1,4 @@
-//! The words of an event: the same bytes at every attempt, since what it tells of never changes.
+//! The body of an event: the same bytes at every attempt, since what it is about never changes.
 
 use parcelo::{
     Environment,
@@ -26,16 +26,16 @@ pub struct EventPayload {
     pub kind: Kind,
     /// When it happened.
     pub at: Millis,
-    /// What it tells of.
+    /// What it is about.
     pub about: About,
 }
 
-/// What an event tells of.
+/// What an event is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum About {
     /// A parcel, at one event of its history.
     Parcel {
-        /// The parcel as it is now; only what never changes is told.
+        /// The parcel as it is now; only what never changes goes into the body.
         parcel: Box<ParcelRow>,
         /// The state before the event.
         previous: State,

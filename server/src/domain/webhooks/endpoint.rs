@@ -16,7 +16,7 @@ pub struct Endpoint {
     pub tenant: Tenant,
     /// Its address.
     pub url: String,
-    /// What it is told.
+    /// The kinds of event it gets.
     pub kinds: Kinds,
     /// What signs.
     pub secret: Secret,
@@ -31,7 +31,7 @@ pub struct Endpoint {
 /// Why nothing is sent to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisabledBy {
-    /// Somebody turned it off.
+    /// An operator turned it off.
     Operator,
     /// It answered that it is gone.
     Gone,
@@ -56,7 +56,7 @@ impl DisabledBy {
     pub const ALL: [Self; 4] = [Self::Operator, Self::Gone, Self::Failures, Self::Unreadable];
 
     /// The reason stored under a word.
-    pub fn of_code(code: &str) -> Option<Self> {
+    pub fn from_code(code: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.code() == code)
     }
 }
@@ -127,12 +127,12 @@ pub struct Lease {
 
 /// An event of the outbox, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged {
+pub struct LoggedDelivery {
     /// The event.
     pub event: Ulid,
     /// Its kind.
     pub kind: Kind,
-    /// The number of the parcel it tells of.
+    /// The number of the parcel it is about.
     pub tracking_number: Option<String>,
     /// Where it stands.
     pub delivery_status: DeliveryStatus,

@@ -5,15 +5,15 @@ use parcelo::model::EventKind;
 /// A kind of event that this service sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A parcel's status changed; every endpoint is told.
+    /// A parcel's status changed; sent to every endpoint.
     StatusChanged,
-    /// An order was created; told when asked for.
+    /// An order was created; sent if the endpoint asked for it.
     ParcelCreated,
-    /// An order was voided; told when asked for.
+    /// An order was voided; sent if the endpoint asked for it.
     ParcelVoided,
-    /// A manifest was submitted; told when asked for.
+    /// A manifest was submitted; sent if the endpoint asked for it.
     ManifestSubmitted,
-    /// Somebody tests the endpoint.
+    /// A test of the endpoint.
     Test,
 }
 
@@ -39,7 +39,7 @@ impl Kind {
     }
 
     /// The kind stored under a number.
-    pub fn of_number(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
@@ -59,12 +59,12 @@ impl Kind {
     }
 }
 
-/// The kinds that an endpoint is told of.
+/// The kinds of event that an endpoint gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// The kinds with these names, and those that every endpoint is told of; None if one is none.
+    /// The kinds with these names, and those that every endpoint gets; `None` if a name is unknown.
     pub fn named<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
         let mut kinds = Self::default();
         for word in words {
@@ -74,7 +74,7 @@ impl Kinds {
         Some(kinds)
     }
 
-    /// Whether an event of this kind is told.
+    /// Whether an event of this kind is sent.
     pub const fn wants(self, kind: Kind) -> bool {
         kind.is_always_told() || self.0 & (1 << kind.number()) != 0
     }
@@ -91,7 +91,7 @@ impl Kinds {
     }
 
     /// The kinds stored under a number.
-    pub const fn of_number(number: u8) -> Self {
+    pub const fn from_number(number: u8) -> Self {
         Self(number)
     }
 }
@@ -103,14 +103,14 @@ mod tests {
     #[test]
     fn numbers_and_names_read_back_and_status_changes_are_always_told() {
         for kind in Kind::ALL {
-            assert_eq!(Kind::of_number(kind.number()), Some(kind));
+            assert_eq!(Kind::from_number(kind.number()), Some(kind));
             let kinds = Kinds::named([kind.to_wire().code()]).unwrap();
             let wanted: Vec<_> = Kind::ALL.into_iter().filter(|kind| kinds.wants(*kind)).collect();
             assert!(wanted.contains(&kind) && wanted.contains(&Kind::StatusChanged));
             assert_eq!(wanted.len(), if kind.is_always_told() { 2 } else { 3 });
-            assert_eq!(Kinds::of_number(kinds.number()), kinds);
+            assert_eq!(Kinds::from_number(kinds.number()), kinds);
         }
-        assert_eq!(Kind::of_number(5), None);
+        assert_eq!(Kind::from_number(5), None);
         assert_eq!(Kinds::named(["parcel.lost"]), None);
         assert_eq!(EventKind::KNOWN.len(), Kind::ALL.len());
     }

@@ -1,4 +1,4 @@
-//! Webhooks: what is told, in which words, when it is tried again, and where it may be sent
+//! Webhooks: what is sent, with which body, when it is tried again, and where it may be sent
 //! (docs/api.md, Webhooks). The store keeps the outbox, the webhook shell sends.
 
 mod body;
@@ -10,7 +10,9 @@ pub(crate) mod retry;
 pub(crate) mod target;
 
 pub(crate) use body::{About, EventPayload, body};
-pub(crate) use endpoint::{DeliveryStatus, DisabledBy, Endpoint, Lease, Logged, LoggedAttempt};
+pub(crate) use endpoint::{
+    DeliveryStatus, DisabledBy, Endpoint, Lease, LoggedAttempt, LoggedDelivery,
+};
 pub(crate) use kinds::{Kind, Kinds};
 pub(crate) use outbox_event::{OutboxEvent, is_of_manifest, of_creation, of_manifest, of_move};
 pub(crate) use places::Places;
@@ -39,5 +41,5 @@ pub(crate) const IN_FLIGHT_IN_ALL: usize = 1_024;
 /// At most so many events are leased in one commit, which others wait for.
 pub(crate) const LEASED_AT_ONCE: usize = 256;
 
-/// How long a delivery that is being made is nobody else's; longer than any attempt may take.
+/// How long a delivery that is being made belongs to its sender; longer than any attempt may take.
 pub(crate) const LEASE: i64 = Millis::MINUTE;

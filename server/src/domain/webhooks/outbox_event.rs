@@ -1,5 +1,5 @@
-//! What a change tells an endpoint. The store asks when it applies the change, so that event and
-//! change are one commit, and asks nobody when the tenant has no endpoint.
+//! Which events a change brings about. The store asks when it applies the change, so that event and
+//! change are one commit, and asks nothing when the tenant has no endpoint.
 
 use sha2::{Digest, Sha256};
 use ulid::Ulid;
@@ -7,7 +7,7 @@ use ulid::Ulid;
 use super::{Kind, Kinds};
 use crate::{
     clock::Millis,
-    domain::{Event, NewParcel, State, manifest::NewManifest},
+    domain::{Event, NewManifest, NewParcel, State},
 };
 
 /// An event as the outbox keeps it; its words are found in its parcel or manifest.
@@ -17,7 +17,7 @@ pub struct OutboxEvent {
     pub event: Ulid,
     /// Its kind.
     pub kind: Kind,
-    /// The event of the parcel's history that it tells of.
+    /// The event of the parcel's history that it is about.
     pub sequence: Option<u32>,
     /// The state before.
     pub previous: Option<State>,
@@ -25,7 +25,7 @@ pub struct OutboxEvent {
     pub at: Millis,
 }
 
-/// What a new parcel tells: the order, then that its label is there.
+/// The events of a new parcel: the order, then its label.
 pub(crate) fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
     let at = parcel.created_at;
     let told = |kind, sequence, previous| OutboxEvent {
@@ -40,7 +40,7 @@ pub(crate) fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> 
     all.into_iter().filter(|told| kinds.wants(told.kind)).collect()
 }
 
-/// What a parcel's new state tells; `parcel` is its public id.
+/// The events of a parcel's new state; `parcel` is its public id.
 pub(crate) fn of_move(
     kinds: Kinds,
     parcel: Ulid,
@@ -59,21 +59,21 @@ pub(crate) fn of_move(
     std::iter::once(told(Kind::StatusChanged)).chain(voided).collect()
 }
 
-/// What a new manifest tells.
+/// The event of a new manifest.
 pub(crate) fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
     let (kind, at) = (Kind::ManifestSubmitted, manifest.submitted_at);
     let event = event_id(manifest.id, kind, 0, at);
     kinds.wants(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
 }
 
-/// Whether an event tells of the manifest with this public id: its row's number may have been given
+/// Whether an event is about the manifest with this public id: its row's number may have been given
 /// to another since.
 pub(crate) fn is_of_manifest(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
     event == event_id(manifest, Kind::ManifestSubmitted, 0, submitted_at)
 }
 
-/// An event's id follows from what it tells of: the writer needs no randomness, and the same
-/// event has the same id wherever it is told.
+/// An event's id follows from what it is about: the writer needs no randomness, and the same
+/// event has the same id wherever it is sent.
 fn event_id(subject: Ulid, kind: Kind, sequence: u32, at: Millis) -> Ulid {
     let mut hash = Sha256::new();
     hash.update(subject.to_bytes());

@@ -77,10 +77,10 @@ mod tests {
     use crate::domain::webhooks::IN_FLIGHT;
 
     fn tenants(count: i64) -> Vec<Tenant> {
-        (0..count).map(Tenant::of_number).collect()
+        (0..count).map(Tenant::from_number).collect()
     }
 
-    /// Takes what is shared out, as often as somebody waits for it.
+    /// Takes what is shared out, as often as a delivery waits for it.
     fn fill(places: &mut Places, waiting: &[Tenant]) {
         while let shares = places.share_out(waiting, 256)
             && !shares.is_empty()

@@ -81,7 +81,7 @@ pub enum DeliveryError {
     /// The connection broke.
     #[error("the connection broke before the answer")]
     Broken,
-    /// It was not sent: what it tells cannot be read.
+    /// It was not sent: what it is about cannot be read.
     #[error("the event cannot be read from the database, and was not sent")]
     Unreadable,
 }

@@ -41,7 +41,7 @@ pub struct Allowance {
 pub enum InvalidUrl {
     /// Longer than 500 characters.
     TooLong,
-    /// With a character that nobody sees; some of them readers of URLs leave out.
+    /// With an invisible character; some URL parsers leave them out.
     Hidden,
     /// No address of the web.
     Malformed,
@@ -96,7 +96,7 @@ impl InvalidUrl {
 
 impl AllowedHosts {
     /// What an environment's webhooks may reach.
-    pub const fn of(environment: Environment, allowed: Allowance) -> Self {
+    pub const fn for_environment(environment: Environment, allowed: Allowance) -> Self {
         match (environment, allowed) {
             (_, Allowance { private: true, .. }) => Self::Everywhere,
             (Environment::Production, _) => Self::Public,
@@ -320,7 +320,11 @@ mod tests {
             (Environment::Sandbox, private, AllowedHosts::Everywhere),
         ];
         for (environment, allowed, reach) in table {
-            assert_eq!(AllowedHosts::of(environment, allowed), reach, "{environment} {allowed:?}");
+            assert_eq!(
+                AllowedHosts::for_environment(environment, allowed),
+                reach,
+                "{environment} {allowed:?}"
+            );
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) async fn list(
     State(api): State<Api>,
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
-    let accounts = api.service.store().accounts()?;
+    let accounts = api.service.store().accounts().await?;
     Ok(answer::data(accounts.iter().map(AccountView::from).collect::<Vec<_>>(), id))
 }
 

@@ -10,7 +10,10 @@ use parcelo::{Environment, ErrorCode};
 
 use super::{account_named, environment, invalid, tenant};
 use crate::{
-    domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+    domain::{
+        CarrierKeyRecord,
+        admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+    },
     http::{
         Api, Refused,
         answer::{self, RequestId},
@@ -30,14 +33,14 @@ pub(super) async fn create(
     let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
     let (issuer, now) = (api.service.issuer(), api.service.now());
     let (key, record) = issuer.issue_for_carrier(asked.environment, asked.name, now).await?;
-    Ok(answer::data_as(StatusCode::CREATED, NewCarrierKeyView::of(&key, &record), id))
+    Ok(answer::data_as(StatusCode::CREATED, NewCarrierKeyView::new(&key, &record), id))
 }
 
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
-    let keys = api.service.store().carrier_keys()?;
+    let keys: Vec<CarrierKeyRecord> = api.service.store().credentials().await?;
     Ok(answer::data(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
 }
 
@@ -47,7 +50,8 @@ pub(super) async fn revoke(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let (store, now) = (api.service.store(), api.service.now());
-    let revoked = store.revoke_carrier_key(&body::parameter(path), now).await?;
+    let revoked: Option<CarrierKeyRecord> =
+        store.revoke_credential(&body::parameter(path), now).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
     Ok(answer::data(CarrierKeyView::from(&record), id))
 }
@@ -60,7 +64,7 @@ pub(super) async fn exceptions(
 ) -> Result<Response, Refused> {
     let word = body::query(query.as_deref(), "environment");
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
-    let tenant = tenant(&api, &account_named(query.as_deref())?, environment)?;
+    let tenant = tenant(&api, &account_named(query.as_deref())?, environment).await?;
     let exceptions = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
     Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
 }

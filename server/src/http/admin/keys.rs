@@ -13,7 +13,7 @@ use crate::{
     domain::{
         AccountKey, KeyRecord, Refusal, access,
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
-        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{
         Api, Refused,
@@ -32,7 +32,7 @@ pub(super) async fn create(
     let asked =
         parcelo::admin::check_key(&body, &api.service.settings().destinations).map_err(invalid)?;
     let (key, record) = api.service.issuer().issue(wanted(asked)?, api.service.now()).await?;
-    Ok(answer::data_as(StatusCode::CREATED, NewApiKey::of(&key, &record), id))
+    Ok(answer::data_as(StatusCode::CREATED, NewApiKey::new(&key, &record), id))
 }
 
 /// All keys, or those of `?account=`.
@@ -41,10 +41,11 @@ pub(super) async fn list(
     Extension(id): Extension<RequestId>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let account = asked_account(&api, query.as_deref())?;
-    let (mut keys, now) = (api.service.store().keys()?, api.service.now());
+    let account = asked_account(&api, query.as_deref()).await?;
+    let (mut keys, now): (Vec<KeyRecord>, _) =
+        (api.service.store().credentials().await?, api.service.now());
     keys.retain(|key| is_of(key, account));
-    Ok(answer::data(keys.iter().map(|key| ApiKeyView::of(key, now)).collect::<Vec<_>>(), id))
+    Ok(answer::data(keys.iter().map(|key| ApiKeyView::new(key, now)).collect::<Vec<_>>(), id))
 }
 
 /// `?overlapSeconds=` says how long the old secret keeps working, `?account=` whose key is meant.
@@ -56,10 +57,10 @@ pub(super) async fn rotate(
 ) -> Result<Response, Refused> {
     let query = query.as_deref();
     let overlap = super::number(query, "overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
-    let key = known(&api, query, path)?;
+    let key = known(&api, query, path).await?;
     match api.service.rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
         Rotation::Done(key, record) => {
-            Ok(answer::data(RotatedApiKey::of(&key, &record, api.service.now()), id))
+            Ok(answer::data(RotatedApiKey::new(&key, &record, api.service.now()), id))
         }
         Rotation::Revoked => Err(ErrorCode::KeyRevoked.into()),
         Rotation::Unknown => Err(ErrorCode::KeyNotFound.into()),
@@ -72,32 +73,32 @@ pub(super) async fn revoke(
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
-    let key = known(&api, query.as_deref(), path)?;
+    let key = known(&api, query.as_deref(), path).await?;
     let record = api.service.revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::data(ApiKeyView::of(&record, api.service.now()), id))
+    Ok(answer::data(ApiKeyView::new(&record, api.service.now()), id))
 }
 
 /// The id of a key that is there, and that of the account that is named.
-fn known(
+async fn known(
     api: &Api,
     query: Option<&str>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<String, Refusal> {
-    let account = asked_account(api, query)?;
-    let found = api.service.store().key(&body::parameter(path))?;
+    let account = asked_account(api, query).await?;
+    let found: Option<KeyRecord> = api.service.store().credential(&body::parameter(path)).await?;
     let found = found.filter(|key| is_of(key, account)).ok_or(ErrorCode::KeyNotFound)?;
     Ok(found.id)
 }
 
 /// The account that is named, when one is: without it the operator means all.
-fn asked_account(api: &Api, query: Option<&str>) -> Result<Option<AccountKey>, Refusal> {
+async fn asked_account(api: &Api, query: Option<&str>) -> Result<Option<AccountKey>, Refusal> {
     let Some(name) = body::query(query, "account") else { return Ok(None) };
-    let account = api.service.store().account_named(&name)?;
+    let account = api.service.store().account_named(&name).await?;
     account.map(Some).ok_or_else(|| ErrorCode::AccountNotFound.into())
 }
 
 fn is_of(key: &KeyRecord, account: Option<AccountKey>) -> bool {
-    account.is_none_or(|account| key.tenant.account == account)
+    account.is_none_or(|account| key.scope.tenant.account == account)
 }
 
 fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {
@@ -130,7 +131,7 @@ pub(super) mod description {
     use crate::{
         domain::{
             admin::{ApiKeyView, NewApiKey, RotatedApiKey},
-            keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+            credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         },
         http::{
             admin::document::{ACCOUNT, AdminCall},

@@ -66,7 +66,7 @@ pub(super) fn area(api: &Api) -> Area {
 
 async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {
     let given = body::header_text(request.headers(), header::AUTHORIZATION.as_str());
-    match api.service.check_token(given.as_deref()) {
+    match api.service.check_token(given.as_deref()).await {
         Ok(()) => next.run(request).await,
         Err(refusal) => Refused(refusal).into_response(),
     }
@@ -79,8 +79,9 @@ fn account_named(query: Option<&str>) -> Result<String, Refusal> {
 }
 
 /// The tenant of an account that must be there.
-fn tenant(api: &Api, account: &str, environment: Environment) -> Result<Tenant, Refusal> {
-    let account = api.service.store().account_named(account)?.ok_or(ErrorCode::AccountNotFound)?;
+async fn tenant(api: &Api, account: &str, environment: Environment) -> Result<Tenant, Refusal> {
+    let account =
+        api.service.store().account_named(account).await?.ok_or(ErrorCode::AccountNotFound)?;
     Ok(Tenant { account, environment })
 }
 

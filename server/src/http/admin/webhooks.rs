@@ -51,17 +51,17 @@ impl FromRequestParts<Api> for Which {
 }
 
 impl Which {
-    fn tenant(&self, api: &Api) -> Result<Tenant, Refusal> {
-        tenant(api, &self.account, self.environment)
+    async fn tenant(&self, api: &Api) -> Result<Tenant, Refusal> {
+        tenant(api, &self.account, self.environment).await
     }
 
     fn shown(self, endpoint: &Endpoint) -> Response {
-        answer::data(WebhookView::of(&self.account, endpoint), self.id)
+        answer::data(WebhookView::new(&self.account, endpoint), self.id)
     }
 }
 
 pub(super) async fn show(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().find(which.tenant(&api)?)?;
+    let endpoint = api.service.endpoints().find(which.tenant(&api).await?).await?;
     Ok(which.shown(&endpoint))
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn set(
 }
 
 pub(super) async fn remove(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().remove(which.tenant(&api)?).await?;
+    let endpoint = api.service.endpoints().remove(which.tenant(&api).await?).await?;
     Ok(which.shown(&endpoint))
 }
 
@@ -102,22 +102,22 @@ pub(super) async fn rotate_secret(
     which: Which,
 ) -> Result<Response, Refused> {
     let now = api.service.now();
-    let secret = api.service.endpoints().rotate_secret(which.tenant(&api)?, now).await?;
-    Ok(answer::data(NewSecret::of(&secret, now.plus(OLD_SECRET)), which.id))
+    let secret = api.service.endpoints().rotate_secret(which.tenant(&api).await?, now).await?;
+    Ok(answer::data(NewSecret::new(&secret, now.plus(OLD_SECRET)), which.id))
 }
 
 pub(super) async fn test(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let event = api.service.endpoints().test(which.tenant(&api)?, api.service.now()).await?;
+    let event = api.service.endpoints().test(which.tenant(&api).await?, api.service.now()).await?;
     Ok(answer::data(TestedView::from(event), which.id))
 }
 
 pub(super) async fn enable(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().enable(which.tenant(&api)?).await?;
+    let endpoint = api.service.endpoints().enable(which.tenant(&api).await?).await?;
     Ok(which.shown(&endpoint))
 }
 
 pub(super) async fn disable(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().disable(which.tenant(&api)?).await?;
+    let endpoint = api.service.endpoints().disable(which.tenant(&api).await?).await?;
     Ok(which.shown(&endpoint))
 }
 
@@ -128,7 +128,7 @@ pub(super) async fn deliveries(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let most = super::number(query.as_deref(), "limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
-    let tenant = which.tenant(&api)?;
+    let tenant = which.tenant(&api).await?;
     let logged = api.service.deliveries_of(tenant, 0, most.into()).await?;
     Ok(answer::data(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))
 }
@@ -139,7 +139,7 @@ pub(super) async fn replay(
     which: Which,
     request: Request,
 ) -> Result<Response, Refused> {
-    let tenant = which.tenant(&api)?;
+    let tenant = which.tenant(&api).await?;
     let asked =
         parcelo::admin::check_replay(&body::json_object(request).await?).map_err(invalid)?;
     let replayed =

@@ -75,7 +75,7 @@ impl FromRequestParts<Api> for SignedIn {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Rejection> {
         let context = context(parts)?;
         let token = context.session.clone().ok_or(Rejection::SignInRequired)?;
-        let session = api.service.session(&token)?.ok_or(Rejection::SignInRequired)?;
+        let session = api.service.session(&token).await?.ok_or(Rejection::SignInRequired)?;
         let form = api.service.form_token(&token);
         Ok(Self { context, session, token, form })
     }

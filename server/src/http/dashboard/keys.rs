@@ -18,7 +18,7 @@ use crate::{
     clock::Millis,
     domain::{
         KeyRecord,
-        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{Api, Refused},
     service::{NewKeyRequest, Rotation},
@@ -100,14 +100,14 @@ struct Revoke {
 
 impl Key {
     fn of(record: &KeyRecord, now: Millis) -> Self {
-        let environment = record.tenant.environment;
+        let environment = record.scope.tenant.environment;
         Self {
             id: record.id.clone(),
             name: record.name.clone(),
             environment,
             shown: format!("{}…{}", environment.key_prefix(), record.last4),
-            countries: record.countries.to_wire().join(", "),
-            addresses: record.ip_list.iter().map(ToString::to_string).collect(),
+            countries: record.scope.countries.to_wire().join(", "),
+            addresses: record.scope.ip_list.iter().map(ToString::to_string).collect(),
             created: Moment::from_millis(record.created_at),
             old_until: record.old_secret_until(now).map(Moment::from_millis),
             revoked: record.revoked_at.map(Moment::from_millis),
@@ -121,7 +121,7 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let records = api.service.store().keys_of(member.session.account)?;
+    let records = api.service.store().keys_of(member.session.account).await?;
     let asked = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
     let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);
     let number = asked.min(last);
@@ -176,7 +176,7 @@ pub(super) async fn ask_rotation(
     Path(id): Path<String>,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let key = Key::of(&find(&api, &member, &id)?, api.service.now());
+    let key = Key::of(&find(&api, &member, &id).await?, api.service.now());
     page(&Rotate { frame: member.frame(Section::Keys), key, overlaps: OVERLAPS, fault: None })
 }
 
@@ -186,7 +186,7 @@ pub(super) async fn rotate(
     Path(id): Path<String>,
     SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
-    let found = find(&api, &member, &id)?;
+    let found = find(&api, &member, &id).await?;
     let given = fields.text("overlap");
     let offered = |overlap: &&Overlap| overlap.seconds.to_string() == given;
     let now = api.service.now();
@@ -218,7 +218,7 @@ pub(super) async fn ask(
     Path(id): Path<String>,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let key = Key::of(&find(&api, &member, &id)?, api.service.now());
+    let key = Key::of(&find(&api, &member, &id).await?, api.service.now());
     page(&Revoke { frame: member.frame(Section::Keys), key })
 }
 
@@ -228,13 +228,14 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
     SubmittedForm { member, .. }: SubmittedForm,
 ) -> Result<Response, Refused> {
-    let key = find(&api, &member, &id)?;
+    let key = find(&api, &member, &id).await?;
     api.service.revoke_key(&key.id).await?;
     member.leave(FlashPage::Keys, FlashText::KeyRevoked, api.service.now());
     Ok(Redirect::to(PAGE).into_response())
 }
 
-fn find(api: &Api, member: &SignedIn, id: &str) -> Result<KeyRecord, Refused> {
-    let found = api.service.store().key_of(member.session.account, id)?;
-    found.ok_or_else(|| ErrorCode::NotFound.into())
+async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<KeyRecord, Refused> {
+    let found: Option<KeyRecord> = api.service.store().credential(id).await?;
+    let own = found.filter(|key| key.scope.tenant.account == member.session.account);
+    own.ok_or_else(|| ErrorCode::NotFound.into())
 }

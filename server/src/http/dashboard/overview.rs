@@ -69,14 +69,14 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
         });
     }
     let frame = member.frame(Section::Overview);
-    page(&Overview { frame, disabled: disabled(&api, &member)?, environments, days: DAYS })
+    page(&Overview { frame, disabled: disabled(&api, &member).await?, environments, days: DAYS })
 }
 
 /// The webhooks that the server turned off; those turned off by hand are known.
-fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, Refused> {
+async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
-        match api.service.store().switched_off(member.tenant(environment))? {
+        match api.service.store().switched_off(member.tenant(environment)).await? {
             None | Some((DisabledBy::Operator, _)) => {}
             Some((by, held)) => all.push(DisabledWebhook {
                 environment,

@@ -215,7 +215,7 @@ pub(super) async fn label(
     let environment = environment_of(&environment)?;
     let format = file.strip_prefix("label.").and_then(|format| LabelFormat::parse(format).ok());
     let format = format.ok_or(ErrorCode::NotFound)?;
-    let label = api.service.label_of(member.tenant(environment), &number, format)?;
+    let label = api.service.label_of(member.tenant(environment), &number, format).await?;
     // A browser that shows PDFs by itself would run them; a picture is on the page.
     let place = if format == LabelFormat::Png { "inline" } else { "attachment" };
     let name = format!("{place}; filename=\"{}.{}\"", label.number, format.extension());

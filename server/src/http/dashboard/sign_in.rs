@@ -34,7 +34,7 @@ pub(super) async fn page(
     context: PageContext,
 ) -> Result<Response, Refused> {
     if let Some(token) = &context.session
-        && api.service.session(token)?.is_some()
+        && api.service.session(token).await?.is_some()
     {
         return Ok(Redirect::to(FOLDER).into_response());
     }

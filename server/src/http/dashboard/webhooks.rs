@@ -18,7 +18,9 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, Logged},
+        webhooks::{
+            DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LoggedDelivery,
+        },
     },
     http::{Api, Refused},
     ids::named,
@@ -101,7 +103,7 @@ pub(super) async fn show(
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let number = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
-    let hook = find(&api, member.tenant(environment))?;
+    let hook = find(&api, member.tenant(environment)).await?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
     let state = PageState { environment, url, kinds, fault: None, page: number };
     page(&webhook(&api, &member, state).await?)
@@ -164,7 +166,7 @@ async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webho
     let PageState { environment, url, kinds, fault, page } = state;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
-    let hook = find(api, tenant)?;
+    let hook = find(api, tenant).await?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
     let skipped = pagination::offset(page, EVENTS_PER_PAGE);
     let mut logged = api.service.deliveries_of(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
@@ -200,7 +202,7 @@ impl Hook {
 }
 
 impl Delivery {
-    fn new(event: &Logged, is_on: bool, language: Language) -> Self {
+    fn new(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
         let (status_word, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")
@@ -312,8 +314,8 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
 }
 
 /// The tenant's webhook; an unreadable one counts as absent, so that the page shows the form that replaces it.
-fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
-    match api.service.store().endpoint(tenant) {
+async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
+    match api.service.store().endpoint(tenant).await {
         Err(StoreError::Damaged { .. }) => Ok(None),
         found => Ok(found?),
     }

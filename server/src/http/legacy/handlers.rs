@@ -88,7 +88,7 @@ pub(super) async fn label(
     let file = body::parameter(path);
     let (number, extension) = file.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
     let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
-    labels::response(api.service.label(&caller, number, format)?, &headers)
+    labels::response(api.service.label(&caller, number, format).await?, &headers)
 }
 
 /// GET /docs/migration: how to move on, in both languages.

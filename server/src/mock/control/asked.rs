@@ -20,7 +20,7 @@ use super::schemas;
 use crate::{
     domain::{
         Refusal,
-        keys::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::any_json_object,
     mock::{

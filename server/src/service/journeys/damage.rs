@@ -20,7 +20,7 @@ async fn house() -> (House, Vec<String>) {
     for number in &numbers {
         house.create(number).await;
     }
-    damage(house.service.store(), house.caller.key.tenant, Damage::Parcel).await;
+    damage(house.service.store(), house.caller.tenant(), Damage::Parcel).await;
     (house, numbers)
 }
 
@@ -93,7 +93,7 @@ async fn asked_for_alone_it_is_an_error_that_no_waiting_mends() {
     let (house, _) = house().await;
     let caller = &house.caller;
     let tracked = house.service.track(caller, BAD, Ok(true), Language::En).await.unwrap_err();
-    let label = house.service.label(caller, BAD, LabelFormat::Pdf).unwrap_err();
+    let label = house.service.label(caller, BAD, LabelFormat::Pdf).await.unwrap_err();
     for refusal in [tracked, label] {
         assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::InternalError, None));
     }

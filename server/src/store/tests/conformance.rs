@@ -1,4 +1,4 @@
-//! What every store must do, run over each of them: a promise takes a way to open an empty store.
+//! What every store must do: each promise takes an empty store, and is made a test of each engine.
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
@@ -10,15 +10,15 @@ use tokio::task::JoinSet;
 use ulid::Ulid;
 
 use crate::store::{
-    ALL_KEYS, Commit, Store, StoreError, apply::Ready, connection, group, health::Health,
-    write_jobs::Mutation,
+    ALL_CREDENTIALS, Commit, Store, StoreError, apply::Ready, connection, group, health::Health,
 };
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey, Changes, Countries, Event, IdempotencyRecord, KeyRecord, NewKey, NewParcel, Op,
-        ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, Version, idempotency::LIFETIME,
-        keys::NewSecret,
+        AccountKey, Changes, Countries, Event, IdempotencyRecord, KeyRecord, NewCredential,
+        NewParcel, Op, ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, TokenRecord, Version,
+        credentials::{AdminScope, ApiKeyScope, NewSecret},
+        idempotency::LIFETIME,
     },
 };
 
@@ -31,24 +31,39 @@ pub(in crate::store) fn panic_if_asked(changes: &Changes) {
     assert!(changes.now != PANIC, "a test asked for it");
 }
 
-/// Makes each promise a test of each store.
+/// Makes each promise a test of each engine: a further engine is one more line here.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
-        mod file {
+        engine!(file, crate::store::tests::conformance::file(), [$($promise),+]);
+        engine!(memory, (crate::store::tests::conformance::memory(), ()), [$($promise),+]);
+    };
+}
+
+/// Makes each promise a test of one engine; what opens it gives an empty store, and what must outlive it.
+macro_rules! engine {
+    ($engine:ident, $open:expr, [$($promise:ident),+]) => {
+        mod $engine {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $promise() {
-                let dir = super::TempDir::new().unwrap();
-                let file = dir.path().join("parcelo.db");
-                super::$promise(super::Store::open(&file, super::SECRET).unwrap()).await;
-            })+
-        }
-        mod memory {
-            $(#[tokio::test]
-            async fn $promise() {
-                super::$promise(super::Store::memory(super::SECRET).unwrap()).await;
+                let (store, _outlives) = $open;
+                super::$promise(store).await;
             })+
         }
     };
+}
+
+mod accounts;
+mod carriers;
+mod lists;
+pub(super) mod webhooks;
+
+fn file() -> (Store, TempDir) {
+    let folder = TempDir::new().unwrap();
+    (Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap(), folder)
+}
+
+fn memory() -> Store {
+    Store::memory(SECRET).unwrap()
 }
 
 promises!(
@@ -68,7 +83,7 @@ promises!(
     a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_given,
     whoever_asks_hears_of_each_change_of_a_key_once,
     a_key_that_exists_is_refused,
-    an_account_is_made_once,
+    an_admin_token_is_found_by_its_hash_and_revoked,
     dead_records_are_purged_and_living_ones_kept,
     a_panic_takes_nothing_with_it,
 );
@@ -92,9 +107,9 @@ async fn an_answer_comes_back_byte_for_byte(store: Store) {
     kept.body = (0..=u8::MAX).collect();
     kept.fingerprint = std::array::from_fn(|place| u8::try_from(place).unwrap());
     let changes = Changes { replay: Some(kept.clone()), ..nothing() };
-    assert_eq!(store.record(&kept.key).unwrap(), None);
+    assert_eq!(store.record(&kept.key).await.unwrap(), None);
     assert_eq!(store.commit(changes).await, Commit::Committed);
-    assert_eq!(store.record(&kept.key).unwrap(), Some(kept));
+    assert_eq!(store.record(&kept.key).await.unwrap(), Some(kept));
 }
 
 async fn a_key_is_free_again_after_24_hours(store: Store) {
@@ -114,9 +129,9 @@ async fn a_key_is_free_again_after_24_hours(store: Store) {
     let renewed = at(LIFETIME, "SB-THIRD-0001");
     let new = renewed.replay.clone();
     assert_eq!(store.commit(renewed).await, Commit::Committed);
-    assert_eq!(store.record(&kept.key).unwrap(), new);
-    assert!(row(&store, "SB-FIRST-0001").is_some());
-    assert!(row(&store, "SB-SECOND-0001").is_none());
+    assert_eq!(store.record(&kept.key).await.unwrap(), new);
+    assert!(row(&store, "SB-FIRST-0001").await.is_some());
+    assert!(row(&store, "SB-SECOND-0001").await.is_none());
 }
 
 async fn a_stale_version_changes_nothing(store: Store) {
@@ -127,7 +142,7 @@ async fn a_stale_version_changes_nothing(store: Store) {
         changes.ops.push(moved(&before, State::InTransit, 0));
         changes.expect = vec![(before.key, before.version), expect];
         assert_eq!(store.commit(changes).await, Commit::VersionConflict, "{expect:?}");
-        assert_nothing_but(&store, &before);
+        assert_nothing_but(&store, &before).await;
     }
     let changes = Changes {
         expect: vec![(before.key, before.version)],
@@ -136,7 +151,7 @@ async fn a_stale_version_changes_nothing(store: Store) {
     };
     assert_eq!(store.commit(changes.clone()).await, Commit::Committed);
     assert_eq!(store.commit(changes).await, Commit::VersionConflict);
-    let after = row(&store, "SB-SUCCESS-0001").unwrap();
+    let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
     let expected = ParcelRow {
         version: Version(2),
         state: State::InTransit,
@@ -159,7 +174,7 @@ async fn a_taken_number_changes_nothing(store: Store) {
         changes.ops.push(moved(&before, State::InTransit, 0));
         changes.ops.extend(create(tenant, number, 7).ops);
         assert_eq!(store.commit(changes).await, Commit::DuplicateTracking, "{number}");
-        assert_nothing_but(&store, &before);
+        assert_nothing_but(&store, &before).await;
     }
 }
 
@@ -169,8 +184,8 @@ async fn a_number_is_free_in_the_other_environment(store: Store) {
     assert_eq!((theirs.tenant, ours.tenant), (sandbox(1), production(1)));
     assert_eq!(ours.tracking_number.as_str(), "ec7k2m9qx4t8wd0");
     let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
-    assert_eq!(store.parcel(Environment::Production, &number).unwrap(), Some(ours));
-    assert_eq!(store.parcel(Environment::Sandbox, &number).unwrap(), Some(theirs));
+    assert_eq!(store.parcel(Environment::Production, &number).await.unwrap(), Some(ours));
+    assert_eq!(store.parcel(Environment::Sandbox, &number).await.unwrap(), Some(theirs));
 }
 
 async fn no_history_crosses_tenants(store: Store) {
@@ -181,9 +196,10 @@ async fn no_history_crosses_tenants(store: Store) {
         event.location = format!("{tenant:?}");
         let ops = vec![Op::Move { parcel: parcel.key, event }];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
-        let parcel = find(&store, tenant.environment, parcel.tracking_number.as_str()).unwrap();
+        let parcel =
+            find(&store, tenant.environment, parcel.tracking_number.as_str()).await.unwrap();
         assert_eq!(parcel.tenant, tenant);
-        let places: Vec<_> = store.events(&parcel).unwrap().into_iter().skip(2).collect();
+        let places: Vec<_> = store.events(&parcel).await.unwrap().into_iter().skip(2).collect();
         assert_eq!(places.len(), 1);
         assert_eq!(places[0].location, format!("{tenant:?}"));
     }
@@ -192,7 +208,8 @@ async fn no_history_crosses_tenants(store: Store) {
 async fn an_order_comes_back_as_it_was_accepted(store: Store) {
     let row = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let number = TrackingNumber::parse("sb-success-0001").unwrap();
-    let (same, kept) = store.parcel_with_order(Environment::Sandbox, &number).unwrap().unwrap();
+    let (same, kept) =
+        store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
     assert_eq!(same, row);
     assert!(kept == order("key-1"));
     let expected = ParcelRow {
@@ -217,9 +234,9 @@ async fn an_order_comes_back_as_it_was_accepted(store: Store) {
 }
 
 async fn steps_come_when_they_are_due(store: Store) {
-    assert_eq!(store.next_due(NOW).unwrap(), None);
-    let due = |until| -> Vec<_> {
-        let rows = store.due(NOW.plus(until), 2).unwrap();
+    assert_eq!(store.next_due(NOW).await.unwrap(), None);
+    let due = async |until| -> Vec<_> {
+        let rows = store.due(NOW.plus(until), 2).await.unwrap();
         rows.into_iter().map(|row| row.tracking_number.to_string()).collect()
     };
     let mut keys = Vec::new();
@@ -228,20 +245,20 @@ async fn steps_come_when_they_are_due(store: Store) {
         let step = Step { index: 0, due: NOW.plus(minutes) };
         let ops = vec![Op::Schedule { parcel: parcel.key, step }];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
-        let scheduled = row(&store, number).unwrap();
+        let scheduled = row(&store, number).await.unwrap();
         assert_eq!((scheduled.step, scheduled.version), (Some(step), Version(2)));
         keys.push(parcel.key);
     }
     made(&store, sandbox(1), "SB-NEVER-0001").await;
-    assert_eq!(store.next_due(NOW).unwrap(), Some(NOW.plus(10)));
-    assert_eq!(store.next_due(NOW.plus(10)).unwrap(), Some(NOW.plus(20)), "after that one");
-    assert_eq!(due(9), [""; 0]);
-    assert_eq!(due(10), ["SB-EARLY-001"]);
-    assert_eq!(due(100), ["SB-EARLY-001", "SB-MIDDLE-01"]);
+    assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(10)));
+    assert_eq!(store.next_due(NOW.plus(10)).await.unwrap(), Some(NOW.plus(20)), "after that one");
+    assert_eq!(due(9).await, [""; 0]);
+    assert_eq!(due(10).await, ["SB-EARLY-001"]);
+    assert_eq!(due(100).await, ["SB-EARLY-001", "SB-MIDDLE-01"]);
     let ops = vec![Op::CancelSteps { parcel: keys[1] }];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
-    assert_eq!(due(100), ["SB-MIDDLE-01", "SB-LATE-0001"]);
-    assert_eq!(store.next_due(NOW).unwrap(), Some(NOW.plus(20)));
+    assert_eq!(due(100).await, ["SB-MIDDLE-01", "SB-LATE-0001"]);
+    assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
 }
 
 async fn a_history_is_told_by_time_then_sequence(store: Store) {
@@ -253,9 +270,9 @@ async fn a_history_is_told_by_time_then_sequence(store: Store) {
             event.description = (state == State::CustomsHold).then(|| "Documents".to_owned());
         }
         assert_eq!(store.commit(changes).await, Commit::Committed);
-        parcel = row(&store, "SB-SUCCESS-0001").unwrap();
+        parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
     }
-    let events = store.events(&parcel).unwrap();
+    let events = store.events(&parcel).await.unwrap();
     let told: Vec<_> = events.iter().map(|event| (event.sequence, event.state)).collect();
     let expected = [
         (1, State::Ordered),
@@ -273,8 +290,11 @@ async fn a_row_and_its_history_are_of_one_moment(store: Store) {
     let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let ops = vec![moved(&before, State::InTransit, 5)];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
-    assert_eq!(store.events(&before).unwrap().len(), 2);
-    assert_eq!(store.events(&row(&store, "SB-SUCCESS-0001").unwrap()).unwrap().len(), 3);
+    assert_eq!(store.events(&before).await.unwrap().len(), 2);
+    assert_eq!(
+        store.events(&row(&store, "SB-SUCCESS-0001").await.unwrap()).await.unwrap().len(),
+        3
+    );
 }
 
 async fn an_impossible_operation_changes_nothing(store: Store) {
@@ -289,39 +309,38 @@ async fn an_impossible_operation_changes_nothing(store: Store) {
     ] {
         let changes = Changes { replay: Some(record(sandbox(1), 7)), ops, ..nothing() };
         assert_eq!(store.commit(changes).await, Commit::VersionConflict);
-        assert_nothing_but(&store, &parcel);
+        assert_nothing_but(&store, &parcel).await;
     }
 }
 
 async fn keys_are_found_listed_and_revoked(store: Store) {
-    assert!(store.is_new().unwrap());
+    assert!(store.is_new().await.unwrap());
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    assert!(!store.is_new().unwrap());
-    let limited = NewKey {
-        countries: Countries::Only(vec![CountryCode::EC, CountryCode::MX]),
-        ip_list: vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::1/128".parse().unwrap()],
-        rate_limit: Some(7),
-        ..key(account, 1)
-    };
-    let one = store.insert_key(limited.clone()).await.unwrap();
-    let two = store.insert_key(key(account, 2)).await.unwrap();
+    assert!(!store.is_new().await.unwrap());
+    let mut limited = key(account, 1);
+    limited.scope.countries = Countries::Only(vec![CountryCode::EC, CountryCode::MX]);
+    limited.scope.ip_list = vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::1/128".parse().unwrap()];
+    limited.scope.rate_limit = Some(7);
+    let one = insert_key(&store, limited.clone()).await.unwrap();
+    let two = insert_key(&store, key(account, 2)).await.unwrap();
     assert_ne!(one.row, two.row);
-    assert_eq!(one.countries, limited.countries);
-    assert_eq!(one.ip_list, limited.ip_list);
-    assert_eq!((one.id.as_str(), one.account.as_str()), ("key_1", "default"));
+    assert!(one.scope == limited.scope);
+    assert_eq!((one.id.as_str(), one.hash), ("key_1", [1; 32]));
     assert_eq!((one.name.as_str(), one.last4.as_str()), ("Warehouse", "wXyZ"));
-    assert_eq!((one.tenant, one.rate_limit, one.hash), (limited.tenant, Some(7), [1; 32]));
     assert_eq!((one.created_at, one.revoked_at), (NOW, None));
-    assert_eq!((&two.countries, two.rate_limit), (&Countries::All, None));
-    assert_eq!(store.key("key_1").unwrap(), Some(one.clone()));
-    assert_eq!(store.key("key_3").unwrap(), None);
+    assert_eq!((&two.scope.countries, two.scope.rate_limit), (&Countries::All, None));
+    assert_eq!(stored_key(&store, "key_1").await.unwrap(), Some(one.clone()));
+    assert_eq!(stored_key(&store, "key_3").await.unwrap(), None);
 
-    let gone = store.revoke_key("key_1", NOW.plus(5)).await.unwrap();
+    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5)).await.unwrap();
     assert_eq!(gone.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
-    assert_eq!(store.revoke_key("key_1", NOW.plus(9)).await.unwrap(), gone);
-    assert_eq!(store.key("key_1").unwrap(), gone);
-    assert_eq!(store.keys().unwrap(), [gone.unwrap(), two]);
-    assert_eq!(store.revoke_key("key_9", NOW).await.unwrap(), None);
+    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9)).await.unwrap(), gone);
+    assert_eq!(stored_key(&store, "key_1").await.unwrap(), gone);
+    let (one, two) = (gone.unwrap(), two);
+    assert_eq!(store.keys_of(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
+    assert_eq!(store.keys_of(AccountKey(4_711)).await.unwrap(), []);
+    assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [one, two]);
+    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW).await.unwrap(), None);
 }
 
 fn secret(number: u8, old_until: i64) -> NewSecret {
@@ -335,8 +354,8 @@ fn old(key: &KeyRecord) -> Vec<(u8, i64)> {
 
 async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_given(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    let made = store.insert_key(key(account, 1)).await.unwrap();
-    let other = store.insert_key(key(account, 2)).await.unwrap();
+    let made = insert_key(&store, key(account, 1)).await.unwrap();
+    let other = insert_key(&store, key(account, 2)).await.unwrap();
     let rotate = async |number, old_until| {
         store.rotate_key("key_1", secret(number, old_until)).await.unwrap().unwrap()
     };
@@ -353,49 +372,63 @@ async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_giv
     }
     let kept = old(&rotate(40, 50).await);
     assert_eq!((kept.len(), kept[0], kept[14]), (15, (39, 50), (25, 50)));
-    assert_eq!(store.key("key_2").unwrap(), Some(other));
+    assert_eq!(stored_key(&store, "key_2").await.unwrap(), Some(other));
 
-    let gone = store.revoke_key("key_1", NOW).await.unwrap().unwrap();
+    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW).await.unwrap().unwrap();
     assert_eq!(old(&gone), []);
     assert_eq!(store.rotate_key("key_1", secret(41, 50)).await.unwrap(), Some(gone), "for good");
     assert_eq!(store.rotate_key("key_9", secret(42, 50)).await.unwrap(), None);
 }
 
 async fn whoever_asks_hears_of_each_change_of_a_key_once(store: Store) {
-    let mut seen = ALL_KEYS;
-    let mut heard = || {
-        let changes = store.keys_since(seen).unwrap();
+    let mut seen = ALL_CREDENTIALS;
+    let mut heard = async || {
+        let changes = store.credentials_since::<ApiKeyScope>(seen).await.unwrap();
         seen = changes.version;
-        changes.keys.into_iter().map(|key| key.id).collect::<Vec<_>>()
+        changes.credentials.into_iter().map(|key| key.id).collect::<Vec<_>>()
     };
-    assert_eq!(heard(), Vec::<String>::new());
+    assert_eq!(heard().await, Vec::<String>::new());
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     for number in 1..=3 {
-        store.insert_key(key(account, number)).await.unwrap();
+        insert_key(&store, key(account, number)).await.unwrap();
     }
-    assert_eq!(heard(), ["key_1", "key_2", "key_3"]);
-    store.revoke_key("key_3", NOW).await.unwrap();
+    assert_eq!(heard().await, ["key_1", "key_2", "key_3"]);
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW).await.unwrap();
     store.rotate_key("key_1", secret(11, 9)).await.unwrap();
-    assert_eq!(heard(), ["key_3", "key_1"]);
-    store.revoke_key("key_3", NOW).await.unwrap();
+    assert_eq!(heard().await, ["key_3", "key_1"]);
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW).await.unwrap();
     store.rotate_key("key_3", secret(12, 9)).await.unwrap();
-    assert_eq!(heard(), Vec::<String>::new());
+    assert_eq!(heard().await, Vec::<String>::new());
+}
+
+async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
+    let new = NewCredential {
+        id: "adt_1".to_owned(),
+        name: "Ops".to_owned(),
+        hash: [1; 32],
+        last4: "wXyZ".to_owned(),
+        created_at: NOW,
+        scope: AdminScope,
+    };
+    let made: TokenRecord = store.insert_credential(new).await.unwrap();
+    assert_eq!((made.id.as_str(), made.name.as_str(), made.revoked_at), ("adt_1", "Ops", None));
+    let found = async || store.credential_by_hash::<AdminScope>(&[1; 32]).await.unwrap();
+    assert_eq!(found().await, Some(made));
+    assert_eq!(store.credential_by_hash::<ApiKeyScope>(&[1; 32]).await.unwrap(), None);
+    let writes = store.credential_writes();
+    let gone = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5)).await.unwrap();
+    assert_eq!(gone.as_ref().and_then(|token| token.revoked_at), Some(NOW.plus(5)));
+    assert!(store.credential_writes() > writes, "whoever keeps credentials asks again");
+    assert_eq!(found().await, gone);
 }
 
 async fn a_key_that_exists_is_refused(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    store.insert_key(key(account, 1)).await.unwrap();
-    let again = store.insert_key(key(account, 1)).await;
-    assert!(matches!(again, Err(StoreError::Sql { .. })), "{again:?}");
+    insert_key(&store, key(account, 1)).await.unwrap();
+    let again = insert_key(&store, key(account, 1)).await;
+    assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
     assert!(store.is_writable());
-    assert_eq!(store.keys().unwrap().len(), 1);
-}
-
-async fn an_account_is_made_once(store: Store) {
-    let one = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    assert_eq!(store.account("default", "acc_2".to_owned(), NOW).await.unwrap(), one);
-    assert_ne!(store.account("other", "acc_3".to_owned(), NOW).await.unwrap(), one);
-    assert_eq!(store.secret(), SECRET);
+    assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap().len(), 1);
 }
 
 async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
@@ -408,7 +441,7 @@ async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
     assert_eq!(store.purge_records(NOW.plus(LIFETIME - 1)).await.unwrap(), 0);
     assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 2_000);
     for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
-        let found = store.record(&record(sandbox(1), number).key).unwrap();
+        let found = store.record(&record(sandbox(1), number).key).await.unwrap();
         assert_eq!(found.is_some(), lives, "{number}");
     }
 }
@@ -429,7 +462,7 @@ async fn a_panic_takes_nothing_with_it(store: Store) {
         let survives = number % 10 != 0;
         let expected = if survives { Commit::Committed } else { Commit::Broken };
         assert_eq!(commit, expected, "{number}");
-        assert_eq!(row(&store, &format!("SB-PANIC-{number:04}")).is_some(), survives);
+        assert_eq!(row(&store, &format!("SB-PANIC-{number:04}")).await.is_some(), survives);
     }
     assert!(store.is_writable());
 }
@@ -460,27 +493,29 @@ fn memory_needs_no_runtime() {
 }
 
 #[test]
-fn every_read_has_its_index() {
-    let mut db = connection::memory().unwrap();
-    connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
-    let reads = [
-        ("SELECT * FROM living_parcels WHERE environment = 1 AND number = 'x'", "parcels_number"),
-        (
-            "SELECT * FROM living_parcels WHERE step_due <= 1 ORDER BY step_due LIMIT 9",
-            "parcels_due",
-        ),
-        (
-            "SELECT step_due FROM living_parcels WHERE step_due > 1 ORDER BY step_due LIMIT 1",
-            "parcels_due",
-        ),
-        ("SELECT * FROM living_idempotency WHERE key = x'00'", "idempotency_key"),
-        ("SELECT * FROM events WHERE parcel = 1 AND sequence <= 2 ORDER BY sequence", "PRIMARY"),
-    ];
-    for (sql, index) in reads {
-        let plan = format!("EXPLAIN QUERY PLAN {sql}");
-        let plan: String = db.query_row(&plan, [], |row| row.get(3)).unwrap();
-        assert!(plan.contains(index) && !plan.contains("TEMP"), "{sql}: {plan}");
+fn every_method_of_the_store_has_a_promise() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    let text = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap();
+    let files = |folder: &std::path::Path| -> Vec<_> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
+    };
+    let mut promises = text(folder.join("tests/conformance.rs"));
+    promises.extend(files(&folder.join("tests/conformance")).into_iter().map(text));
+    let mut methods = 0;
+    for path in files(&folder) {
+        let code = text(path);
+        for name in code
+            .split("\n    pub async fn ")
+            .skip(1)
+            .filter_map(|rest| rest.split_once(['(', '<']).map(|(name, _)| name))
+        {
+            let is_called = [format!(".{name}("), format!(".{name}::<")];
+            assert!(is_called.iter().any(|call| promises.contains(call)), "{name} has no promise");
+            methods += 1;
+        }
     }
+    assert!(methods > 60, "{methods}");
 }
 
 #[test]
@@ -490,8 +525,9 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit> {
-    let jobs =
-        all.into_iter().map(|changes| Mutation::new(Ready::of(changes).unwrap(), Arc::default()));
+    let jobs = all
+        .into_iter()
+        .map(|changes| group::Mutation::new(Ready::new(changes).unwrap(), Arc::default()));
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);
@@ -504,7 +540,7 @@ pub(super) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountKey(account), environment: Environment::Sandbox }
 }
 
-fn production(account: i64) -> Tenant {
+pub(super) fn production(account: i64) -> Tenant {
     Tenant { account: AccountKey(account), environment: Environment::Production }
 }
 
@@ -564,18 +600,32 @@ fn order(key: &str) -> OrderRequest {
     serde_json::from_value(order).unwrap()
 }
 
-fn key(account: AccountKey, number: u8) -> NewKey {
-    NewKey {
+fn key(account: AccountKey, number: u8) -> NewCredential<ApiKeyScope> {
+    NewCredential {
         id: format!("key_{number}"),
-        tenant: Tenant { account, environment: Environment::Sandbox },
         name: "Warehouse".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
         hash: [number; 32],
         last4: "wXyZ".to_owned(),
         created_at: NOW,
+        scope: ApiKeyScope {
+            tenant: Tenant { account, environment: Environment::Sandbox },
+            account: "default".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        },
     }
+}
+
+async fn insert_key(
+    store: &Store,
+    new: NewCredential<ApiKeyScope>,
+) -> Result<KeyRecord, StoreError> {
+    store.insert_credential(new).await
+}
+
+async fn stored_key(store: &Store, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+    store.credential(id).await
 }
 
 fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
@@ -593,27 +643,28 @@ pub(super) fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
 }
 
 /// Creates a parcel without an idempotency key.
-async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
+pub(super) async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
     let changes = Changes { replay: None, ..create(tenant, number, 0) };
     assert_eq!(store.commit(changes).await, Commit::Committed);
-    find(store, tenant.environment, number).unwrap()
+    find(store, tenant.environment, number).await.unwrap()
 }
 
-fn find(store: &Store, environment: Environment, number: &str) -> Option<ParcelRow> {
-    store.parcel(environment, &TrackingNumber::parse(number).unwrap()).unwrap()
+async fn find(store: &Store, environment: Environment, number: &str) -> Option<ParcelRow> {
+    store.parcel(environment, &TrackingNumber::parse(number).unwrap()).await.unwrap()
 }
 
 /// The sandbox parcel with a number.
-pub(super) fn row(store: &Store, number: &str) -> Option<ParcelRow> {
-    find(store, Environment::Sandbox, number)
+pub(super) async fn row(store: &Store, number: &str) -> Option<ParcelRow> {
+    find(store, Environment::Sandbox, number).await
 }
 
 /// Nothing of a refused mutation is there: not its record 7, not its second parcel, no event.
-fn assert_nothing_but(store: &Store, before: &ParcelRow) {
-    assert_eq!(row(store, before.tracking_number.as_str()).as_ref(), Some(before));
-    assert_eq!(row(store, "SB-SECOND-0001"), None);
-    assert_eq!(store.record(&record(before.tenant, 7).key).unwrap(), None);
+async fn assert_nothing_but(store: &Store, before: &ParcelRow) {
+    assert_eq!(row(store, before.tracking_number.as_str()).await.as_ref(), Some(before));
+    assert_eq!(row(store, "SB-SECOND-0001").await, None);
+    assert_eq!(store.record(&record(before.tenant, 7).key).await.unwrap(), None);
     let all = ParcelRow { last_sequence: u32::MAX, ..before.clone() };
-    let sequences: HashSet<_> = store.events(&all).unwrap().iter().map(|e| e.sequence).collect();
+    let sequences: HashSet<_> =
+        store.events(&all).await.unwrap().iter().map(|e| e.sequence).collect();
     assert_eq!(sequences, HashSet::from([1, 2]));
 }

@@ -3,51 +3,18 @@
 
 use std::time::Duration;
 
-use ulid::Ulid;
-
-use super::conformance::{NOW, SECRET, sandbox};
+use super::conformance::{
+    NOW, SECRET, sandbox,
+    webhooks::{endpoint, enqueue, lease, outcome},
+};
 use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{
-            AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, Kind, Kinds,
-            Lease, OutboxEvent, RetryDecision,
-        },
+        webhooks::{DisabledBy, Lease, RetryDecision},
     },
     store::{Replay, Settled, Store, pages::Budget, resets},
 };
-
-fn endpoint(tenant: Tenant) -> Endpoint {
-    Endpoint {
-        tenant,
-        url: "https://shop.example/".to_owned(),
-        kinds: Kinds::default(),
-        secret: parcelo::webhook::Secret::from_random(&[7; 32]),
-        old: Vec::new(),
-        disabled: None,
-        created_at: NOW,
-    }
-}
-
-async fn tell(store: &Store, tenant: Tenant, event: u64) {
-    let event = Ulid::from_parts(1, event.into());
-    let told = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: NOW };
-    store.enqueue(tenant, told).await.unwrap();
-}
-
-async fn lease(store: &Store, tenant: Tenant, most: usize, now: Millis) -> Vec<Lease> {
-    let leased = store.lease(vec![(tenant, most)], now).await.unwrap();
-    leased.events.into_iter().map(|(_, lease)| lease).collect()
-}
-
-fn outcome(at: Millis, status: u16) -> AttemptResult {
-    AttemptResult {
-        at,
-        millis: 1,
-        answer: Ok(EndpointAnswer { status, retry_after: None, body_prefix: Vec::new() }),
-    }
-}
 
 /// A reset as it is after its first commit.
 async fn begin_reset(store: &Store, tenant: Tenant) {
@@ -56,7 +23,7 @@ async fn begin_reset(store: &Store, tenant: Tenant) {
 
 /// Erases so many rows of a reset, if one is under way.
 async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
-    let budget = move || Budget::of(rows, Duration::from_secs(3600));
+    let budget = move || Budget::new(rows, Duration::from_secs(3600));
     store.call(move |db| resets::page(db, tenant.number(), &mut budget())).await.unwrap();
 }
 
@@ -96,7 +63,7 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
             let tenant = sandbox(random.i64(1..3));
             let what = random.u8(0..18);
             match what {
-                0..4 => tell(&store, tenant, step).await,
+                0..4 => enqueue(&store, tenant, step).await,
                 4..7 => flying.extend(lease(&store, tenant, 3, now).await),
                 7..11 if !flying.is_empty() => {
                     let lease: Lease = flying.swap_remove(random.usize(..flying.len()));
@@ -126,7 +93,7 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
                 assert_eq!(kept, counted, "step {step}, {what}");
             }
             // Else whoever leases would be told at once to lease again.
-            for tenant in store.tenants_with_due(now, 9).unwrap() {
+            for tenant in store.tenants_with_due(now, 9).await.unwrap() {
                 let due = "SELECT count(*) FROM living_outbox WHERE tenant = ?1 AND due <= ?2";
                 let given = (tenant.number(), now.0);
                 let due = store.read(|db| db.query_row(due, given, |row| row.get::<_, i64>(0)));
@@ -137,67 +104,10 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
 }
 
 #[tokio::test]
-async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order() {
-    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
-    for event in 0..600 {
-        tell(&store, tenant, event).await;
-    }
-    let commits = || store.stats().commits;
-    let before = commits();
-    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
-    assert!(commits() - before >= 3, "{}", commits() - before);
-    let held = store.deliveries(tenant, 1_000).unwrap();
-    assert!(
-        held.len() == 600 && held.iter().all(|one| one.delivery_status == DeliveryStatus::Held)
-    );
-    store.enable_endpoint(tenant).await.unwrap();
-    let before = commits();
-    let missed = Replay::MissedSince(Millis(0));
-    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
-    assert!(commits() - before >= 3, "{}", commits() - before);
-    let events = lease(&store, tenant, 1_000, NOW).await;
-    let order = events.iter().map(|lease| lease.attempt.event.random());
-    assert!(order.eq(0..600), "first the first");
-}
-
-#[tokio::test]
-async fn nothing_is_replayed_to_an_endpoint_that_is_off() {
-    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
-    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
-    tell(&store, tenant, 1).await;
-    let missed = Replay::MissedSince(Millis(0));
-    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
-    assert_eq!(store.deliveries(tenant, 1).unwrap()[0].delivery_status, DeliveryStatus::Held);
-}
-
-#[tokio::test]
-async fn the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it() {
-    let (store, one, other) = (Store::memory(SECRET).unwrap(), sandbox(1), sandbox(2));
-    for (tenant, event) in [(one, 1), (other, 2)] {
-        store.set_endpoint(endpoint(tenant)).await.unwrap();
-        if tenant == other {
-            let again = lease(&store, one, 1, NOW).await.remove(0);
-            store.forget(again).await.unwrap();
-        }
-        tell(&store, tenant, event).await;
-        if tenant == one {
-            let lease = lease(&store, one, 1, NOW).await.remove(0);
-            let decision = RetryDecision::Again { at: NOW };
-            let settled = store.settle(lease, outcome(NOW, 500), decision).await.unwrap();
-            assert_eq!(settled, Settled::Counted);
-        }
-    }
-    let log = store.deliveries(other, 10).unwrap();
-    assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "another event's attempts");
-}
-
-#[tokio::test]
 async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant)).await.unwrap();
-    tell(&store, tenant, 1).await;
+    enqueue(&store, tenant, 1).await;
     let snapshot = store.copy().unwrap();
     let late = lease(&store, tenant, 1, NOW).await.remove(0);
     store.become_copy_of(&snapshot).unwrap();
@@ -205,7 +115,7 @@ async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
     assert_ne!(late.number, own.number);
     let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
     assert_eq!(settled, Settled::Late);
-    assert!(store.endpoint(tenant).unwrap().unwrap().disabled.is_none());
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
 }
 
 #[tokio::test]
@@ -213,21 +123,21 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant)).await.unwrap();
     for event in 0..6 {
-        tell(&store, tenant, event).await;
+        enqueue(&store, tenant, event).await;
     }
     let [lost, failed] = lease(&store, tenant, 2, NOW).await.try_into().unwrap();
     store.settle(failed, outcome(NOW, 500), RetryDecision::Unreadable).await.unwrap();
     begin_reset(&store, tenant).await;
 
     let day = NOW.plus(Millis::DAY);
-    let nothing_is_there = || {
-        assert_eq!(store.tenants_with_due(day, 9).unwrap(), []);
-        assert_eq!(store.next_delivery().unwrap(), None);
-        assert_eq!(store.backlogs().unwrap(), []);
-        assert!(store.deliveries(tenant, 9).unwrap().is_empty());
-        assert!(!store.has_missed(tenant).unwrap());
+    let nothing_is_there = async || {
+        assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), []);
+        assert_eq!(store.next_delivery().await.unwrap(), None);
+        assert_eq!(store.backlogs().await.unwrap(), []);
+        assert!(store.deliveries(tenant, 9).await.unwrap().is_empty());
+        assert!(!store.has_missed(tenant).await.unwrap());
     };
-    nothing_is_there();
+    nothing_is_there().await;
     assert!(lease(&store, tenant, 9, day).await.is_empty());
     let settled = store.settle(lost, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
     assert_eq!(settled, Settled::Late);
@@ -237,13 +147,13 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
     store.set_endpoint(endpoint(tenant)).await.unwrap();
     assert_eq!(store.bring_deliveries_forward(Millis(0)).await.unwrap(), 0);
-    nothing_is_there();
+    nothing_is_there().await;
 
     // What comes meanwhile is due, and stays so while the rest goes.
-    tell(&store, tenant, 9).await;
+    enqueue(&store, tenant, 9).await;
     for _ in 0..9 {
-        assert_eq!(store.tenants_with_due(day, 9).unwrap(), [tenant]);
-        assert_eq!(store.backlogs().unwrap()[0].events, 1);
+        assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), [tenant]);
+        assert_eq!(store.backlogs().await.unwrap()[0].events, 1);
         erase_rows(&store, tenant, 1).await;
     }
     let leased = lease(&store, tenant, 9, day).await;

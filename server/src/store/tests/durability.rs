@@ -44,6 +44,11 @@ fn number(number: u32) -> String {
     format!("SB-NUMBER-{number:04}")
 }
 
+/// Whether a parcel is there; a file answers at once.
+fn has_row(store: &Store, n: u32) -> bool {
+    row(store, &number(n)).now_or_never().unwrap().is_some()
+}
+
 #[tokio::test]
 async fn two_thousand_writers_share_commits() {
     let place = Place::new();
@@ -57,7 +62,7 @@ async fn two_thousand_writers_share_commits() {
     let stats = store.stats();
     assert_eq!(stats.changes, 2_000);
     assert!(stats.commits < 20, "{stats:?}");
-    assert!((0..2_000).all(|n| row(&store, &number(n)).is_some()));
+    assert!((0..2_000).all(|n| has_row(&store, n)));
 }
 
 #[tokio::test]
@@ -69,7 +74,7 @@ async fn a_write_handed_over_completes_though_nobody_waits() {
     }
     store.close().await;
     let store = place.open();
-    assert!((0..20).all(|n| row(&store, &number(n)).is_some()));
+    assert!((0..20).all(|n| has_row(&store, n)));
 }
 
 #[tokio::test]
@@ -86,7 +91,7 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
             Err(error) => panic!("{error}"),
         }
     };
-    assert!(row(&store, &number(1)).is_some());
+    assert!(row(&store, &number(1)).await.is_some());
     assert_eq!(store.secret(), SECRET, "the first secret stays");
 }
 
@@ -131,7 +136,7 @@ async fn a_closed_store_takes_no_writes() {
     store.close().await;
     assert_eq!(clone.commit(create(sandbox(1), &number(1), 1)).await, Commit::Broken);
     assert!(!clone.is_writable());
-    assert_eq!(row(&clone, &number(1)), None);
+    assert_eq!(row(&clone, &number(1)).await, None);
 }
 
 #[tokio::test]
@@ -141,12 +146,12 @@ async fn admin_commands_and_the_server_see_each_other() {
     let admin = Store::open_for_admin(&place.file, [1; 32]).unwrap();
     assert_eq!(admin.secret(), SECRET);
     let account = admin.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    assert!(!server.is_new().unwrap());
+    assert!(!server.is_new().await.unwrap());
     assert_eq!(server.account("default", "acc_2".to_owned(), NOW).await.unwrap(), account);
     assert_eq!(server.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
     assert_eq!(admin.commit(create(sandbox(1), &number(1), 2)).await, Commit::DuplicateTracking);
     assert_eq!(admin.commit(create(sandbox(1), &number(2), 2)).await, Commit::Committed);
-    assert!(row(&server, &number(2)).is_some());
+    assert!(row(&server, &number(2)).await.is_some());
 }
 
 #[tokio::test]
@@ -156,7 +161,7 @@ async fn the_writer_waits_for_an_admin_command() {
     let admin = place.hold();
     let mut commit = pin!(store.commit(create(sandbox(1), &number(1), 1)));
     assert_eq!(commit.as_mut().now_or_never(), None);
-    assert_eq!(row(&store, &number(1)), None, "readers do not wait");
+    assert_eq!(row(&store, &number(1)).await, None, "readers do not wait");
     admin.execute_batch("ROLLBACK").unwrap();
     assert_eq!(commit.await, Commit::Committed);
 }
@@ -172,7 +177,7 @@ async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
     assert!(matches!(account, Err(StoreError::Busy { .. })), "{account:?}");
     admin.execute_batch("ROLLBACK").unwrap();
     store.close().await;
-    assert!(row(&place.open(), &number(1)).is_some());
+    assert!(row(&place.open(), &number(1)).await.is_some());
 }
 
 #[tokio::test]
@@ -215,8 +220,8 @@ async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
     let expected: Vec<_> = answers.iter().map(|answer| *answer == Commit::Committed).collect();
     store.close().await;
     let store = place.open();
-    assert!(row(&store, &number(0)).is_some());
-    let kept: Vec<_> = (1..200).map(|n| row(&store, &number(n)).is_some()).collect();
+    assert!(row(&store, &number(0)).await.is_some());
+    let kept: Vec<_> = (1..200).map(|n| has_row(&store, n)).collect();
     assert_eq!(kept, expected, "what was acknowledged is there, and nothing else");
 }
 
@@ -258,8 +263,8 @@ fn what_is_no_database_is_refused() {
     assert!(matches!(Store::open(&nowhere, SECRET), Err(StoreError::Open { .. })));
 }
 
-#[test]
-fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
     let place = Place::new();
     let store = place.open();
     let db = Connection::open(&place.file).unwrap();
@@ -269,7 +274,7 @@ fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
     )
     .unwrap();
     let number = parcelo::TrackingNumber::parse("SB-NUMBER-0001").unwrap();
-    let found = store.parcel(parcelo::Environment::Sandbox, &number);
+    let found = store.parcel(parcelo::Environment::Sandbox, &number).await;
     assert!(matches!(found, Err(StoreError::Damaged { .. })), "{found:?}");
     let text = found.unwrap_err().to_string();
     assert!(!text.contains("SB-NUMBER"), "{text}");
@@ -294,16 +299,16 @@ async fn a_bad_page_hurts_its_own_rows_only() {
     for n in 0..60 {
         assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, Commit::Committed);
     }
-    let hurt = row(&store, &number(3)).unwrap();
+    let hurt = row(&store, &number(3)).await.unwrap();
     store.close().await;
     // The number and, behind it, the id: so they stand in the row, and in no index.
     spoil_page_with(&place.file, &[number(3).as_bytes(), &hurt.id.to_bytes()].concat());
     let store = place.open();
     let number_of = |n| parcelo::TrackingNumber::parse(&number(n)).unwrap();
-    assert!(store.parcel(parcelo::Environment::Sandbox, &number_of(3)).is_err());
-    assert!(row(&store, &number(59)).is_some());
+    assert!(store.parcel(parcelo::Environment::Sandbox, &number_of(3)).await.is_err());
+    assert!(row(&store, &number(59)).await.is_some());
     let query = parcelo::rules::check_list([("limit".into(), "100".into())]).unwrap();
-    let (page, total) = store.list(sandbox(1), &query).unwrap();
+    let (page, total) = store.list(sandbox(1), query).await.unwrap();
     assert_eq!(total, 60);
     assert!((40..60).contains(&page.len()), "{} of them", page.len());
     let ops = vec![moved(&hurt, crate::domain::State::CustomsClearance, 1)];

@@ -1,6 +1,5 @@
 //! What every store must keep ([`conformance`]), and what a file must survive.
 
-mod carriers;
 pub(super) mod conformance;
 mod deliveries;
 mod durability;

@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
-    domain::{Changes, Event, Op, State, Tenant, manifest::NewManifest},
+    domain::{Changes, Event, NewManifest, Op, State, Tenant},
     store::{Commit, Store},
 };
 
@@ -109,7 +109,7 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
     commit_all(store, all.into_iter()).await;
     for n in (0..orders).step_by(2) {
         let owner = owners[(n % count) as usize];
-        let parcel = row(store, &scattered(n)).unwrap();
+        let parcel = row(store, &scattered(n)).await.unwrap();
         let event = Event {
             sequence: 3,
             state: State::InTransit,

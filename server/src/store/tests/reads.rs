@@ -98,7 +98,7 @@ fn moved(draw: &mut fastrand::Rng, store: &Store) -> Changes {
     let parcels = "SELECT id, last_sequence FROM parcels ORDER BY random() LIMIT 1";
     let found = store.read(|db| db.query_row(parcels, [], |row| Ok((row.get(0)?, row.get(1)?))));
     let (parcel, last): (i64, u32) = found.unwrap_or((0, 1));
-    let state = State::of_number(draw.u8(1..14)).unwrap();
+    let state = State::from_number(draw.u8(1..14)).unwrap();
     let (sequence, location) = (last + 1, "Quito, EC".to_owned());
     let event = Event { sequence, state, at: NOW, location, description: None };
     let op = Op::Move { parcel: ParcelKey(parcel), event };
@@ -137,7 +137,7 @@ fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<Parce
     let millis =
         |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| Millis::from(time).0);
     let (from, to) = (millis(query.created_from), millis(query.created_to));
-    let state = query.status.as_ref().map(|status| State::of_status(status).unwrap().number());
+    let state = query.status.as_ref().map(|status| State::from_status(status).unwrap().number());
     let sql = "SELECT id FROM parcels WHERE tenant = ?1 AND created_at >= ?2 AND created_at < ?3 \
                AND coalesce(state = ?4, 1) AND coalesce(country = ?5, 1) \
                ORDER BY created_at DESC, id DESC";
@@ -154,7 +154,7 @@ fn asked(draw: &mut fastrand::Rng) -> ListQuery {
     let mut query = check_list([("limit".into(), "7".into())]).unwrap();
     query.page = draw.u32(1..9);
     if draw.bool() {
-        query.status = Some(State::of_number([2, 7, 13][draw.usize(..3)]).unwrap().into());
+        query.status = Some(State::from_number([2, 7, 13][draw.usize(..3)]).unwrap().into());
     }
     query.country = draw.bool().then(|| COUNTRIES[draw.usize(..3)]);
     let midnight = Millis(NOW.0 - NOW.0 % Millis::DAY);
@@ -179,7 +179,7 @@ async fn every_page_and_total_is_what_a_look_at_every_row_says() {
     for _ in 0..3_000 {
         let (tenant, query) = (sandbox(draw.i64(1..3)), asked(&mut draw));
         let expected = looked_through(&store, tenant, &query);
-        let (page, total) = store.list(tenant, &query).unwrap();
+        let (page, total) = store.list(tenant, query.clone()).await.unwrap();
         assert_eq!(total, expected.len() as u64, "{query:?}");
         let page: Vec<_> = page.iter().map(|listed| listed.parcel.key).collect();
         let before = (query.page as usize - 1) * 7;

@@ -12,9 +12,9 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{
-        CarrierException, CarrierNumber, Changes, Event, NewCarrierKey, Op, ParcelRow, Report,
-        Scan, SeenEvent, State, Step, Tenant,
-        manifest::NewManifest,
+        CarrierException, CarrierNumber, Changes, Event, NewCredential, NewManifest, Op, ParcelRow,
+        Report, Scan, SeenEvent, State, Step, Tenant,
+        credentials::CarrierScope,
         webhooks::{Endpoint, Kinds},
     },
     store::{Commit, Store, connection, pages::Budget, resets},
@@ -92,15 +92,15 @@ fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> Op {
 /// Everything that a sandbox can have: an order with a due step, a history, a manifest, carriers'
 /// events, webhooks sent and to be sent.
 async fn furnished(store: &Store) -> ParcelRow {
-    let key = NewCarrierKey {
+    let key = NewCredential {
         id: "car_1".to_owned(),
-        environment: Environment::Sandbox,
         name: "Andes".to_owned(),
         hash: [1; 32],
         last4: "wXyZ".to_owned(),
         created_at: NOW,
+        scope: Environment::Sandbox,
     };
-    store.insert_carrier_key(key).await.unwrap();
+    store.insert_credential::<CarrierScope>(key).await.unwrap();
     let endpoint = Endpoint {
         tenant: sandbox(1),
         url: "https://shop.example/".to_owned(),
@@ -112,13 +112,13 @@ async fn furnished(store: &Store) -> ParcelRow {
     };
     store.set_endpoint(endpoint).await.unwrap();
     assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, Commit::Committed);
-    let parcel = row(store, ONE).unwrap();
+    let parcel = row(store, ONE).await.unwrap();
     let moved = Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") };
     let ops = vec![moved, seen(&parcel), exception(&parcel, "Hub"), manifest(&parcel, 1, b"{}")];
     commit(store, ops).await;
     let step = Step { index: 0, due: NOW };
     commit(store, vec![Op::Schedule { parcel: parcel.key, step }]).await;
-    row(store, ONE).unwrap()
+    row(store, ONE).await.unwrap()
 }
 
 /// Hides what a tenant has, as the first commit of a reset does, and erases nothing yet.
@@ -130,7 +130,7 @@ async fn begin(store: &Store, tenant: Tenant) {
 async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
     let hour = Duration::from_secs(3600);
     let page =
-        move |db: &Connection| resets::page(db, sandbox(1).number(), &mut Budget::of(rows, hour));
+        move |db: &Connection| resets::page(db, sandbox(1).number(), &mut Budget::new(rows, hour));
     store.call(page).await.unwrap()
 }
 
@@ -180,29 +180,29 @@ async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
     begin(&store, sandbox(1)).await;
 
     let (number, key) = (&parcel.tracking_number, create(sandbox(1), ONE, 1).replay.unwrap().key);
-    assert_eq!(store.parcel(Environment::Sandbox, number).unwrap(), None);
-    assert!(store.parcel_with_order(Environment::Sandbox, number).unwrap().is_none());
-    assert_eq!(store.record(&key).unwrap(), None);
-    let listed = store.list(sandbox(1), &check_list([]).unwrap()).unwrap();
+    assert_eq!(store.parcel(Environment::Sandbox, number).await.unwrap(), None);
+    assert!(store.parcel_with_order(Environment::Sandbox, number).await.unwrap().is_none());
+    assert_eq!(store.record(&key).await.unwrap(), None);
+    let listed = store.list(sandbox(1), check_list([]).unwrap()).await.unwrap();
     assert_eq!((listed.0.len(), listed.1), (0, 0));
     let filtered = check_list([("country".into(), "EC".into())]).unwrap();
-    assert_eq!(store.list(sandbox(1), &filtered).unwrap().1, 0);
-    assert_eq!(store.activity(sandbox(1), 0).unwrap(), []);
-    assert_eq!(store.creations().unwrap(), []);
-    assert_eq!(store.due(NOW, 9).unwrap(), []);
-    assert_eq!(store.due_of(sandbox(1), NOW, 9).unwrap(), []);
-    assert_eq!(store.next_due(Millis(0)).unwrap(), None);
+    assert_eq!(store.list(sandbox(1), filtered).await.unwrap().1, 0);
+    assert_eq!(store.activity(sandbox(1), 0).await.unwrap(), []);
+    assert_eq!(store.creations().await.unwrap(), []);
+    assert_eq!(store.due(NOW, 9).await.unwrap(), []);
+    assert_eq!(store.due_of(sandbox(1), NOW, 9).await.unwrap(), []);
+    assert_eq!(store.next_due(Millis(0)).await.unwrap(), None);
     let awb = Awb::parse("176-12345675").unwrap();
-    let inputs = store.for_manifest(sandbox(1), &awb, &[ONE.to_owned()]).unwrap();
+    let inputs = store.for_manifest(sandbox(1), &awb, &[ONE.to_owned()]).await.unwrap();
     assert!(inputs.known.is_none() && matches!(inputs.found[..], [Ok(None)]));
-    assert!(store.manifest(sandbox(1), Ulid::from_parts(1, 1)).unwrap().is_none());
-    assert!(!store.has_seen(CarrierNumber(1), "scan-1").unwrap());
-    assert_eq!(store.carrier_exceptions(sandbox(1), 9).unwrap(), []);
+    assert!(store.manifest(sandbox(1), Ulid::from_parts(1, 1)).await.unwrap().is_none());
+    assert!(!store.has_seen(CarrierNumber(1), "scan-1").await.unwrap());
+    assert_eq!(store.carrier_exceptions(sandbox(1), 9).await.unwrap(), []);
 
-    assert!(store.deliveries(sandbox(1), 9).unwrap().is_empty());
-    assert!(!store.has_missed(sandbox(1)).unwrap());
-    assert!(!store.has_event(sandbox(1), sent.attempt.event).unwrap());
-    assert!(store.payload(sent).unwrap().is_none());
+    assert!(store.deliveries(sandbox(1), 9).await.unwrap().is_empty());
+    assert!(!store.has_missed(sandbox(1)).await.unwrap());
+    assert!(!store.has_event(sandbox(1), sent.attempt.event).await.unwrap());
+    assert!(store.payload(sent).await.unwrap().is_none());
 
     let expect = vec![(parcel.key, parcel.version)];
     let moved = vec![Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];
@@ -220,10 +220,10 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
     let theirs = Changes { replay: None, ..create(sandbox(2), ONE, 9) };
     assert_eq!(store.commit(theirs).await, Commit::Committed);
     assert_eq!(store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await, Commit::Committed);
-    let new = row(&store, "SB-SECOND-0001").unwrap();
+    let new = row(&store, "SB-SECOND-0001").await.unwrap();
     let moved = Op::Move { parcel: new.key, event: event(&new, "Hub") };
     commit(&store, vec![moved, seen(&new), exception(&new, "Hub"), manifest(&new, 2, b"{}")]).await;
-    assert!(row(&store, ONE).unwrap().key > old.key);
+    assert!(row(&store, ONE).await.unwrap().key > old.key);
     let total = store.read(|db| resets::total(db, sandbox(1).number())).unwrap();
 
     let (deleted, is_more) = page(&store, u64::MAX).await;
@@ -236,7 +236,7 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
         .with_idempotency_keys(1)
         .with_webhook_deliveries(before.unsigned_abs());
     assert_eq!((deleted, total), (expected, Some(expected)), "as it was when the reset began");
-    let deliveries = store.deliveries(sandbox(1), 99).unwrap().len();
+    let deliveries = store.deliveries(sandbox(1), 99).await.unwrap().len();
     assert!(deliveries > 0, "what came meanwhile is told");
     let there = left(&[
         ("parcels", 2),
@@ -249,10 +249,10 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
         ("outbox", i64::try_from(deliveries).unwrap()),
     ]);
     assert_eq!(rows(&store), there, "what came meanwhile stays, and nothing else");
-    assert!(row(&store, ONE).is_some() && row(&store, "SB-SECOND-0001").is_some());
-    assert_eq!(store.list(sandbox(1), &check_list([]).unwrap()).unwrap().1, 1);
-    assert!(store.has_seen(CarrierNumber(1), "scan-1").unwrap());
-    assert_eq!(store.carrier_exceptions(sandbox(1), 9).unwrap().len(), 1);
+    assert!(row(&store, ONE).await.is_some() && row(&store, "SB-SECOND-0001").await.is_some());
+    assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
+    assert!(store.has_seen(CarrierNumber(1), "scan-1").await.unwrap());
+    assert_eq!(store.carrier_exceptions(sandbox(1), 9).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -265,13 +265,13 @@ async fn rows_that_come_while_a_reset_is_under_way_never_fall_behind_its_boundar
         assert!(page(&store, 1).await.1);
     }
     assert_eq!(store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await, Commit::Committed);
-    let new = row(&store, "SB-SECOND-0001").unwrap();
+    let new = row(&store, "SB-SECOND-0001").await.unwrap();
     commit(&store, vec![manifest(&new, 2, b"{}")]).await;
     while page(&store, 1).await.1 {}
     let key = create(sandbox(1), ONE, 1).replay.unwrap().key;
-    assert!(store.record(&key).unwrap().is_some());
+    assert!(store.record(&key).await.unwrap().is_some());
     assert_eq!(row_count(&store, "manifests"), 1);
-    assert!(!store.deliveries(sandbox(1), 99).unwrap().is_empty());
+    assert!(!store.deliveries(sandbox(1), 99).await.unwrap().is_empty());
 }
 
 fn row_count(store: &Store, table: &str) -> i64 {
@@ -283,7 +283,7 @@ async fn a_page_has_at_most_its_rows_and_what_is_deleted_in_all_is_known_at_any_
     let store = Store::memory(SECRET).unwrap();
     let parcel = furnished(&store).await;
     for n in 0..60 {
-        let now = row(&store, ONE).unwrap();
+        let now = row(&store, ONE).await.unwrap();
         commit(&store, vec![Op::AddEvent { parcel: parcel.key, event: event(&now, "Hub") }]).await;
         let number = format!("SB-FILL-{n:06}");
         assert_eq!(store.commit(create(sandbox(1), &number, n + 10)).await, Commit::Committed);
@@ -322,7 +322,7 @@ async fn a_reset_goes_on_after_a_restart() {
     assert!(!rows(&store).is_empty());
     store.close().await;
     let store = place.open();
-    assert_eq!(row(&store, "SB-FILL-000299"), None, "it stays gone");
+    assert_eq!(row(&store, "SB-FILL-000299").await, None, "it stays gone");
     store.resume_resets().await.unwrap();
     until_erased(&store).await;
     assert_eq!(rows(&store), []);
@@ -336,7 +336,7 @@ async fn a_reset_goes_on_when_nobody_waits_for_it() {
     let mut reset = Box::pin(store.reset(sandbox(1)));
     assert!(futures_util::FutureExt::now_or_never(&mut reset).is_none());
     drop(reset);
-    while row(&store, "SB-FILL-000000").is_some() {
+    while row(&store, "SB-FILL-000000").await.is_some() {
         tokio::task::yield_now().await;
     }
     until_erased(&store).await;
@@ -364,7 +364,7 @@ async fn resets_of_two_accounts_take_turns() {
         let store = store.clone();
         async move { store.reset(sandbox(1)).await.unwrap() }
     });
-    while row(&store, "SB-FILL-000000").is_some() {
+    while row(&store, "SB-FILL-000000").await.is_some() {
         tokio::task::yield_now().await;
     }
     assert_eq!(store.reset(sandbox(2)).await.unwrap().parcels, 10);
@@ -407,13 +407,13 @@ async fn a_purge_counts_off_only_what_no_reset_hides() {
     fill(&store, sandbox(1), 0, 3).await;
     begin(&store, sandbox(1)).await;
     fill(&store, sandbox(1), 10, 2).await;
-    let total = || store.list(sandbox(1), &check_list([]).unwrap()).unwrap().1;
-    assert_eq!(total(), 2);
+    let total = async || store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1;
+    assert_eq!(total().await, 2);
     assert_eq!(store.purge(NOW).await.unwrap().parcels, 2);
     let counts = "SELECT count(*) FROM parcel_counts";
     let counts: i64 = store.read(|db| db.query_row(counts, [], |row| row.get(0))).unwrap();
-    assert_eq!((total(), counts), (0, 0), "none is counted below 0");
+    assert_eq!((total().await, counts), (0, 0), "none is counted below 0");
     fill(&store, sandbox(1), 20, 1).await;
     assert_eq!(page(&store, u64::MAX).await.0.parcels, 3);
-    assert_eq!(total(), 1);
+    assert_eq!(total().await, 1);
 }

@@ -27,7 +27,7 @@ async fn a_thousand_tenants_that_are_due_at_once_are_leased_in_five_commits() {
     let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     for place in 0..1_000 {
-        let tenant = house.caller(&format!("shop-{place}"), Environment::Sandbox).await.key.tenant;
+        let tenant = house.caller(&format!("shop-{place}"), Environment::Sandbox).await.tenant();
         house.subscribe(tenant, &url).await;
         house.endpoints().test(tenant, START).await.unwrap();
     }
@@ -35,7 +35,7 @@ async fn a_thousand_tenants_that_are_due_at_once_are_leased_in_five_commits() {
     let dispatcher = Dispatcher::new(Arc::clone(&house.service), IN_FLIGHT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     tokio::time::timeout(Duration::from_secs(30), async {
-        while house.service.next_delivery().unwrap() < Some(START.plus(LEASE)) {
+        while house.service.next_delivery().await.unwrap() < Some(START.plus(LEASE)) {
             tokio::task::yield_now().await;
         }
     })
@@ -95,7 +95,7 @@ async fn took(live: usize, dead: usize, events: usize) -> Vec<i64> {
     // The dead come first: whoever is served in turn meets them before the others.
     for place in 0..dead + live {
         let url = if place < dead { DEAD } else { LIVE };
-        tenants.push(house.subscriber(&format!("shop-{place}"), url).await.key.tenant);
+        tenants.push(house.subscriber(&format!("shop-{place}"), url).await.tenant());
     }
     for _ in 0..events {
         for tenant in &tenants {

@@ -25,7 +25,7 @@ async fn an_endpoint_that_cannot_be_read_holds_up_nobody_else() {
     for account in ["first", "second", "third"] {
         let caller = house.subscriber(account, &receiver.url).await;
         house.create(&caller, &format!("PARCEL-{account}-01")).await;
-        tenants.push(caller.key.tenant);
+        tenants.push(caller.tenant());
     }
     house.damage(tenants[0], Damage::Endpoint).await;
     house.deliver_all().await;
@@ -33,7 +33,7 @@ async fn an_endpoint_that_cannot_be_read_holds_up_nobody_else() {
     let mut words = receiver.words();
     words.sort();
     assert_eq!(words, told);
-    let off = house.service.store().switched_off(tenants[0]).unwrap();
+    let off = house.service.store().switched_off(tenants[0]).await.unwrap();
     assert_eq!(off, Some((DisabledBy::Unreadable, 1)), "what was for it is held");
 
     let caller = house.caller("first", Environment::Production).await;
@@ -53,7 +53,7 @@ async fn an_event_that_cannot_be_read_fails_alone_and_once() {
         let house = House::new().await;
         let receiver = house.receiver(|_| 200).await;
         let caller = house.subscriber("shop", &receiver.url).await;
-        let tenant = caller.key.tenant;
+        let tenant = caller.tenant();
         for number in 0..5 {
             house.create(&caller, &format!("PARCEL-{number:05}")).await;
         }
@@ -64,9 +64,13 @@ async fn an_event_that_cannot_be_read_fails_alone_and_once() {
         let told: Vec<_> =
             (1..5).map(|number| format!("PARCEL-{number:05} LABEL_GENERATED")).collect();
         assert_eq!(words, told, "{what:?}: the others arrive, each once");
-        assert_eq!(house.service.next_delivery().unwrap(), None, "{what:?}: it is not taken again");
-        assert!(house.endpoints().find(tenant).unwrap().disabled.is_none(), "{what:?}");
-        let log = house.service.store().deliveries(tenant, 10).unwrap();
+        assert_eq!(
+            house.service.next_delivery().await.unwrap(),
+            None,
+            "{what:?}: it is not taken again"
+        );
+        assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{what:?}");
+        let log = house.service.store().deliveries(tenant, 10).await.unwrap();
         match what {
             Damage::Event => assert_eq!(log.len(), 4, "the log shows what can be read"),
             Damage::Parcel | Damage::Endpoint => {

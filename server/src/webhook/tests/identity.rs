@@ -9,8 +9,7 @@ use super::{House, OLD, START};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Op, Tenant,
-        manifest::NewManifest,
+        Changes, NewManifest, Op, Tenant,
         webhooks::{AllowedHosts, DeliveryStatus, Kind, Kinds, OutboxEvent},
     },
     ids::named,
@@ -19,8 +18,8 @@ use crate::{
 };
 
 impl House {
-    fn attempts(&self, tenant: Tenant) -> usize {
-        let logged = self.service.store().deliveries(tenant, 10).unwrap();
+    async fn attempts(&self, tenant: Tenant) -> usize {
+        let logged = self.service.store().deliveries(tenant, 10).await.unwrap();
         logged.iter().map(|logged| logged.attempts.len()).sum()
     }
 }
@@ -29,8 +28,8 @@ impl House {
 async fn an_answer_from_before_a_reset_touches_nobody_elses_event() {
     for status in [200, 410, 500] {
         let house = House::new().await;
-        let ours = house.caller("ours", Environment::Sandbox).await.key.tenant;
-        let theirs = house.subscriber("theirs", OLD).await.key.tenant;
+        let ours = house.caller("ours", Environment::Sandbox).await.tenant();
+        let theirs = house.subscriber("theirs", OLD).await.tenant();
         house.subscribe(ours, OLD).await;
         house.endpoints().test(ours, START).await.unwrap();
         let late = house.take(ours).await;
@@ -39,12 +38,12 @@ async fn an_answer_from_before_a_reset_touches_nobody_elses_event() {
         let own = house.take(theirs).await;
 
         house.answer(late, status).await;
-        assert_eq!(house.standings(theirs), [DeliveryStatus::Ready], "{status}");
-        assert_eq!(house.attempts(theirs), 0, "{status}: the answer is in a stranger's log");
-        assert!(house.endpoints().find(theirs).unwrap().disabled.is_none(), "{status}");
+        assert_eq!(house.standings(theirs).await, [DeliveryStatus::Ready], "{status}");
+        assert_eq!(house.attempts(theirs).await, 0, "{status}: the answer is in a stranger's log");
+        assert!(house.endpoints().find(theirs).await.unwrap().disabled.is_none(), "{status}");
         house.answer(own, 200).await;
-        assert_eq!(house.standings(theirs), [DeliveryStatus::Delivered], "{status}");
-        assert_eq!(house.attempts(theirs), 1, "{status}");
+        assert_eq!(house.standings(theirs).await, [DeliveryStatus::Delivered], "{status}");
+        assert_eq!(house.attempts(theirs).await, 1, "{status}");
     }
 }
 
@@ -53,7 +52,7 @@ async fn an_answer_from_before_a_reset_touches_nobody_elses_event() {
 async fn an_answer_from_before_a_reset_does_not_settle_the_same_event_come_again() {
     for status in [200, 410, 500] {
         let house = House::new().await;
-        let tenant = house.caller("shop", Environment::Sandbox).await.key.tenant;
+        let tenant = house.caller("shop", Environment::Sandbox).await.tenant();
         house.subscribe(tenant, OLD).await;
         let event = Ulid::from_parts(1, 7);
         let told =
@@ -65,10 +64,10 @@ async fn an_answer_from_before_a_reset_does_not_settle_the_same_event_come_again
         let own = house.take(tenant).await;
 
         house.answer(late, status).await;
-        assert_eq!(house.standings(tenant), [DeliveryStatus::Ready], "{status}");
-        assert_eq!(house.attempts(tenant), 0, "{status}");
+        assert_eq!(house.standings(tenant).await, [DeliveryStatus::Ready], "{status}");
+        assert_eq!(house.attempts(tenant).await, 0, "{status}");
         house.answer(own, 200).await;
-        assert_eq!(house.standings(tenant), [DeliveryStatus::Delivered], "{status}");
+        assert_eq!(house.standings(tenant).await, [DeliveryStatus::Delivered], "{status}");
     }
 }
 
@@ -103,8 +102,8 @@ impl House {
 async fn an_event_of_a_deleted_manifest_never_tells_of_the_one_in_its_place() {
     let house = House::new().await;
     let receiver = house.receiver(|_| 200).await;
-    let ours = house.caller("ours", Environment::Sandbox).await.key.tenant;
-    let theirs = house.caller("theirs", Environment::Production).await.key.tenant;
+    let ours = house.caller("ours", Environment::Sandbox).await.tenant();
+    let theirs = house.caller("theirs", Environment::Production).await.tenant();
     for (tenant, id) in [(ours, 1), (theirs, 2)] {
         house.hears_of_manifests(ours, &receiver.url).await;
         house.submit(tenant, id).await;
@@ -114,5 +113,5 @@ async fn an_event_of_a_deleted_manifest_never_tells_of_the_one_in_its_place() {
     house.deliver_all().await;
     let told: Vec<_> = receiver.seen().into_iter().map(|(_, _, body)| body).collect();
     assert_eq!(told, [] as [axum::body::Bytes; 0]);
-    assert_eq!(house.service.next_delivery().unwrap(), None, "there is nothing left to tell");
+    assert_eq!(house.service.next_delivery().await.unwrap(), None, "there is nothing left to tell");
 }

@@ -1,7 +1,7 @@
 //! What each form does, and that it does nothing for whoever was not shown it.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
-use parcelo_server::internals::{Countries, Millis, Visitor as Caller};
+use parcelo_server::internals::{ApiKeyScope, Countries, Millis, Visitor as Caller};
 
 use super::house::{House, Visitor};
 use crate::api::{Answer, send};
@@ -29,15 +29,15 @@ async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)
 }
 
 /// What could have changed.
-fn state(house: &House) -> String {
+async fn state(house: &House) -> String {
     let store = house.service.store();
-    let key = &store.keys().unwrap();
-    let tenant = key[0].tenant;
+    let key = &store.credentials::<ApiKeyScope>().await.unwrap();
+    let tenant = key[0].scope.tenant;
     let secrets: Vec<_> = key.iter().map(|key| &key.last4).collect();
     format!(
         "{key:?} {secrets:?} {:?} {:?}",
-        store.endpoint(tenant).unwrap(),
-        store.deliveries(tenant, 9).unwrap()
+        store.endpoint(tenant).await.unwrap(),
+        store.deliveries(tenant, 9).await.unwrap()
     )
 }
 
@@ -48,7 +48,7 @@ async fn a_form_without_its_token_or_with_another_sessions_changes_nothing() {
     let foreign = other.token().await;
     assert_ne!(foreign, member.token().await);
     for (path, fields) in forms(&house).await {
-        let before = state(&house);
+        let before = state(&house).await;
         for token in [None, Some(""), Some("guess"), Some(foreign.as_str())] {
             let token = token.map(|token| ("form", token));
             let fields: Vec<_> = fields.iter().copied().chain(token).collect();
@@ -56,7 +56,7 @@ async fn a_form_without_its_token_or_with_another_sessions_changes_nothing() {
             assert_eq!(answer.status, 403, "{path} {token:?}");
             assert!(answer.text().contains("The form was not accepted"), "{path}");
         }
-        assert_eq!(state(&house), before, "{path}");
+        assert_eq!(state(&house).await, before, "{path}");
         assert_eq!(member.get("/dashboard").await.status, 200, "{path}");
     }
 }
@@ -77,7 +77,7 @@ async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
     ];
     for (path, fields) in forms(&house).await {
         let fields = [fields.as_slice(), &[("form", token.as_str())]].concat();
-        let before = state(&house);
+        let before = state(&house).await;
         for headers in foreign {
             let mut request = member.form(&path, &fields);
             for (name, value) in headers {
@@ -87,7 +87,7 @@ async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
         }
         let json = member.request("POST", &path).header("content-type", "text/plain");
         assert_eq!(send(json.body(format!("form={token}"))).await.status, 403, "{path}");
-        assert_eq!(state(&house), before, "{path}");
+        assert_eq!(state(&house).await, before, "{path}");
     }
 }
 
@@ -123,9 +123,9 @@ async fn a_key_is_shown_exactly_once_and_works() {
     let key = ApiKey::parse(shown(&html).unwrap()).unwrap();
     assert!(html.contains("Shop &#38; &#60;b&#62;Sons"), "{html}");
     let visit = Caller { environment: Environment::Sandbox, key: Some(key.secret()) };
-    let caller = house.service.authenticate(visit).unwrap();
-    assert_eq!(caller.key.countries.to_wire(), ["EC", "MX"]);
-    assert_eq!(caller.key.ip_list.len(), 2);
+    let caller = house.service.authenticate(visit).await.unwrap();
+    assert_eq!(caller.key.scope.countries.to_wire(), ["EC", "MX"]);
+    assert_eq!(caller.key.scope.ip_list.len(), 2);
     for _ in 0..2 {
         let again = member.page("/dashboard/keys").await;
         assert!(shown(&again).is_none() && !again.contains(key.secret()));
@@ -163,7 +163,7 @@ async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in()
             assert!(answer.text().contains(word), "{language}: {word}");
         }
     }
-    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+    assert_eq!(house.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn a_form_that_leaves_open_what_a_key_may_do_makes_none() {
             assert!(answer.text().contains(&format!("name=\"codes\" value=\"{codes}\"")));
         }
     }
-    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+    assert_eq!(house.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -205,15 +205,15 @@ async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
     let path = format!("/dashboard/keys/{}/revoke", caller.key.id);
     let question = member.page(&path).await;
     assert!(question.contains("Revoke this key?") && question.contains(&caller.key.last4));
-    assert!(house.keys_of(&caller)[0].revoked_at.is_none(), "a question changes nothing");
+    assert!(house.keys_of(&caller).await[0].revoked_at.is_none(), "a question changes nothing");
     let answer = member.post(&path, &[]).await;
     assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
-    assert!(house.keys_of(&caller)[0].revoked_at.is_some());
+    assert!(house.keys_of(&caller).await[0].revoked_at.is_some());
     let html = member.page("/dashboard/keys").await;
     assert!(html.contains("The key is revoked.") && html.contains(">Revoked<"), "{html}");
     assert!(!member.page("/dashboard/keys").await.contains("The key is revoked."), "said once");
     assert!(member.page(&path).await.contains("It is already revoked."));
-    assert!(matches!(caller.key.countries, Countries::All));
+    assert!(matches!(caller.key.scope.countries, Countries::All));
 }
 
 #[tokio::test]
@@ -223,11 +223,11 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
     member.post("/dashboard/keys", &fields).await;
     let old = ApiKey::parse(shown(&member.page("/dashboard/keys").await).unwrap()).unwrap();
-    let who = |key: &ApiKey| {
+    let who = async |key: &ApiKey| {
         let visit = Caller { environment: Environment::Sandbox, key: Some(key.secret()) };
-        house.service.authenticate(visit).ok()
+        house.service.authenticate(visit).await.ok()
     };
-    let caller = who(&old).unwrap();
+    let caller = who(&old).await.unwrap();
     let path = format!("/dashboard/keys/{}/rotate", caller.key.id);
     assert!(member.page("/dashboard/keys").await.contains(&format!("href=\"{path}\"")));
     for (language, question, usual) in [
@@ -244,7 +244,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
         );
     }
     member.language = "en";
-    assert_eq!(house.keys_of(&caller)[0].hash, caller.key.hash, "a question changes nothing");
+    assert_eq!(house.keys_of(&caller).await[0].hash, caller.key.hash, "a question changes nothing");
     let answer = member.post(&path, &[("overlap", "3600")]).await;
     assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
     let html = member.page("/dashboard/keys").await;
@@ -255,9 +255,9 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     );
     let again = member.page("/dashboard/keys").await;
     assert!(shown(&again).is_none() && !again.contains(new.secret()), "shown once");
-    assert_eq!(who(&new).unwrap().key.row, who(&old).unwrap().key.row);
+    assert_eq!(who(&new).await.unwrap().key.row, who(&old).await.unwrap().key.row);
     house.pass(Millis::HOUR);
-    assert!(who(&old).is_none() && who(&new).is_some());
+    assert!(who(&old).await.is_none() && who(&new).await.is_some());
     assert!(!member.page("/dashboard/keys").await.contains("Old secret valid until"));
 
     for wrong in ["", "7200", "a day", "604801"] {
@@ -293,7 +293,7 @@ async fn set(member: &Visitor, environment: &str, url: &str) -> Answer {
 async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     let house = House::new().await;
     let member = house.member("default").await;
-    let tenant = house.key("default", Environment::Sandbox).await.key.tenant;
+    let tenant = house.key("default", Environment::Sandbox).await.tenant();
     let page = "/dashboard/webhooks/sandbox";
     let act = async |action: &str| {
         let answer = member.post(&format!("{page}/{action}"), &[]).await;
@@ -303,8 +303,8 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     assert_eq!(set(&member, "sandbox", HOOK).await.status, 303);
     let html = member.page(page).await;
     let secret: Secret = shown(&html).unwrap().parse().unwrap();
-    let endpoint = || house.service.store().endpoint(tenant).unwrap().unwrap();
-    assert_eq!(endpoint().secret.expose(), secret.expose());
+    let endpoint = async || house.service.store().endpoint(tenant).await.unwrap().unwrap();
+    assert_eq!(endpoint().await.secret.expose(), secret.expose());
     assert!(html.contains(HOOK) && html.contains("value=\"parcel.created\" checked"));
     assert!(shown(&member.page(page).await).is_none());
 
@@ -324,7 +324,7 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     assert!(act("replay").await.contains("One event is sent again."));
     assert!(act("replay").await.contains("There was nothing to send again."));
     assert!(act("remove").await.contains("The webhook is removed."));
-    assert!(house.service.store().endpoint(tenant).unwrap().is_none());
+    assert!(house.service.store().endpoint(tenant).await.unwrap().is_none());
     for action in ["test", "rotate", "enable", "disable", "replay", "remove"] {
         let html = act(action).await;
         assert!(html.contains("Nothing was changed: the webhook no longer exists."), "{action}");

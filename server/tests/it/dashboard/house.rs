@@ -109,8 +109,8 @@ impl House {
         self.service.create_order(caller, order, None).await.unwrap();
     }
 
-    pub(super) fn keys_of(&self, caller: &Caller) -> Vec<KeyRecord> {
-        self.service.store().keys_of(caller.key.tenant.account).unwrap()
+    pub(super) async fn keys_of(&self, caller: &Caller) -> Vec<KeyRecord> {
+        self.service.store().keys_of(caller.tenant().account).await.unwrap()
     }
 
     pub(super) fn visitor(&self) -> Visitor {
@@ -209,7 +209,7 @@ impl Visitor {
 pub(super) async fn gone(house: &House, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let (kinds, reach) =
-        (Kinds::default(), AllowedHosts::of(tenant.environment, Allowance::default()));
+        (Kinds::default(), AllowedHosts::for_environment(tenant.environment, Allowance::default()));
     let (endpoints, now) = (house.service.endpoints(), house.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
     endpoints.test(tenant, now).await.unwrap();

@@ -32,8 +32,8 @@ async fn an_environments_secret_is_not_shown_in_the_other() {
     set(&member, "sandbox").await;
     let shown = async |environment: Environment| {
         let page = format!("/dashboard/webhooks/{}", environment.code());
-        let tenant = house.key("default", environment).await.key.tenant;
-        let kept = house.service.store().endpoint(tenant).unwrap().unwrap().secret;
+        let tenant = house.key("default", environment).await.tenant();
+        let kept = house.service.store().endpoint(tenant).await.unwrap().unwrap().secret;
         assert_eq!(secrets(&member.page(&page).await), [kept.expose().as_str()], "{page}");
     };
     shown(Environment::Production).await;
@@ -130,7 +130,7 @@ async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
         (Environment::Sandbox, "for about a minute", "durante un minuto"),
     ];
     for (environment, english, spanish) in table {
-        let tenant = house.key("default", environment).await.key.tenant;
+        let tenant = house.key("default", environment).await.tenant();
         set(&member, environment.code()).await;
         let store = house.service.store();
         store.disable_endpoint(tenant, DisabledBy::Failures).await.unwrap();
@@ -156,7 +156,16 @@ async fn a_name_that_hides_something_is_refused() {
             assert!(answer.text().contains(words), "{name:?}: {}", answer.text());
         }
     }
-    assert_eq!(house.service.store().keys().unwrap().len(), 0);
+    assert_eq!(
+        house
+            .service
+            .store()
+            .credentials::<parcelo_server::internals::ApiKeyScope>()
+            .await
+            .unwrap()
+            .len(),
+        0
+    );
 }
 
 #[tokio::test]

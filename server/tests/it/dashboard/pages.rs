@@ -168,7 +168,7 @@ async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
 async fn the_overview_says_that_a_webhook_was_switched_off() {
     let house = House::new().await;
     let caller = house.key("default", Environment::Sandbox).await;
-    let tenant = caller.key.tenant;
+    let tenant = caller.tenant();
     let member = house.member("default").await;
     let (en, es) = ("the webhook is off", "el webhook está desactivado");
     gone(&house, tenant).await;

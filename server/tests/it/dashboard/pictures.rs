@@ -5,8 +5,8 @@ use std::{fs, path::PathBuf};
 
 use parcelo::{Environment, admin::CarrierKey};
 use parcelo_server::internals::{
-    AllowedHosts, AttemptResult, DeliveryError, EndpointAnswer, EndpointRequest, IN_FLIGHT, Millis,
-    Places, Tenant,
+    AllowedHosts, ApiKeyScope, AttemptResult, DeliveryError, EndpointAnswer, EndpointRequest,
+    IN_FLIGHT, Millis, Places, Tenant,
 };
 use serde_json::json;
 
@@ -81,8 +81,13 @@ async fn furnished() -> House {
     }
     house.clock.set(NOW.plus(-Millis::HOUR));
     house.order(&sandbox, "SB-CUSTOMS-3001").await;
-    house.service.store().revoke_key(&old.key.id, NOW.plus(-Millis::DAY)).await.unwrap();
-    deliveries(&house, sandbox.key.tenant).await;
+    house
+        .service
+        .store()
+        .revoke_credential::<ApiKeyScope>(&old.key.id, NOW.plus(-Millis::DAY))
+        .await
+        .unwrap();
+    deliveries(&house, sandbox.tenant()).await;
     house.clock.set(NOW);
     house.service.take_due_steps().await.unwrap();
     deliver(&house).await;
@@ -90,8 +95,11 @@ async fn furnished() -> House {
 }
 
 async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: u32) {
-    let carrier =
-        house.service.authenticate_carrier(Environment::Production, Some(key.secret())).unwrap();
+    let carrier = house
+        .service
+        .authenticate_carrier(Environment::Production, Some(key.secret()))
+        .await
+        .unwrap();
     let now = house.service.now();
     let way: &[&str] = match (29 - day, count % 8) {
         (_, 6) => &["DELIVERED"],
@@ -188,7 +196,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
         }
     }
     sign_in(&browser, &house).await;
-    let key = house.service.store().keys().unwrap()[0].id.clone();
+    let key = house.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].id.clone();
     for (name, path) in PAGES {
         let path = path.replace("KEY", &format!("/dashboard/keys/{key}"));
         let join = if path.contains('?') { '&' } else { '?' };
@@ -219,7 +227,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
             picture.keep(&format!("{DOCS}/{name}.png"));
         }
     }
-    gone(&house, Tenant { environment: Environment::Production, ..tenant_of(&house) }).await;
+    gone(&house, Tenant { environment: Environment::Production, ..tenant_of(&house).await }).await;
     for language in ["en", "es"] {
         for window in [PHONE, DESK, Window { dark: true, ..DESK }] {
             browser.shape(window).await;
@@ -233,8 +241,8 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
     }
 }
 
-fn tenant_of(house: &House) -> Tenant {
-    house.service.store().keys().unwrap()[0].tenant
+async fn tenant_of(house: &House) -> Tenant {
+    house.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].scope.tenant
 }
 
 async fn keep(folder: Option<&PathBuf>, name: &str, browser: &Browser) {

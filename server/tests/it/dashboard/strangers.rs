@@ -2,7 +2,7 @@
 //! whoever is not signed in sees nothing.
 
 use parcelo::Environment;
-use parcelo_server::internals::{Caller, EndpointRequest};
+use parcelo_server::internals::{ApiKeyScope, Caller, EndpointRequest};
 use parcelo_server::internals::{Kinds, Tenant};
 
 use super::house::{House, NOW, marked};
@@ -15,7 +15,7 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
     let caller = house.key_named("neighbour", Environment::Sandbox, "CanaryKey").await;
     let (order, marks) = marked(NUMBER);
     let request = EndpointRequest {
-        tenant: caller.key.tenant,
+        tenant: caller.tenant(),
         url: "https://neighbour.example/CanaryHook".to_owned(),
         kinds: Kinds::default(),
         reach: parcelo_server::internals::AllowedHosts::Here,
@@ -28,8 +28,11 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
         .issue_for_carrier(Environment::Sandbox, "CanaryCarrier".to_owned(), NOW)
         .await
         .unwrap();
-    let carrier =
-        house.service.authenticate_carrier(Environment::Sandbox, Some(issued.0.secret())).unwrap();
+    let carrier = house
+        .service
+        .authenticate_carrier(Environment::Sandbox, Some(issued.0.secret()))
+        .await
+        .unwrap();
     let event = serde_json::json!({ "events": [{ "eventId": "1", "trackingNumber": NUMBER,
         "status": "DELIVERED", "occurredAt": "2026-01-30T15:20:00Z", "location": "CanaryPlace" }] });
     house.service.push_carrier_events(&carrier, &event).await.unwrap();
@@ -87,18 +90,18 @@ async fn no_form_touches_what_another_account_has() {
     let house = House::new().await;
     let (caller, _) = neighbour(&house).await;
     let stranger = house.member("default").await;
-    let tenant: Tenant = caller.key.tenant;
+    let tenant: Tenant = caller.tenant();
     let store = house.service.store();
-    let event = format!("evt_{}", store.deliveries(tenant, 1).unwrap()[0].event);
-    let state = || {
+    let event = format!("evt_{}", store.deliveries(tenant, 1).await.unwrap()[0].event);
+    let state = async || {
         format!(
             "{:?} {:?} {:?}",
-            store.keys().unwrap(),
-            store.endpoint(tenant).unwrap(),
-            store.deliveries(tenant, 9).unwrap()
+            store.credentials::<ApiKeyScope>().await.unwrap(),
+            store.endpoint(tenant).await.unwrap(),
+            store.deliveries(tenant, 9).await.unwrap()
         )
     };
-    let before = state();
+    let before = state().await;
     let revoke = format!("/dashboard/keys/{}/revoke", caller.key.id);
     assert_eq!(stranger.post(&revoke, &[]).await.status, 404);
     for action in ["test", "enable", "disable", "rotate", "replay", "remove"] {
@@ -109,13 +112,13 @@ async fn no_form_touches_what_another_account_has() {
     }
     let found = stranger.post("/dashboard/parcels", &[("number", NUMBER)]).await;
     assert_eq!((found.status, found.header("location")), (400, ""));
-    assert_eq!(state(), before);
+    assert_eq!(state().await, before);
     // With a webhook of their own, they still cannot send the neighbour's event.
     let set = [("url", "https://shop.example/hook")];
     assert_eq!(stranger.post("/dashboard/webhooks/sandbox", &set).await.status, 303);
     let replay = "/dashboard/webhooks/sandbox/replay";
     assert_eq!(stranger.post(replay, &[("event", &event)]).await.status, 404);
-    assert_eq!(state(), before);
+    assert_eq!(state().await, before);
 }
 
 #[tokio::test]
@@ -140,7 +143,7 @@ async fn an_environments_parcel_is_not_the_others() {
     let house = House::new().await;
     let (caller, _) = neighbour(&house).await;
     let owner = house.member("neighbour").await;
-    assert_eq!(caller.key.tenant.environment, Environment::Sandbox);
+    assert_eq!(caller.tenant().environment, Environment::Sandbox);
     for path in [NUMBER, "SB-SUCCESS-0001/label.png"] {
         let answer = owner.get(&format!("/dashboard/parcels/production/{path}")).await;
         assert_eq!(answer.status, 404);

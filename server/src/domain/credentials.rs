@@ -1,12 +1,13 @@
-//! API keys as they are stored: whose they are and what they may do. The key itself is nowhere;
-//! there is only a keyed hash of it (docs/api.md, Keys, IP list, rate limit).
+//! Credentials as they are stored: API keys, carrier keys and admin tokens, which differ in what they
+//! open. The secret itself is nowhere; there is only a keyed hash of it (docs/api.md, Keys, IP list,
+//! rate limit; Carrier events; Admin API).
 
 use std::fmt;
 
 use ipnet::IpNet;
-use parcelo::{CountryCode, admin::AllowedCountries};
+use parcelo::{CountryCode, Environment, admin::AllowedCountries};
 
-use super::Tenant;
+use super::{CarrierNumber, Tenant};
 use crate::clock::Millis;
 
 /// For how many seconds a replaced secret still works unless the operator says otherwise: a day.
@@ -14,7 +15,7 @@ pub(crate) const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
 /// The most seconds that a replaced secret may still work: a week.
 pub(crate) const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
 /// Replaced secrets kept for each key: the latest. More at once would mean a rotation every few
-/// hours, and each one is a door that somebody may have left open.
+/// hours, and each one is another secret that may have leaked.
 pub(crate) const OLD_SECRETS: u32 = 15;
 
 /// The destinations a key may create orders for.
@@ -53,61 +54,82 @@ impl From<AllowedCountries> for Countries {
     }
 }
 
-/// An API key that does not exist yet.
+/// A credential that does not exist yet; `S` is what is known of its scope before it is stored.
 #[derive(Clone)]
-pub struct NewKey {
-    /// The public id: `key_…`.
+pub struct NewCredential<S> {
+    /// The public id: `key_…`, `car_…` or `adt_…`.
     pub id: String,
-    /// Whose it is.
-    pub tenant: Tenant,
-    /// What its owner calls it.
+    /// What its owner calls it; of a carrier key the carrier's name.
     pub name: String,
-    /// The destinations it may create orders for.
-    pub countries: Countries,
-    /// The client addresses it works from; empty is any.
-    pub ip_list: Vec<IpNet>,
-    /// Requests a second, when it is not the environment's usual limit.
-    pub rate_limit: Option<u32>,
-    /// The keyed hash of the key.
+    /// The keyed hash of the secret.
     pub hash: [u8; 32],
-    /// The key's last four characters.
+    /// The secret's last four characters.
     pub last4: String,
     /// When it was made.
     pub created_at: Millis,
+    /// What it opens.
+    pub scope: S,
 }
 
-/// An API key.
+/// A credential.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KeyRecord {
+pub struct Credential<S> {
     /// Its number inside the database.
     pub row: i64,
-    /// The public id: `key_…`.
+    /// The public id: `key_…`, `car_…` or `adt_…`.
     pub id: String,
-    /// Whose it is.
-    pub tenant: Tenant,
-    /// The account's name.
-    pub account: String,
-    /// What its owner calls it.
+    /// What its owner calls it; of a carrier key the carrier's name.
     pub name: String,
-    /// The destinations it may create orders for.
-    pub countries: Countries,
-    /// The client addresses it works from; empty is any.
-    pub ip_list: Vec<IpNet>,
-    /// Requests a second, when it is not the environment's usual limit.
-    pub rate_limit: Option<u32>,
-    /// The keyed hash of the key.
+    /// The keyed hash of the secret.
     pub hash: [u8; 32],
-    /// The secrets before the present one, the latest first.
+    /// The secrets before the present one, the latest first; API keys alone have any.
     pub old_secrets: Vec<OldSecret>,
-    /// The key's last four characters.
+    /// The secret's last four characters.
     pub last4: String,
     /// When it was made.
     pub created_at: Millis,
     /// When it stopped working.
     pub revoked_at: Option<Millis>,
+    /// What it opens.
+    pub scope: S,
 }
 
-/// A secret that was replaced by a newer one of the same key.
+/// An API key.
+pub type KeyRecord = Credential<ApiKeyScope>;
+/// A carrier key; keys of one name in one environment are one carrier's.
+pub(crate) type CarrierKeyRecord = Credential<CarrierScope>;
+/// An admin token.
+pub(crate) type TokenRecord = Credential<AdminScope>;
+
+/// What an API key opens.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKeyScope {
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The account's name.
+    pub account: String,
+    /// The destinations it may create orders for.
+    pub countries: Countries,
+    /// The client addresses it works from; empty is any.
+    pub ip_list: Vec<IpNet>,
+    /// Requests a second, when it is not the environment's usual limit.
+    pub rate_limit: Option<u32>,
+}
+
+/// What a carrier key opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CarrierScope {
+    /// Whose it is.
+    pub carrier: CarrierNumber,
+    /// The environment whose parcels it may report on.
+    pub environment: Environment,
+}
+
+/// What an admin token opens: the whole admin API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdminScope;
+
+/// A secret that was replaced by a newer one of the same credential.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OldSecret {
     /// Its keyed hash.
@@ -127,8 +149,8 @@ pub struct NewSecret {
     pub old_until: Millis,
 }
 
-impl KeyRecord {
-    /// Whether the secret with this hash opens the key now.
+impl<S> Credential<S> {
+    /// Whether the secret with this hash opens it now.
     pub fn is_opened_by(&self, hash: &[u8; 32], now: Millis) -> bool {
         let is_old = |old: &OldSecret| old.hash == *hash && now < old.until;
         self.revoked_at.is_none() && (self.hash == *hash || self.old_secrets.iter().any(is_old))
@@ -146,10 +168,30 @@ impl KeyRecord {
     }
 }
 
-// The hash is as good as the key to whoever also has the pepper: no log shows it.
-impl fmt::Debug for NewKey {
+// With the database's secret, the hash is as good as the key: no log shows it.
+impl<S> fmt::Debug for NewCredential<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewKey").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("NewCredential").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Credential<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential")
+            .field("id", &self.id)
+            .field("scope", &self.scope)
+            .field("revoked_at", &self.revoked_at)
+            .finish_non_exhaustive()
+    }
+}
+
+// The customer's name and addresses are for no log either.
+impl fmt::Debug for ApiKeyScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiKeyScope")
+            .field("tenant", &self.tenant)
+            .field("countries", &self.countries)
+            .finish_non_exhaustive()
     }
 }
 
@@ -162,17 +204,6 @@ impl fmt::Debug for OldSecret {
 impl fmt::Debug for NewSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NewSecret").field("old_until", &self.old_until).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for KeyRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyRecord")
-            .field("id", &self.id)
-            .field("tenant", &self.tenant)
-            .field("countries", &self.countries)
-            .field("revoked_at", &self.revoked_at)
-            .finish_non_exhaustive()
     }
 }
 
@@ -192,17 +223,19 @@ mod tests {
         KeyRecord {
             row: 1,
             id: "key_1".to_owned(),
-            tenant: Tenant::of_number(2),
-            account: "default".to_owned(),
             name: "Warehouse".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
             hash: [0; 32],
             old_secrets,
             last4: "wXyZ".to_owned(),
             created_at: Millis(0),
             revoked_at,
+            scope: ApiKeyScope {
+                tenant: Tenant::from_number(2),
+                account: "default".to_owned(),
+                countries: Countries::All,
+                ip_list: Vec::new(),
+                rate_limit: None,
+            },
         }
     }
 
@@ -225,17 +258,14 @@ mod tests {
 
     #[test]
     fn debug_shows_no_hash() {
-        let key = NewKey {
+        let new = NewCredential {
             id: "key_1".to_owned(),
-            tenant: Tenant::of_number(2),
             name: "Warehouse".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
             hash: [171; 32],
             last4: "wXyZ".to_owned(),
             created_at: Millis(0),
+            scope: AdminScope,
         };
-        assert_eq!(format!("{key:?}"), "NewKey { id: \"key_1\", .. }");
+        assert_eq!(format!("{new:?}"), "NewCredential { id: \"key_1\", .. }");
     }
 }

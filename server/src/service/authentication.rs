@@ -1,0 +1,138 @@
+//! Who calls: an API key becomes a caller and a carrier key a carrier, an admin token opens the admin API,
+//! or the request is refused (spec: Authentication; docs/api.md, Carrier events, Admin API).
+//!
+//! API keys are known in memory ([`super::key_cache`]); a revocation, also one by another process, is in
+//! force within a second. Carrier keys and tokens are read each time, so theirs is in force at once.
+
+use std::{net::IpAddr, sync::Arc};
+
+use parcelo::{
+    ApiKey, Environment, ErrorCode,
+    admin::{AdminToken, CarrierKey},
+};
+
+use super::{Rotation, Service};
+use crate::domain::{CarrierKeyRecord, KeyRecord, Refusal, Tenant, TokenRecord, access};
+
+/// A caller whose API key is valid.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The key.
+    pub key: Arc<KeyRecord>,
+}
+
+impl Caller {
+    /// Whose parcels the caller works on.
+    pub fn tenant(&self) -> Tenant {
+        self.key.scope.tenant
+    }
+}
+
+/// A carrier whose key is valid.
+#[derive(Debug, Clone)]
+pub struct Carrier {
+    /// The key.
+    pub key: Arc<CarrierKeyRecord>,
+}
+
+/// A request as it is known before its key is looked up.
+#[derive(Debug, Clone, Copy)]
+pub struct Visitor<'a> {
+    /// The environment whose address was called.
+    pub environment: Environment,
+    /// The `X-API-Key` header.
+    pub key: Option<&'a str>,
+}
+
+impl Service {
+    /// Who the visitor is, by the key alone.
+    pub async fn authenticate(&self, visitor: Visitor<'_>) -> Result<Caller, Refusal> {
+        let text = visitor.key.ok_or(ErrorCode::AuthMissingApiKey)?;
+        let key = ApiKey::parse(text).map_err(|_| ErrorCode::AuthInvalidApiKey)?;
+        let hash = self.secrets().hash_of(&key);
+        let found = self.callers.find(&self.store, &hash).await?;
+        // An old secret ends by the clock, without anything being written.
+        let opened = found.filter(|record| record.is_opened_by(&hash, self.expiry()));
+        let record = opened.ok_or(ErrorCode::AuthInvalidApiKey)?;
+        let environment = record.scope.tenant.environment;
+        if environment != visitor.environment {
+            let address = &self.site(environment).base_url;
+            return Err(Refusal::other_environment(environment, address));
+        }
+        Ok(Caller { key: record })
+    }
+
+    /// Which carrier a visitor of an environment is.
+    pub async fn authenticate_carrier(
+        &self,
+        environment: Environment,
+        key: Option<&str>,
+    ) -> Result<Carrier, Refusal> {
+        let unknown = ErrorCode::CarrierAuthFailed;
+        let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
+        let hash = self.secrets().hash_of_carrier(&key);
+        // A key that no carrier has costs no read of the database.
+        self.carriers.find(&self.store, &hash).await?.ok_or(unknown)?;
+        let found: Option<CarrierKeyRecord> = self.store.credential_by_hash(&hash).await?;
+        let is_valid = |key: &CarrierKeyRecord| {
+            key.revoked_at.is_none() && key.scope.environment == environment
+        };
+        Ok(Carrier { key: Arc::new(found.filter(is_valid).ok_or(unknown)?) })
+    }
+
+    /// Whether a request's `Authorization` header has a token that is in force.
+    pub async fn check_token(&self, authorization: Option<&str>) -> Result<(), Refusal> {
+        let given = authorization.and_then(bearer).and_then(|text| AdminToken::parse(text).ok());
+        let token = given.ok_or(ErrorCode::AdminAuthFailed)?;
+        let hash = self.secrets().hash_of_token(&token);
+        let found: Option<TokenRecord> = self.store.credential_by_hash(&hash).await?;
+        match found {
+            Some(record) if record.revoked_at.is_none() => Ok(()),
+            Some(_) | None => Err(ErrorCode::AdminAuthFailed.into()),
+        }
+    }
+
+    /// Gives a key a new secret; the old one keeps working for `overlap` seconds.
+    pub async fn rotate_key(&self, id: &str, overlap: u32) -> Result<Rotation, Refusal> {
+        Ok(self.issuer().rotate(id, overlap, self.now()).await?)
+    }
+
+    /// Revokes a key with all its secrets, from now on. None if there is no such key.
+    pub async fn revoke_key(&self, id: &str) -> Result<Option<KeyRecord>, Refusal> {
+        Ok(self.store.revoke_credential(id, self.now()).await?)
+    }
+
+    /// Whether the caller's key may be used from this address.
+    pub fn check_address(&self, caller: &Caller, client: IpAddr) -> Result<(), Refusal> {
+        if access::is_allowed(&caller.key.scope.ip_list, client) {
+            Ok(())
+        } else {
+            Err(Refusal::address(client))
+        }
+    }
+}
+
+/// The token of a `Bearer` header; the scheme's case does not count (RFC 9110, 11.1).
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_stands_behind_its_scheme() {
+        let table = [
+            ("Bearer adm_1", Some("adm_1")),
+            ("bearer  adm_1 ", Some("adm_1")),
+            ("adm_1", None),
+            ("Basic adm_1", None),
+            ("", None),
+        ];
+        for (header, token) in table {
+            assert_eq!(bearer(header), token, "{header}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Making credentials and their secrets: for the admin commands, the admin API, the dashboard, the first
+//! start and the mock server.
+
+use ipnet::IpNet;
+use parcelo::{
+    ApiKey, Environment,
+    admin::{AdminToken, CarrierKey},
+};
+
+use crate::{
+    clock::Millis,
+    domain::{
+        AccountRecord, CarrierKeyRecord, Countries, KeyRecord, NewCredential, Secrets, Tenant,
+        TokenRecord,
+        credentials::{AdminScope, ApiKeyScope, MAX_OVERLAP_SECONDS, NewSecret},
+    },
+    ids::{Ids, named},
+    store::{Store, StoreError},
+};
+
+/// An API key that is to be made (spec: API key properties).
+#[derive(Debug, Clone)]
+pub struct NewKeyRequest {
+    /// The account it belongs to; it is made when it does not exist.
+    pub account: String,
+    /// The environment.
+    pub environment: Environment,
+    /// A name for people.
+    pub name: String,
+    /// Where it may ship to.
+    pub countries: Countries,
+    /// From where it may be used; empty is from anywhere.
+    pub ip_list: Vec<IpNet>,
+    /// Requests a second, when not the environment's.
+    pub rate_limit: Option<u32>,
+}
+
+/// What became of an API key that was to get a new secret.
+#[derive(Debug)]
+pub enum Rotation {
+    /// It has one, which is shown this once.
+    Done(ApiKey, Box<KeyRecord>),
+    /// It is revoked, and stays so.
+    Revoked,
+    /// There is no such key.
+    Unknown,
+}
+
+/// Makes credentials. The whole secret is in its answers and nowhere else: it is not stored.
+#[derive(Debug, Clone, Copy)]
+pub struct CredentialIssuer<'a> {
+    /// Where they are kept.
+    pub store: &'a Store,
+    /// What they are hashed with.
+    pub secrets: &'a Secrets,
+    /// What they are made of.
+    pub ids: &'a Ids,
+}
+
+impl CredentialIssuer<'_> {
+    /// The account with a name, made if there is none; and whether it is new.
+    pub async fn account(
+        &self,
+        name: String,
+        now: Millis,
+    ) -> Result<(AccountRecord, bool), StoreError> {
+        let id = named("acc", self.ids.ulid(now));
+        let account = self.store.account(&name, id.clone(), now).await?;
+        let record = self.store.account_record(account).await?;
+        let is_new = record.id == id;
+        Ok((record, is_new))
+    }
+
+    /// Makes an API key.
+    pub async fn issue(
+        &self,
+        request: NewKeyRequest,
+        now: Millis,
+    ) -> Result<(ApiKey, KeyRecord), StoreError> {
+        let NewKeyRequest { account, environment, name, countries, ip_list, rate_limit } = request;
+        let id = named("acc", self.ids.ulid(now));
+        let tenant = Tenant { account: self.store.account(&account, id, now).await?, environment };
+        let key = ApiKey::from_random(environment, &self.ids.key_bytes());
+        let hash = self.secrets.hash_of(&key);
+        let scope = ApiKeyScope { tenant, account, countries, ip_list, rate_limit };
+        let new = self.new_credential(("key", key.secret()), hash, (name, scope), now);
+        Ok((key, self.store.insert_credential(new).await?))
+    }
+
+    /// Makes a carrier key. A second key of one name in one environment is the same carrier's.
+    pub async fn issue_for_carrier(
+        &self,
+        environment: Environment,
+        name: String,
+        now: Millis,
+    ) -> Result<(CarrierKey, CarrierKeyRecord), StoreError> {
+        let key = CarrierKey::from_random(environment, &self.ids.key_bytes());
+        let hash = self.secrets.hash_of_carrier(&key);
+        let new = self.new_credential(("car", key.secret()), hash, (name, environment), now);
+        Ok((key, self.store.insert_credential(new).await?))
+    }
+
+    /// Makes an admin token.
+    pub async fn issue_token(
+        &self,
+        name: String,
+        now: Millis,
+    ) -> Result<(AdminToken, TokenRecord), StoreError> {
+        let token = AdminToken::from_random(&self.ids.key_bytes());
+        let hash = self.secrets.hash_of_token(&token);
+        let new = self.new_credential(("adt", token.secret()), hash, (name, AdminScope), now);
+        Ok((token, self.store.insert_credential(new).await?))
+    }
+
+    fn new_credential<S>(
+        &self,
+        (prefix, secret): (&str, &str),
+        hash: [u8; 32],
+        (name, scope): (String, S),
+        now: Millis,
+    ) -> NewCredential<S> {
+        let id = named(prefix, self.ids.ulid(now));
+        NewCredential { id, name, hash, last4: last4(secret), created_at: now, scope }
+    }
+
+    /// Gives an API key a new secret. It stays the same key: its idempotency records, limit, countries and
+    /// name are its record's. Old secrets keep working for `overlap` seconds at most.
+    pub async fn rotate(
+        &self,
+        id: &str,
+        overlap: u32,
+        now: Millis,
+    ) -> Result<Rotation, StoreError> {
+        let Self { store, secrets, ids } = self;
+        let before: Option<KeyRecord> = store.credential(id).await?;
+        let Some(before) = before else { return Ok(Rotation::Unknown) };
+        let overlap = i64::from(overlap.min(MAX_OVERLAP_SECONDS)) * Millis::SECOND;
+        let key = ApiKey::from_random(before.scope.tenant.environment, &ids.key_bytes());
+        let secret = NewSecret {
+            hash: secrets.hash_of(&key),
+            last4: last4(key.secret()),
+            old_until: now.plus(overlap),
+        };
+        Ok(match store.rotate_key(id, secret).await? {
+            Some(record) if record.revoked_at.is_none() => Rotation::Done(key, Box::new(record)),
+            Some(_) => Rotation::Revoked,
+            None => Rotation::Unknown,
+        })
+    }
+}
+
+/// By which people tell keys apart.
+fn last4(key: &str) -> String {
+    key.get(key.len().saturating_sub(4)..).unwrap_or_default().to_owned()
+}

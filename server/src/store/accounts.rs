@@ -1,0 +1,73 @@
+//! Accounts in the database; none is ever deleted.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{Store, StoreError};
+use crate::{
+    clock::Millis,
+    domain::{AccountKey, AccountRecord},
+};
+
+impl Store {
+    /// Whether the database has no account yet.
+    pub async fn is_new(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM accounts)";
+        self.read(|db| db.query_row(sql, [], |row| row.get(0)))
+    }
+
+    /// The account with a name; it is made, as `public_id`, if there is none.
+    pub async fn account(
+        &self,
+        name: &str,
+        public_id: String,
+        now: Millis,
+    ) -> Result<AccountKey, StoreError> {
+        let name = name.to_owned();
+        self.call(move |db| find_or_insert(db, &name, &public_id, now)).await
+    }
+
+    /// The account with a name.
+    pub async fn account_named(&self, name: &str) -> Result<Option<AccountKey>, StoreError> {
+        self.read(|db| find(db, name).optional())
+    }
+
+    /// An account that is known to exist.
+    pub async fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
+        let sql = "SELECT id, public_id, name, created_at FROM accounts WHERE id = ?1";
+        self.read(|db| db.query_row(sql, [account.0], read))
+    }
+
+    /// Every account, oldest first.
+    pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
+        let sql = "SELECT id, public_id, name, created_at FROM accounts ORDER BY id";
+        self.read(|db| db.prepare(sql)?.query_map([], read)?.collect())
+    }
+}
+
+fn find_or_insert(
+    db: &Connection,
+    name: &str,
+    public_id: &str,
+    now: Millis,
+) -> rusqlite::Result<AccountKey> {
+    db.execute(
+        "INSERT INTO accounts (public_id, name, created_at) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (name) DO NOTHING",
+        params![public_id, name, now.0],
+    )?;
+    find(db, name)
+}
+
+fn find(db: &Connection, name: &str) -> rusqlite::Result<AccountKey> {
+    let sql = "SELECT id FROM accounts WHERE name = ?1";
+    db.query_row(sql, [name], |row| row.get(0).map(AccountKey))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<AccountRecord> {
+    Ok(AccountRecord {
+        key: AccountKey(row.get(0)?),
+        id: row.get(1)?,
+        name: row.get(2)?,
+        created_at: Millis(row.get(3)?),
+    })
+}

@@ -1,0 +1,214 @@
+//! Lists and counts of parcels, manifests, and what is deleted for good.
+
+use futures_util::future::join_all;
+use parcelo::{Awb, TrackingNumber, model::Deleted, rules::check_list};
+use ulid::Ulid;
+
+use super::{NOW, create, event, made, moved, nothing, on, production, row, sandbox};
+use crate::{
+    clock::Millis,
+    domain::{
+        Changes, NewManifest, Op, ParcelKey, State, Tenant,
+        activity::{Counted, day_of},
+    },
+    store::{Commit, Store},
+};
+
+promises!(
+    a_list_has_the_tenant_s_parcels_newest_first_and_their_total,
+    activity_counts_by_day_and_state,
+    every_creation_is_listed_with_its_key,
+    due_steps_of_one_tenant_are_its_own,
+    a_tenant_has_one_manifest_under_an_air_waybill,
+    a_manifest_is_decided_on_what_is_there,
+    a_decision_on_a_deleted_parcel_never_meets_another_one,
+    the_purge_takes_sandboxes_page_by_page_and_leaves_production,
+    a_reset_takes_its_own_sandbox_only,
+    all_sandboxes_are_reset_at_once,
+    the_store_says_that_it_is_well,
+);
+
+async fn commit(store: &Store, changes: Changes) {
+    assert_eq!(store.commit(changes).await, Commit::Committed);
+}
+
+async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<String>, u64) {
+    let pairs = query.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    let (listed, total) = store.list(tenant, check_list(pairs).unwrap()).await.unwrap();
+    (listed.iter().map(|one| one.parcel.tracking_number.to_string()).collect(), total)
+}
+
+fn manifest(tenant: Tenant, parcels: Vec<ParcelKey>, id: u128) -> Op {
+    Op::InsertManifest(Box::new(NewManifest {
+        id: Ulid::from_parts(1, id),
+        tenant,
+        awb: Awb::parse("176-12345675").unwrap(),
+        submitted_at: NOW,
+        document: b"{}".to_vec(),
+        parcels,
+    }))
+}
+
+async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Store) {
+    for (number, after) in [("SB-ONE-00001", 0), ("SB-TWO-00001", 9), ("SB-THREE-001", 5)] {
+        let mut changes = create(sandbox(1), number, 0);
+        changes.replay = None;
+        if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+            parcel.created_at = NOW.plus(after);
+        }
+        commit(&store, changes).await;
+    }
+    made(&store, sandbox(2), "SB-OTHER-001").await;
+    let (all, total) = numbers(&store, sandbox(1), &[]).await;
+    assert_eq!((all.join(" ").as_str(), total), ("SB-TWO-00001 SB-THREE-001 SB-ONE-00001", 3));
+    let page = numbers(&store, sandbox(1), &[("limit", "1"), ("page", "3")]).await;
+    assert_eq!(page, (vec!["SB-ONE-00001".to_owned()], 3));
+    assert_eq!(numbers(&store, sandbox(1), &[("country", "MX")]).await, (vec![], 0));
+    assert_eq!(numbers(&store, production(1), &[]).await, (vec![], 0));
+}
+
+async fn activity_counts_by_day_and_state(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
+    made(&store, sandbox(1), "SB-TWO-00001").await;
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let mut counted = store.activity(sandbox(1), 0).await.unwrap();
+    counted.sort_by_key(|one| one.state.number());
+    let day = day_of(NOW);
+    let one = |state| Counted { day, state, parcels: 1 };
+    let mut expected = [one(State::LabelGenerated), one(State::InTransit)];
+    expected.sort_by_key(|one| one.state.number());
+    assert_eq!(counted, expected);
+    assert_eq!(store.activity(sandbox(1), day + 1).await.unwrap(), []);
+    assert_eq!(store.activity(sandbox(2), 0).await.unwrap(), []);
+}
+
+async fn every_creation_is_listed_with_its_key(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
+    made(&store, production(2), "EC-TWO-00001").await;
+    let all = store.creations().await.unwrap();
+    let shown: Vec<_> = all.iter().map(|one| (one.tenant, one.number.as_str())).collect();
+    assert_eq!(shown, [(sandbox(1), "SB-ONE-00001"), (production(2), "EC-TWO-00001")]);
+    assert_eq!((all[0].id, all[0].created_at, all[0].state), (parcel.id, NOW, parcel.state));
+    assert_eq!(all[0].idempotency_key, "key-1-of-an-order");
+}
+
+async fn due_steps_of_one_tenant_are_its_own(store: Store) {
+    let step = crate::domain::Step { index: 0, due: NOW.plus(5) };
+    for (tenant, number) in [(sandbox(1), "SB-ONE-00001"), (sandbox(2), "SB-TWO-00001")] {
+        let parcel = made(&store, tenant, number).await;
+        commit(&store, on(&parcel, vec![Op::Schedule { parcel: parcel.key, step }])).await;
+    }
+    let due = async |tenant, after| store.due_of(tenant, NOW.plus(after), 9).await.unwrap();
+    assert_eq!(due(sandbox(1), 4).await, []);
+    let found = due(sandbox(1), 5).await;
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].tracking_number.as_str(), "SB-ONE-00001");
+    assert_eq!(due(production(1), 5).await, []);
+}
+
+async fn a_tenant_has_one_manifest_under_an_air_waybill(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![], 1)], ..nothing() }).await;
+    let ops = vec![moved(&parcel, State::InTransit, 0), manifest(sandbox(1), vec![parcel.key], 2)];
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::DuplicateAwb);
+    assert_eq!(row(&store, "SB-FIRST-0001").await, Some(parcel), "nothing of it is kept");
+    commit(&store, Changes { ops: vec![manifest(sandbox(2), vec![], 2)], ..nothing() }).await;
+}
+
+async fn a_manifest_is_decided_on_what_is_there(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    made(&store, sandbox(2), "SB-OTHER-001").await;
+    let awb = Awb::parse("176-12345675").unwrap();
+    let asked = ["SB-OTHER-001", "sb-first-0001", "?"].map(str::to_owned);
+    let inputs = store.for_manifest(sandbox(1), &awb, &asked).await.unwrap();
+    assert!(inputs.known.is_none());
+    let found: Vec<_> = inputs.found.into_iter().map(Result::unwrap).collect();
+    assert!(found[0].is_none() && found[2].is_none(), "none of another tenant's");
+    let candidate = found[1].as_ref().unwrap();
+    assert_eq!((&candidate.parcel, candidate.manifest), (&parcel, None));
+    commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![parcel.key], 7)], ..nothing() })
+        .await;
+    let number = [TrackingNumber::parse("SB-FIRST-0001").unwrap().to_string()];
+    // The document of this test is no manifest, so what is known cannot be read.
+    assert!(store.for_manifest(sandbox(1), &awb, &number).await.is_err());
+    let inputs = store.for_manifest(sandbox(2), &awb, &number).await.unwrap();
+    assert!(inputs.known.is_none(), "another tenant's air waybill");
+    assert_eq!(store.manifest(sandbox(1), Ulid::from_parts(1, 8)).await.unwrap(), None);
+    assert_eq!(store.manifest(sandbox(2), Ulid::from_parts(1, 7)).await.unwrap(), None);
+    let named = store.awb_on(parcel.key, 2).await.unwrap();
+    assert_eq!(named.as_deref(), Some(awb.as_str()));
+    assert_eq!(store.awb_on(parcel.key, 1).await.unwrap(), None, "the label before has none");
+}
+
+async fn a_decision_on_a_deleted_parcel_never_meets_another_one(store: Store) {
+    let old = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    store.reset(sandbox(1)).await.unwrap();
+    let new = made(&store, sandbox(2), "SB-SECOND-0001").await;
+    assert_eq!(new.version, old.version);
+    let stale = on(&old, vec![moved(&old, State::InTransit, 0)]);
+    assert_eq!(store.commit(stale).await, Commit::VersionConflict);
+    assert_eq!(row(&store, "SB-SECOND-0001").await, Some(new));
+}
+
+async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production(store: Store) {
+    let production = production(1);
+    commit(&store, create(production, "EC-PERMANENT-1", 9_000)).await;
+    let one = (0..1_100).map(|n| create(sandbox(1), &format!("SB-ONE-{n:06}"), n));
+    let two = (1_100..2_100).map(|n| create(sandbox(2), &format!("SB-TWO-{n:06}"), n));
+    for page in one.chain(two).collect::<Vec<_>>().chunks(500) {
+        join_all(page.iter().map(|changes| commit(&store, changes.clone()))).await;
+    }
+    let parcel = row(&store, "SB-TWO-001500").await.unwrap();
+    let ops = vec![manifest(sandbox(2), vec![parcel.key], 1), moved(&parcel, State::InTransit, 0)];
+    commit(&store, Changes { ops, ..nothing() }).await;
+    assert_eq!(store.purge(NOW.plus(-1)).await.unwrap(), Deleted::default());
+    let expected = Deleted::default()
+        .with_parcels(2_100)
+        .with_labels(2_100)
+        .with_manifests(1)
+        .with_tracking_events(4_201)
+        .with_idempotency_keys(2_100);
+    assert_eq!(store.purge(NOW).await.unwrap(), expected);
+    for (tenant, left) in [(production, 1), (sandbox(1), 0), (sandbox(2), 0)] {
+        assert_eq!(numbers(&store, tenant, &[]).await.1, left, "{tenant:?}");
+    }
+    assert_eq!(store.reset(production).await.unwrap(), Deleted::default());
+    assert_eq!(numbers(&store, production, &[]).await.1, 1);
+    assert_eq!(store.purge(Millis(i64::MAX)).await.unwrap(), Deleted::default());
+}
+
+async fn a_reset_takes_its_own_sandbox_only(store: Store) {
+    let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
+    let add = Op::AddEvent { parcel: parcel.key, event: event(&parcel, State::InTransit, 5) };
+    commit(&store, on(&parcel, vec![add])).await;
+    made(&store, sandbox(2), "SB-TWO-00001").await;
+    made(&store, production(1), "EC-ONE-00001").await;
+    let deleted = store.reset(sandbox(1)).await.unwrap();
+    assert_eq!((deleted.parcels, deleted.tracking_events), (1, 3));
+    store.resume_resets().await.unwrap();
+    store.truncate_log().await;
+    assert_eq!(numbers(&store, sandbox(1), &[]).await.1, 0);
+    assert_eq!(numbers(&store, sandbox(2), &[]).await.1, 1);
+    assert_eq!(numbers(&store, production(1), &[]).await.1, 1);
+    made(&store, sandbox(2), "SB-ONE-00001").await;
+}
+
+async fn all_sandboxes_are_reset_at_once(store: Store) {
+    for name in ["one", "two"] {
+        let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
+        made(&store, sandbox(account.0), &format!("SB-{name}-00001")).await;
+        made(&store, production(account.0), &format!("EC-{name}-00001")).await;
+    }
+    assert_eq!(store.reset_all().await.unwrap().parcels, 2);
+    assert_eq!(store.creations().await.unwrap().len(), 2, "production's are permanent");
+}
+
+async fn the_store_says_that_it_is_well(store: Store) {
+    let before = store.stats();
+    made(&store, sandbox(1), "SB-ONE-00001").await;
+    let after = store.stats();
+    assert_eq!((after.orders, after.changes), (before.orders + 1, before.changes + 1));
+    assert!(after.reads > before.reads);
+    assert!(store.is_writable() && store.is_readable() && store.lost().is_none());
+    store.close().await;
+}

@@ -1,0 +1,321 @@
+//! Webhooks: endpoints, the outbox, leases and what came of them.
+
+use parcelo::webhook::Secret;
+use tokio::time::timeout;
+use ulid::Ulid;
+
+use super::{NOW, create, made, moved, nothing, on, row, sandbox};
+use crate::{
+    clock::Millis,
+    domain::{
+        State, Tenant,
+        webhooks::{
+            About, AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, Kind,
+            Kinds, LEASE, Lease, OutboxEvent, RetryDecision,
+        },
+    },
+    store::{Commit, Replay, Settled, Store},
+};
+
+promises!(
+    an_endpoint_is_set_up_changed_turned_off_and_removed,
+    a_replaced_secret_stays_beside_the_new_one,
+    without_an_endpoint_nothing_is_enqueued,
+    what_is_due_is_leased_once_until_its_lease_ends,
+    leases_of_a_server_that_has_ended_are_due_at_once,
+    a_parcel_s_events_go_out_in_order,
+    a_leased_event_tells_of_its_moment,
+    an_attempt_is_logged_and_moves_its_event,
+    a_late_answer_changes_nothing,
+    the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it,
+    what_is_missed_is_counted_and_replayed,
+    many_events_are_held_and_replayed_page_by_page_and_in_their_order,
+    nothing_is_replayed_to_an_endpoint_that_is_off,
+    what_a_fast_clock_put_off_is_brought_forward,
+    old_events_are_purged,
+    who_waits_for_an_event_is_woken,
+);
+
+pub(in crate::store) fn endpoint(tenant: Tenant) -> Endpoint {
+    Endpoint {
+        tenant,
+        url: "https://shop.example/".to_owned(),
+        kinds: Kinds::default(),
+        secret: Secret::from_random(&[7; 32]),
+        old: Vec::new(),
+        disabled: None,
+        created_at: NOW,
+    }
+}
+
+/// Enqueues a test; its id's random part is the number.
+pub(in crate::store) async fn enqueue(store: &Store, tenant: Tenant, event: u64) {
+    let event = Ulid::from_parts(1, event.into());
+    let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: NOW };
+    store.enqueue(tenant, test).await.unwrap();
+}
+
+pub(in crate::store) async fn lease(
+    store: &Store,
+    tenant: Tenant,
+    most: usize,
+    now: Millis,
+) -> Vec<Lease> {
+    let leased = store.lease(vec![(tenant, most)], now).await.unwrap();
+    leased.events.into_iter().map(|(_, lease)| lease).collect()
+}
+
+pub(in crate::store) fn outcome(at: Millis, status: u16) -> AttemptResult {
+    AttemptResult {
+        at,
+        millis: 1,
+        answer: Ok(EndpointAnswer { status, retry_after: None, body_prefix: b"so".to_vec() }),
+    }
+}
+
+/// A tenant with an endpoint and so many tests waiting for it.
+async fn subscribed(store: &Store, events: u64) -> Tenant {
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    for event in 0..events {
+        enqueue(store, tenant, event).await;
+    }
+    tenant
+}
+
+async fn statuses(store: &Store, tenant: Tenant) -> Vec<DeliveryStatus> {
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    log.iter().map(|logged| logged.delivery_status).collect()
+}
+
+async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
+    let tenant = sandbox(1);
+    assert!(store.endpoint(tenant).await.unwrap().is_none());
+    assert_eq!(store.switched_off(tenant).await.unwrap(), None);
+    let first = store.set_endpoint(endpoint(tenant)).await.unwrap();
+    let other = Endpoint {
+        url: "https://shop.example/other".to_owned(),
+        secret: Secret::from_random(&[8; 32]),
+        ..endpoint(tenant)
+    };
+    let changed = store.set_endpoint(other.clone()).await.unwrap();
+    assert_eq!((changed.url.as_str(), changed.tenant), (other.url.as_str(), tenant));
+    assert_eq!(changed.secret.as_bytes(), first.secret.as_bytes(), "it keeps its secret");
+    assert!(store.endpoint(sandbox(2)).await.unwrap().is_none(), "no other tenant has it");
+    enqueue(&store, tenant, 1).await;
+    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    assert_eq!(store.switched_off(tenant).await.unwrap(), Some((DisabledBy::Operator, 1)));
+    store.enable_endpoint(tenant).await.unwrap();
+    assert_eq!(store.switched_off(tenant).await.unwrap(), None);
+    store.remove_endpoint(tenant).await.unwrap();
+    assert!(store.endpoint(tenant).await.unwrap().is_none());
+    assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held], "for one that may come");
+}
+
+async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
+    let tenant = subscribed(&store, 0).await;
+    store.rotate_secret(tenant, Secret::from_random(&[8; 32]), NOW).await.unwrap();
+    let found = store.endpoint(tenant).await.unwrap().unwrap();
+    assert_eq!(found.secret.as_bytes(), Secret::from_random(&[8; 32]).as_bytes());
+    assert_eq!(found.old.len(), 1);
+    assert_eq!(found.old[0].0.as_bytes(), Secret::from_random(&[7; 32]).as_bytes());
+    assert!(found.old[0].1 > NOW);
+}
+
+async fn without_an_endpoint_nothing_is_enqueued(store: Store) {
+    made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    enqueue(&store, sandbox(1), 1).await;
+    assert!(store.deliveries(sandbox(1), 9).await.unwrap().is_empty());
+    assert_eq!(store.next_delivery().await.unwrap(), None);
+    assert!(store.backlogs().await.unwrap().is_empty());
+}
+
+async fn what_is_due_is_leased_once_until_its_lease_ends(store: Store) {
+    let tenant = subscribed(&store, 3).await;
+    assert_eq!(store.tenants_with_due(NOW.plus(-1), 9).await.unwrap(), []);
+    assert_eq!(store.tenants_with_due(NOW, 9).await.unwrap(), [tenant]);
+    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW));
+    let leased = lease(&store, tenant, 2, NOW).await;
+    assert_eq!(leased.len(), 2);
+    assert_eq!(leased[0].attempt.number, 1);
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "the rest, and none twice");
+    assert!(lease(&store, tenant, 9, NOW.plus(LEASE - 1)).await.is_empty());
+    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(LEASE)));
+    let again = lease(&store, tenant, 9, NOW.plus(LEASE)).await;
+    assert_eq!(again.len(), 3);
+    assert!(again[0].number > leased[0].number, "a lease's number is never given twice");
+}
+
+async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
+    let tenant = subscribed(&store, 1).await;
+    let lost = lease(&store, tenant, 1, NOW).await.remove(0);
+    store.end_leases(NOW.plus(1)).await.unwrap();
+    store.hold_all().await.unwrap();
+    let again = lease(&store, tenant, 1, NOW.plus(1)).await.remove(0);
+    assert_eq!(again.attempt.event, lost.attempt.event);
+}
+
+async fn a_parcel_s_events_go_out_in_order(store: Store) {
+    let tenant = subscribed(&store, 0).await;
+    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
+    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    assert_eq!(store.commit(change).await, Commit::Committed);
+    let all = store.deliveries(tenant, 9).await.unwrap();
+    let mut sequences = Vec::new();
+    for _ in 0..all.len() {
+        let [one] = <[Lease; 1]>::try_from(lease(&store, tenant, 9, NOW.plus(9)).await).unwrap();
+        sequences.push(one.sequence);
+        store.settle(one, outcome(NOW.plus(9), 200), RetryDecision::Delivered).await.unwrap();
+    }
+    assert!(sequences.len() >= 2 && sequences.is_sorted(), "{sequences:?}");
+    assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
+}
+
+async fn a_leased_event_tells_of_its_moment(store: Store) {
+    let tenant = subscribed(&store, 0).await;
+    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
+    let leased = lease(&store, tenant, 1, NOW).await.remove(0);
+    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    assert_eq!(store.commit(change).await, Commit::Committed);
+    let payload = store.payload(&leased).await.unwrap().unwrap();
+    assert_eq!((payload.event, payload.kind), (leased.attempt.event, leased.kind));
+    let About::Parcel { parcel: told, event, .. } = payload.about else { panic!() };
+    assert_eq!((told.key, Some(event.sequence)), (parcel.key, leased.sequence));
+    store.reset(tenant).await.unwrap();
+    assert!(store.payload(&leased).await.unwrap().is_none(), "its parcel is deleted");
+}
+
+async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
+    let later = NOW.plus(5_000);
+    let table = [
+        (RetryDecision::Delivered, DeliveryStatus::Delivered, Settled::Counted),
+        (RetryDecision::Again { at: later }, DeliveryStatus::Ready, Settled::Counted),
+        (RetryDecision::Unreadable, DeliveryStatus::Failed, Settled::Counted),
+        (RetryDecision::Gone, DeliveryStatus::Failed, Settled::SwitchedOff(DisabledBy::Gone)),
+    ];
+    for (account, (decision, status, settled)) in (1..).zip(table) {
+        let tenant = sandbox(account);
+        store.set_endpoint(endpoint(tenant)).await.unwrap();
+        enqueue(&store, tenant, account.unsigned_abs()).await;
+        let one = lease(&store, tenant, 1, NOW).await.remove(0);
+        let answer = store.settle(one, outcome(NOW.plus(3), 500), decision).await.unwrap();
+        assert_eq!(answer, settled, "{decision:?}");
+        let logged = store.deliveries(tenant, 9).await.unwrap().remove(0);
+        assert_eq!(logged.delivery_status, status, "{decision:?}");
+        let attempt = &logged.attempts[0];
+        assert_eq!((attempt.number, attempt.at, attempt.status), (1, NOW.plus(3), Some(500)));
+        assert_eq!(attempt.answer, b"so");
+        let due = matches!(decision, RetryDecision::Again { .. }).then_some(later);
+        assert_eq!(logged.due, due, "{decision:?}");
+    }
+}
+
+async fn a_late_answer_changes_nothing(store: Store) {
+    let tenant = subscribed(&store, 1).await;
+    let late = lease(&store, tenant, 1, NOW).await.remove(0);
+    let own = lease(&store, tenant, 1, NOW.plus(LEASE)).await.remove(0);
+    store.settle(own, outcome(NOW.plus(LEASE), 200), RetryDecision::Delivered).await.unwrap();
+    store.reset(tenant).await.unwrap();
+    let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
+    assert_eq!(settled, Settled::Late);
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
+}
+
+async fn the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it(store: Store) {
+    let (one, other) = (sandbox(1), sandbox(2));
+    for (tenant, event) in [(one, 1), (other, 2)] {
+        store.set_endpoint(endpoint(tenant)).await.unwrap();
+        if tenant == other {
+            let again = lease(&store, one, 1, NOW).await.remove(0);
+            store.forget(again).await.unwrap();
+        }
+        enqueue(&store, tenant, event).await;
+        if tenant == one {
+            let lease = lease(&store, one, 1, NOW).await.remove(0);
+            let decision = RetryDecision::Again { at: NOW };
+            let settled = store.settle(lease, outcome(NOW, 500), decision).await.unwrap();
+            assert_eq!(settled, Settled::Counted);
+        }
+    }
+    assert!(store.deliveries(one, 10).await.unwrap().is_empty());
+    let log = store.deliveries(other, 10).await.unwrap();
+    assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "another event's attempts");
+}
+
+async fn what_is_missed_is_counted_and_replayed(store: Store) {
+    let tenant = subscribed(&store, 2).await;
+    assert!(!store.has_missed(tenant).await.unwrap());
+    let failed = lease(&store, tenant, 1, NOW).await.remove(0);
+    let event = failed.attempt.event;
+    store.settle(failed, outcome(NOW, 500), RetryDecision::Unreadable).await.unwrap();
+    assert!(store.has_missed(tenant).await.unwrap());
+    let [backlog] = store.backlogs().await.unwrap().try_into().unwrap();
+    assert_eq!((backlog.tenant, backlog.held, backlog.events), (tenant, false, 1));
+    assert!(store.has_event(tenant, event).await.unwrap());
+    assert!(!store.has_event(sandbox(2), event).await.unwrap(), "no other tenant has it");
+    assert_eq!(store.replay(tenant, Replay::One(event), NOW).await.unwrap(), 1);
+    assert!(!store.has_missed(tenant).await.unwrap());
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 2);
+    let newest = store.deliveries(tenant, 1).await.unwrap().remove(0).event;
+    let older = store.older_deliveries(tenant, 1, 9).await.unwrap();
+    assert_eq!(older.len(), 1);
+    assert_ne!(older[0].event, newest);
+}
+
+async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order(store: Store) {
+    let tenant = subscribed(&store, 600).await;
+    let commits = || store.stats().commits;
+    let before = commits();
+    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    assert!(commits() - before >= 3, "{}", commits() - before);
+    let held = store.deliveries(tenant, 1_000).await.unwrap();
+    assert!(
+        held.len() == 600 && held.iter().all(|one| one.delivery_status == DeliveryStatus::Held)
+    );
+    store.enable_endpoint(tenant).await.unwrap();
+    let before = commits();
+    let missed = Replay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
+    assert!(commits() - before >= 3, "{}", commits() - before);
+    let events = lease(&store, tenant, 1_000, NOW).await;
+    let order = events.iter().map(|lease| lease.attempt.event.random());
+    assert!(order.eq(0..600), "first the first");
+}
+
+async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
+    let tenant = subscribed(&store, 0).await;
+    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    enqueue(&store, tenant, 1).await;
+    let missed = Replay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
+    assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held]);
+}
+
+async fn what_a_fast_clock_put_off_is_brought_forward(store: Store) {
+    let tenant = subscribed(&store, 1).await;
+    let fast = NOW.plus(Millis::DAY);
+    let one = lease(&store, tenant, 1, fast).await.remove(0);
+    let decision = RetryDecision::Again { at: fast.plus(5) };
+    store.settle(one, outcome(fast, 500), decision).await.unwrap();
+    assert_eq!(store.bring_deliveries_forward(NOW).await.unwrap(), 1);
+    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(5)), "after its own pause");
+    assert_eq!(store.bring_deliveries_forward(NOW.plus(9)).await.unwrap(), 0);
+}
+
+async fn old_events_are_purged(store: Store) {
+    let tenant = subscribed(&store, 2).await;
+    assert_eq!(store.purge_outbox(NOW.plus(-1)).await.unwrap(), 0);
+    assert_eq!(store.purge_outbox(NOW).await.unwrap(), 2);
+    assert!(store.deliveries(tenant, 9).await.unwrap().is_empty());
+    assert_eq!(store.next_delivery().await.unwrap(), None);
+}
+
+async fn who_waits_for_an_event_is_woken(store: Store) {
+    let tenant = subscribed(&store, 0).await;
+    let changes = create(tenant, "SB-SUCCESS-0001", 1);
+    assert_eq!(store.commit(changes).await, Commit::Committed);
+    assert!(row(&store, "SB-SUCCESS-0001").await.is_some());
+    let minute = std::time::Duration::from_secs(60);
+    timeout(minute, store.outbox_changed()).await.unwrap();
+    assert_eq!(store.commit(nothing()).await, Commit::Committed);
+}
