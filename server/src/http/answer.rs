@@ -10,14 +10,17 @@ use parcelo::{
 };
 use serde::Serialize;
 
-use super::{gate::RequestId, json};
 use crate::{
     clock::Millis,
     domain::{Refusal, limit::Quota, to_body},
     service::Answer,
 };
 
-/// A refusal on its way out; the gate gives it the request's id and writes its body.
+/// The request's id, for answers that hold it; the middleware puts it on each request.
+#[derive(Debug, Clone)]
+pub(super) struct RequestId(pub(super) String);
+
+/// A refusal as a response; the middleware gives it the request's id and writes its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused(pub(crate) Refusal);
 
@@ -40,27 +43,27 @@ pub(super) fn status_of(code: ErrorCode) -> StatusCode {
 }
 
 /// Writes the body of a refusal, which needs the request's id; other responses pass.
-pub(super) fn with_body(response: Response, request_id: &str) -> Response {
+pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
     let Some(Refused(refusal)) = response.extensions().get::<Refused>().cloned() else {
         return response;
     };
     let body = to_body(&refusal.to_envelope(request_id));
-    with_said(&response, &refusal, body)
+    refusal_response(&response, &refusal, body)
 }
 
-/// A refusal with the body that tells of it.
-pub(super) fn with_said(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
-    let mut written = json(status_of(refusal.code), body);
-    // What the router has said already, such as the methods that are allowed, stays.
+/// A refusal with this body.
+pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
+    let mut rendered = json(status_of(refusal.code), body);
+    // Headers that the router has set, such as the allowed methods, stay.
     for (name, value) in response.headers() {
         if name != header::CONTENT_LENGTH {
-            written.headers_mut().entry(name).or_insert_with(|| value.clone());
+            rendered.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
     }
     if let Some(seconds) = refusal.retry_after {
-        written.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        rendered.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    written
+    rendered
 }
 
 /// A moment as HTTP headers write it.
@@ -68,23 +71,23 @@ pub(super) fn http_date(at: Millis) -> String {
     at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The same for routes without a gate, with the id where the gate puts it.
-pub(crate) fn written(response: Response, request_id: &str) -> Response {
-    let mut response = with_body(response, request_id);
-    name(response.headers_mut(), request_id);
+/// The same for routes without the middleware, with the id where the middleware puts it.
+pub(crate) fn with_request_id(response: Response, request_id: &str) -> Response {
+    let mut response = render_refusal(response, request_id);
+    set_request_id(response.headers_mut(), request_id);
     response
 }
 
-/// The request's id, and that a body is of the type that it is said to be, whatever it looks like.
-fn name(headers: &mut HeaderMap, request_id: &str) {
+/// The request's id, and that browsers must not guess a type from the body.
+fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }
 
-/// The headers that every response carries.
-pub(super) fn sign(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
-    name(headers, request_id);
+/// The headers of every response.
+pub(super) fn set_common_headers(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
+    set_request_id(headers, request_id);
     headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());
     headers.insert(HeaderName::from_static(names::RATE_REMAINING), quota.remaining.into());
     headers.insert(HeaderName::from_static(names::RATE_RESET), quota.reset.into());
@@ -121,4 +124,8 @@ pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -
 /// A JSON answer to a read.
 pub(crate) fn ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

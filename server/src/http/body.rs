@@ -1,4 +1,4 @@
-//! Reading a request: its JSON body, its query, its path, in the order in which faults are told
+//! Reading a request: its JSON body, its query, its path, in the order in which faults are reported
 //! (docs/api.md, Order of checks).
 
 use axum::{
@@ -13,7 +13,7 @@ use parcelo::{
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::request_body::{MAX_BODY_BYTES, Unread, read_body};
+use super::request_body::{BodyError, MAX_BODY_BYTES, read_body};
 use crate::domain::Refusal;
 
 /// The JSON object in a request's body.
@@ -26,8 +26,7 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-/// The same, whatever the request calls it, and an empty one if there is no body: for whoever calls
-/// by hand.
+/// The same, whatever the content type, and an empty object if there is no body: for calls made by hand.
 pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
     let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     if bytes.is_empty() {
@@ -36,16 +35,16 @@ pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> 
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-impl From<Unread> for Refusal {
-    fn from(unread: Unread) -> Self {
+impl From<BodyError> for Refusal {
+    fn from(unread: BodyError) -> Self {
         match unread {
-            Unread::TooLarge => ErrorCode::PayloadTooLarge.into(),
-            Unread::Broken => Self::invalid(&[broken_off()]),
+            BodyError::TooLarge => ErrorCode::PayloadTooLarge.into(),
+            BodyError::Incomplete => Self::invalid(&[broken_off()]),
         }
     }
 }
 
-/// Nobody reads this answer unless a proxy stands between.
+/// Only a proxy in between can still read this answer.
 fn broken_off() -> FieldFault {
     FieldFault::new(
         "body",
@@ -103,7 +102,7 @@ pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
     pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
 }
 
-/// The path's parameter; one that is no text is one that nobody has.
+/// The path's parameter; one that is not text becomes an empty one, which nothing has.
 pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }

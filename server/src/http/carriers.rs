@@ -7,7 +7,11 @@ use axum::{
 };
 use parcelo::model::{Envelope, Meta};
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::service::Carrier;
 
 pub(super) async fn push(
@@ -19,4 +23,25 @@ pub(super) async fn push(
     let body = body::json_object(request).await?;
     let data = api.service.push_carrier_events(&carrier, &body).await?;
     Ok(answer::ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        Operation,
+        admin::{CarrierEvents, CarrierResults},
+    };
+
+    use crate::{
+        domain::sample,
+        http::openapi::{call::Call, described::Answer},
+    };
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        let call = Call::new(Operation::PushCarrierEvents, "Report a carrier's scans")
+            .takes::<CarrierEvents>(sample::carrier_events())
+            .answers(Answer::data::<CarrierResults>("200", "The result of each event."));
+        vec![call]
+    }
 }

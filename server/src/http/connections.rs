@@ -1,4 +1,4 @@
-//! How many connections one address may hold, so that nobody takes them all, and what is counted of
+//! How many connections one address may hold, so that none takes them all, and what is counted of
 //! connections that never became a request.
 
 use std::{
@@ -9,77 +9,81 @@ use std::{
 
 use ipnet::IpNet;
 
-use super::{linger::LineState, listen::MAX_CONNECTIONS};
+use super::linger::ConnectionState;
 use crate::{
     domain::access::client_network,
     service::{BadHead, Metrics},
 };
 
+/// Connections that a listener serves at once; a further one waits to be accepted.
+pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most connections that one address holds at a listener unless an operator says otherwise: a
-/// quarter of them all.
-pub(crate) const DEFAULT_SHARE: u32 = MAX_CONNECTIONS / 4;
+/// quarter of them all, so that no single address can keep all others out.
+pub(crate) const DEFAULT_CONNECTIONS_PER_ADDRESS: u32 = MAX_CONNECTIONS / 4;
 
-/// Whom a listener serves, and where it counts.
+/// How many connections a listener allows an address, and where it counts.
 #[derive(Debug, Clone)]
-pub struct Connections {
+pub struct ConnectionLimits {
     /// Which listener it is: `production`, `sandbox` or `operators`.
     pub listener: &'static str,
     /// The most connections of one address, or of one /64 network of IPv6.
     pub per_address: u32,
-    /// Networks that may hold any number: proxies, behind which everybody is.
+    /// Networks without a limit: this machine, and proxies, behind which all clients are.
     pub exempt: Vec<IpNet>,
     /// Where it counts.
     pub metrics: Metrics,
 }
 
-/// Who is connected to a listener.
+/// The open connections of a listener, by address.
 #[derive(Debug)]
-pub(super) struct Connected {
-    rules: Option<Connections>,
+pub(super) struct OpenConnections {
+    limits: Option<ConnectionLimits>,
+    /// Behind a lock that blocks: it is held for one look into the map, never across an await.
     open: Mutex<HashMap<IpAddr, u32>>,
 }
 
-/// A connection's place among those of its address, until it is dropped.
+/// A connection counted for its address, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat(Option<(Arc<Connected>, IpAddr)>);
+pub(super) struct AddressSlot(Option<(Arc<OpenConnections>, IpAddr)>);
 
-impl Connected {
-    pub(super) fn under(rules: Option<Connections>) -> Arc<Self> {
-        Arc::new(Self { rules, open: Mutex::default() })
+impl OpenConnections {
+    pub(super) fn new(limits: Option<ConnectionLimits>) -> Arc<Self> {
+        Arc::new(Self { limits, open: Mutex::default() })
     }
 
-    /// A place for one more connection, unless its address has its share.
-    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Seat> {
-        let Some(rules) = &self.rules else { return Some(Seat(None)) };
+    /// A slot for one more connection, unless its address has its share.
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<AddressSlot> {
+        let Some(limits) = &self.limits else { return Some(AddressSlot(None)) };
+        // On a dual-stack socket an IPv4 address comes mapped into IPv6, which no listed network contains.
         let peer = peer.to_canonical();
-        if rules.exempt.iter().any(|network| network.contains(&peer)) {
-            return Some(Seat(None));
+        if limits.exempt.iter().any(|network| network.contains(&peer)) {
+            return Some(AddressSlot(None));
         }
         let address = client_network(peer);
         let mut open = self.open();
         let count = open.entry(address).or_default();
-        if *count >= rules.per_address {
-            rules.metrics.connection_refused(rules.listener);
+        if *count >= limits.per_address {
+            limits.metrics.connection_refused(limits.listener);
             return None;
         }
         *count += 1;
-        Some(Seat(Some((Arc::clone(self), address))))
+        Some(AddressSlot(Some((Arc::clone(self), address))))
     }
 
     /// Counts what hyper answers by itself: a head that cannot be read never becomes a request. An
-    /// idle connection that ends is no head at all.
-    pub(super) fn ended(&self, fault: &hyper::Error, line: &LineState) {
-        let Some(rules) = &self.rules else { return };
+    /// idle connection that ends has not begun one.
+    pub(super) fn count_bad_head(&self, fault: &hyper::Error, state: &ConnectionState) {
+        let Some(limits) = &self.limits else { return };
         let bad = if fault.is_parse_too_large() {
             BadHead::TooLarge
         } else if fault.is_parse() {
             BadHead::Malformed
-        } else if fault.is_timeout() && line.has_begun() {
+        } else if fault.is_timeout() && state.has_begun() {
             BadHead::TooSlow
         } else {
             return;
         };
-        rules.metrics.bad_head(rules.listener, bad);
+        limits.metrics.bad_head(limits.listener, bad);
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<IpAddr, u32>> {
@@ -87,7 +91,7 @@ impl Connected {
     }
 }
 
-impl Drop for Seat {
+impl Drop for AddressSlot {
     fn drop(&mut self) {
         let Some((connected, address)) = self.0.take() else { return };
         if let Entry::Occupied(mut count) = connected.open().entry(address) {
@@ -115,15 +119,15 @@ mod tests {
 
     const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 
-    fn connected(exempt: &[&str]) -> Arc<Connected> {
+    fn connected(exempt: &[&str]) -> Arc<OpenConnections> {
         let exempt = exempt.iter().map(|net| net.parse().unwrap()).collect();
         let metrics = Metrics::default();
-        let rules = Connections { listener: "production", per_address: 2, exempt, metrics };
-        Connected::under(Some(rules))
+        let limits = ConnectionLimits { listener: "production", per_address: 2, exempt, metrics };
+        OpenConnections::new(Some(limits))
     }
 
-    fn enter(connected: &Arc<Connected>, peer: &str) -> Option<Seat> {
-        connected.enter(peer.parse().unwrap())
+    fn enter(connected: &Arc<OpenConnections>, peer: &str) -> Option<AddressSlot> {
+        connected.admit(peer.parse().unwrap())
     }
 
     #[test]
@@ -216,13 +220,17 @@ mod tests {
     /// A listener with two places for an address.
     async fn listening(metrics: &Metrics) -> (Listener, Stop, SocketAddr) {
         let metrics = metrics.clone();
-        let rules =
-            Connections { listener: "production", per_address: 2, exempt: Vec::new(), metrics };
+        let limits = ConnectionLimits {
+            listener: "production",
+            per_address: 2,
+            exempt: Vec::new(),
+            metrics,
+        };
         let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
         let here = get(|| async { "here" }).post(|_: String| async { "here" });
         let (routes, stop) = (Router::new().route("/", here), Stop::default());
-        (Listener::start_within(rules, socket, routes, stop.clone()), stop, address)
+        (Listener::start_within(limits, socket, routes, stop.clone()), stop, address)
     }
 
     async fn connect(address: SocketAddr) -> TcpStream {

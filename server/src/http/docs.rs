@@ -12,12 +12,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
                       form-action 'none'; frame-ancestors 'none'";
 
 /// A page.
-pub(super) fn page_of(html: String) -> Response {
-    guarded("text/html; charset=utf-8", html.into_bytes())
+pub(super) fn html_page(html: String) -> Response {
+    with_policy("text/html; charset=utf-8", html.into_bytes())
 }
 
 /// A page, or a file that one loads.
-pub(super) fn guarded(content_type: &str, bytes: Vec<u8>) -> Response {
+pub(super) fn with_policy(content_type: &str, bytes: Vec<u8>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, content_type),
         (header::CONTENT_SECURITY_POLICY, POLICY),

@@ -14,9 +14,9 @@ pub(super) const LIVE: &str = "/healthz";
 pub(super) const READY: &str = "/readyz";
 
 /// GET /api/v1/health: which key this is, and what it may do.
-pub(super) async fn of_key(
+pub(super) async fn check_key(
     Extension(caller): Extension<Caller>,
-    Extension(id): Extension<super::gate::RequestId>,
+    Extension(id): Extension<super::answer::RequestId>,
 ) -> Response {
     answer::ok(&json!({
         "success": true,
@@ -34,12 +34,28 @@ pub(super) async fn live() -> Response {
     answer::ok(&json!({ "status": "ok" }))
 }
 
-/// The process can serve: it has not been told to stop, and its store can be written and read.
+/// The process can serve: it is not stopping, and its store can be written and read.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     let store = api.service.store();
     if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {
         Ok(answer::ok(&json!({ "status": "ok" })))
     } else {
         Err(Refused(Refusal::unavailable()))
+    }
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{Operation, model::Health};
+
+    use crate::http::openapi::{call::Call, described::Answer};
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        let about = "Which key this is, and what it may do.";
+        vec![
+            Call::new(Operation::Health, "Check the API key")
+                .answers(Answer::bare::<Health>("200", about)),
+        ]
     }
 }

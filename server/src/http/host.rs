@@ -7,12 +7,12 @@ use axum::{
 };
 use parcelo::model::{FaultCode, FieldFault};
 
-use super::Peer;
+use super::client_address::Peer;
 use crate::domain::Refusal;
 
 /// Refuses a request from a socket whose host is not clear. HTTP/1.0 needs none.
 pub(super) fn check(request: &Request) -> Result<(), Refusal> {
-    // Without a socket there is nobody to be confused.
+    // Without a socket there is no second reader to disagree with.
     if request.extensions().get::<Peer>().is_none() {
         return Ok(());
     }
@@ -21,7 +21,7 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
         (_, Some(_)) => FaultCode::Duplicate,
         (None, None) if request.version() <= Version::HTTP_10 => return Ok(()),
         (None, None) => FaultCode::Required,
-        (Some(_), None) if of(request.headers()).is_none() => FaultCode::InvalidFormat,
+        (Some(_), None) if from_headers(request.headers()).is_none() => FaultCode::InvalidFormat,
         (Some(_), None) => return Ok(()),
     };
     Err(Refusal::invalid(&[FieldFault::new(
@@ -35,7 +35,7 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
 }
 
 /// The host that was called, with its port; nothing when it is not one.
-pub(crate) fn of(headers: &HeaderMap) -> Option<Authority> {
+pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Authority> {
     let host = headers.get(header::HOST)?.to_str().ok()?;
     host.parse::<Authority>().ok().filter(|host| !host.as_str().contains('@'))
 }

@@ -12,8 +12,9 @@ use parcelo::{
 };
 
 use super::{
-    Api, Refused, answer, body,
-    gate::RequestId,
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
     precondition::{self, Precondition},
 };
 use crate::{
@@ -100,4 +101,60 @@ pub(super) fn response(file: LabelFile, asked: &HeaderMap) -> Result<Response, R
 
 fn disposition(number: &str, format: LabelFormat) -> String {
     format!("attachment; filename=\"label-{number}.{}\"", format.extension())
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        ErrorCode::{
+            IdempotencyConflict, IdempotencyInProgress, LabelNotFound, LabelNotReprintable,
+            LabelVoided, ParcelNotFound, PreconditionFailed, ValidationFailed,
+        },
+        LabelFormat, Operation, ReprintRequest,
+        model::LabelMetadata,
+    };
+    use serde_json::json;
+
+    use crate::http::openapi::{
+        call::Call,
+        described::{Answer, Query, reference},
+    };
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        let label = Answer::data::<LabelMetadata>("200", "The label as it is now.");
+        vec![
+            Call::new(Operation::GetLabel, "Read a label's metadata")
+                .answers(Answer::data::<LabelMetadata>("200", "What is known about the label."))
+                .refuses(&[ParcelNotFound, LabelNotFound]),
+            Call::new(Operation::DownloadLabel, "Download a label file")
+                .query(&[Query {
+                    name: "format",
+                    about: "The file's format, in any case; PDF when absent.",
+                    schema: reference::<LabelFormat>,
+                }])
+                .answers(Answer::file("200", "The label."))
+                .answers(Answer::unchanged())
+                .refuses(&[
+                    ValidationFailed,
+                    ParcelNotFound,
+                    LabelNotFound,
+                    LabelVoided,
+                    PreconditionFailed,
+                ]),
+            Call::new(Operation::ReprintLabel, "Reprint a label")
+                .takes::<ReprintRequest>(
+                    json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
+                )
+                .answers(label.repeatable())
+                .refuses(&[
+                    ParcelNotFound,
+                    LabelNotFound,
+                    LabelVoided,
+                    LabelNotReprintable,
+                    IdempotencyConflict,
+                    IdempotencyInProgress,
+                ]),
+        ]
+    }
 }

@@ -17,19 +17,21 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// How long the client may go on sending.
-const LINGER_TIME: Duration = Duration::from_secs(2);
+/// How long the client may go on sending: with the limit below it bounds what a client that never stops
+/// can cost.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How much it may send meanwhile.
-const LINGER_BYTES: usize = 1024 * 1024;
+const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
-/// What is known of a connection, to its line, to the service on it, and to who counts its end.
+/// What is known of a connection: shared by its stream, the service on it and the counting of its end. All
+/// of them run in the connection's one task, so the order of the atomics does not matter.
 #[derive(Debug, Default)]
-pub(super) struct LineState {
+pub(super) struct ConnectionState {
     unread: AtomicBool,
     begun: AtomicBool,
 }
 
-impl LineState {
+impl ConnectionState {
     /// An answer leaves before its request was read to the end.
     pub(super) fn leave_unread(&self) {
         self.unread.store(true, Ordering::Relaxed);
@@ -41,7 +43,7 @@ impl LineState {
     }
 
     /// Whether a byte of the next head has come. One that came ahead of the last answer is not
-    /// seen, since nobody but hyper knows where a head ends.
+    /// seen, since only hyper knows where a head ends.
     pub(super) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
@@ -49,9 +51,9 @@ impl LineState {
 
 /// A connection that reads on, and forgets what it reads, after its own side was closed.
 #[derive(Debug)]
-pub(super) struct Lingering<L> {
-    line: L,
-    state: Arc<LineState>,
+pub(super) struct LingeringStream<S> {
+    stream: S,
+    state: Arc<ConnectionState>,
     stage: Stage,
     left: usize,
 }
@@ -64,38 +66,38 @@ enum Stage {
     Closed,
 }
 
-impl<L> Lingering<L> {
-    pub(super) fn new(line: L, state: Arc<LineState>) -> Self {
-        Self { line, state, stage: Stage::Open, left: LINGER_BYTES }
+impl<S> LingeringStream<S> {
+    pub(super) fn new(stream: S, state: Arc<ConnectionState>) -> Self {
+        Self { stream, state, stage: Stage::Open, left: MAX_LINGER_BYTES }
     }
 }
 
-impl<L: AsyncRead + AsyncWrite + Unpin> Lingering<L> {
-    /// Reads some bytes for nobody; none at the end, and after an error.
-    fn poll_forget(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+impl<S: AsyncRead + AsyncWrite + Unpin> LingeringStream<S> {
+    /// Reads some bytes and drops them; none at the end, and after an error.
+    fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         let mut space = [0; 4096];
         let mut buffer = ReadBuf::new(&mut space);
-        let read = ready!(Pin::new(&mut self.line).poll_read(context, &mut buffer));
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer));
         Poll::Ready(read.map_or(0, |()| buffer.filled().len()))
     }
 
     /// What to do once our side is closed: wait for the rest of a request, if there is one.
     fn closing(&mut self, context: &mut Context<'_>) -> Stage {
-        // After a head that could not be read nobody knows what is still to come; a byte tells.
+        // After a head that could not be parsed it is unknown what is still to come; a byte shows it.
         let is_unread = self.state.unread.load(Ordering::Relaxed)
-            || matches!(self.poll_forget(context), Poll::Ready(1..));
-        if is_unread { Stage::Closing(Box::pin(sleep(LINGER_TIME))) } else { Stage::Closed }
+            || matches!(self.poll_discard(context), Poll::Ready(1..));
+        if is_unread { Stage::Closing(Box::pin(sleep(LINGER_TIMEOUT))) } else { Stage::Closed }
     }
 }
 
-impl<L: AsyncRead + AsyncWrite + Unpin> AsyncRead for Lingering<L> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for LingeringStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = ready!(Pin::new(&mut self.line).poll_read(context, buffer));
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
         if buffer.filled().len() > before {
             self.state.begun.store(true, Ordering::Relaxed);
         }
@@ -103,17 +105,17 @@ impl<L: AsyncRead + AsyncWrite + Unpin> AsyncRead for Lingering<L> {
     }
 }
 
-impl<L: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<L> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.line).poll_write(context, bytes)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.line).poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -122,12 +124,12 @@ impl<L: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<L> {
             match &mut this.stage {
                 Stage::Closed => return Poll::Ready(Ok(())),
                 Stage::Open => {
-                    ready!(Pin::new(&mut this.line).poll_shutdown(context))?;
+                    ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
                     this.stage = this.closing(context);
                 }
                 Stage::Closing(end) => {
                     let is_late = end.as_mut().poll(context).is_ready();
-                    let read = if is_late { 0 } else { ready!(this.poll_forget(context)) };
+                    let read = if is_late { 0 } else { ready!(this.poll_discard(context)) };
                     this.left = this.left.saturating_sub(read);
                     if read == 0 || this.left == 0 {
                         this.stage = Stage::Closed;
@@ -142,10 +144,10 @@ impl<L: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<L> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.line).poll_write_vectored(context, slices)
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.line.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 }

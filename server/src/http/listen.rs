@@ -23,34 +23,33 @@ use tokio::{
 use tower::ServiceExt;
 
 use super::{
-    Peer,
-    connections::{Connected, Connections, Seat},
-    linger::{LineState, Lingering},
-    request_body::UnreadRest,
+    client_address::Peer,
+    connections::{AddressSlot, ConnectionLimits, MAX_CONNECTIONS, OpenConnections},
+    linger::{ConnectionState, LingeringStream},
+    request_body::BodyNotDrained,
 };
 
-/// How long a client may take to send the head of a request.
+/// How long a client may take to send the head of a request: without a limit, clients that send a byte now
+/// and then could hold every connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish when the process stops: less than the 30 s that
 /// Kubernetes grants by default.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
-/// Connections served at once; a further one waits to be accepted.
-pub(super) const MAX_CONNECTIONS: u32 = 10_000;
 /// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that
 /// much as long as it lives.
-const MAX_BUFFER_BYTES: usize = 128 * 1024;
+const MAX_HEAD_BYTES: usize = 128 * 1024;
 
-/// How far listeners are from their end.
+/// What listeners do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Serving,
     /// They accept as before, and each answer is the last of its connection.
     Draining,
-    /// They accept no more, and what is in flight has so long to finish.
+    /// They accept no more, and requests in flight have this long to finish.
     Stopping(Duration),
 }
 
-/// Tells listeners to stop.
+/// Stops listeners, once and for all of its clones.
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Sender<Phase>);
 
@@ -71,7 +70,7 @@ impl Stop {
         self.within(SHUTDOWN_GRACE);
     }
 
-    /// Stops them; what is in flight has so long to finish.
+    /// Stops them; requests in flight have this long to finish.
     pub fn within(&self, grace: Duration) {
         self.0.send_replace(Phase::Stopping(grace));
     }
@@ -99,25 +98,27 @@ impl Stop {
 }
 
 /// A connection as a listener serves it: plain, or one that the mock server can break.
-pub(crate) trait Line: AsyncRead + AsyncWrite + Unpin + Send + Sized + 'static {
-    /// What each answer passes on its way out.
-    type Exit: Clone + Send + Sync + 'static;
+pub(crate) trait ServerStream:
+    AsyncRead + AsyncWrite + Unpin + Send + Sized + 'static
+{
+    /// What decides about each response just before it is sent.
+    type ResponseHook: Clone + Send + Sync + 'static;
 
     /// Takes a connection.
-    fn open(stream: TcpStream) -> (Self, Self::Exit);
+    fn open(stream: TcpStream) -> (Self, Self::ResponseHook);
 
-    /// Lets an answer out; an error ends the connection without it.
-    fn pass(exit: &Self::Exit, answer: Response) -> io::Result<Response>;
+    /// Lets a response be sent; an error ends the connection without it.
+    fn release(hook: &Self::ResponseHook, answer: Response) -> io::Result<Response>;
 }
 
-impl Line for TcpStream {
-    type Exit = ();
+impl ServerStream for TcpStream {
+    type ResponseHook = ();
 
     fn open(stream: Self) -> (Self, ()) {
         (stream, ())
     }
 
-    fn pass((): &(), answer: Response) -> io::Result<Response> {
+    fn release((): &(), answer: Response) -> io::Result<Response> {
         Ok(answer)
     }
 }
@@ -127,25 +128,29 @@ impl Line for TcpStream {
 pub struct Listener(JoinHandle<()>);
 
 impl Listener {
-    /// Serves the routes on a socket until it is told to stop.
+    /// Serves the routes on a socket until the stop.
     pub fn start(socket: TcpListener, routes: Router, stop: Stop) -> Self {
         Self::start_on::<TcpStream>(socket, routes, stop)
     }
 
     /// The same with a bound on the connections of one address.
     pub fn start_within(
-        connections: Connections,
+        limits: ConnectionLimits,
         socket: TcpListener,
         routes: Router,
         stop: Stop,
     ) -> Self {
-        let connected = Connected::under(Some(connections));
+        let connected = OpenConnections::new(Some(limits));
         Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, connected)))
     }
 
     /// The same on connections of another kind.
-    pub(crate) fn start_on<L: Line>(socket: TcpListener, routes: Router, stop: Stop) -> Self {
-        Self(tokio::spawn(accept::<L>(socket, routes, stop, Connected::under(None))))
+    pub(crate) fn start_on<S: ServerStream>(
+        socket: TcpListener,
+        routes: Router,
+        stop: Stop,
+    ) -> Self {
+        Self(tokio::spawn(accept::<S>(socket, routes, stop, OpenConnections::new(None))))
     }
 
     /// Closes the socket; requests in flight are answered.
@@ -161,32 +166,32 @@ impl Listener {
     }
 }
 
-async fn accept<L: Line>(
+async fn accept<S: ServerStream>(
     socket: TcpListener,
     routes: Router,
     stop: Stop,
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnections>,
 ) {
-    accept_up_to::<L>(MAX_CONNECTIONS as usize, (socket, connected), routes, stop).await;
+    accept_up_to::<S>(MAX_CONNECTIONS as usize, (socket, connected), routes, stop).await;
 }
 
-async fn accept_up_to<L: Line>(
+async fn accept_up_to<S: ServerStream>(
     most: usize,
-    (socket, connected): (TcpListener, Arc<Connected>),
+    (socket, connected): (TcpListener, Arc<OpenConnections>),
     routes: Router,
     stop: Stop,
 ) {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(most));
+    let permits = Arc::new(Semaphore::new(most));
     let mut stopped = std::pin::pin!(stop.grace());
     let grace = loop {
         tokio::select! {
-            // The wait for a place is in here too: with all of them taken, a stop is heard all the same.
-            arrived = next(&socket, &places, &connected) => match arrived {
-                Ok(Some(arrival)) => serve::<L>(arrival, routes.clone(), stop.clone(), &graceful),
-                // Its address has a share of the places already: the socket closes unserved.
+            // The wait for a slot is in here too: a stop ends it also when all are taken.
+            arrived = next(&socket, &permits, &connected) => match arrived {
+                Ok(Some(arrival)) => serve::<S>(arrival, routes.clone(), stop.clone(), &graceful),
+                // Its address has its share of the slots already: the socket closes unserved.
                 Ok(None) => {}
-                Err(error) => rest_after(&error).await,
+                Err(error) => pause_after(&error).await,
             },
             grace = &mut stopped => break grace,
         }
@@ -199,87 +204,87 @@ async fn accept_up_to<L: Line>(
     }
 }
 
-/// A connection that has just come in, and its place among all.
+/// A connection that has just come in, with its slot.
 struct Arrival {
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
+    slot: Slot,
 }
 
-/// A connection's place among all, and among those of its address.
-struct Place {
+/// A connection's slot among all, and among those of its address: given back when dropped.
+struct Slot {
     _permit: OwnedSemaphorePermit,
-    _seat: Seat,
-    connected: Arc<Connected>,
+    _address: AddressSlot,
+    connected: Arc<OpenConnections>,
 }
 
-/// The next connection; none when its address has its share of the places.
+/// The next connection; `None` when its address has its share of the slots.
 async fn next(
     socket: &TcpListener,
-    places: &Arc<Semaphore>,
-    connected: &Arc<Connected>,
+    permits: &Arc<Semaphore>,
+    connected: &Arc<OpenConnections>,
 ) -> io::Result<Option<Arrival>> {
     // Before `accept`: at the limit, further connections wait in the system's queue and cost us nothing, not
     // even a file descriptor, which the store and webhooks need too.
-    let permit = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = socket.accept().await?;
     let connected = Arc::clone(connected);
-    Ok(connected.enter(peer.ip()).map(|seat| {
-        let place = Place { _permit: permit, _seat: seat, connected };
-        Arrival { stream, peer, place }
+    Ok(connected.admit(peer.ip()).map(|slot| {
+        let slot = Slot { _permit: permit, _address: slot, connected };
+        Arrival { stream, peer, slot }
     }))
 }
 
 /// Out of file descriptors, say: the next try is bound to fail too, so give others a moment.
-async fn rest_after(error: &io::Error) {
+async fn pause_after(error: &io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
-fn serve<L: Line>(
-    Arrival { stream, peer, place }: Arrival,
+fn serve<S: ServerStream>(
+    Arrival { stream, peer, slot }: Arrival,
     routes: Router,
     stop: Stop,
     graceful: &GracefulShutdown,
 ) {
     // Small answers leave at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
-    let (line, exit) = L::open(stream);
-    let state = Arc::new(LineState::default());
-    let line = Lingering::new(line, Arc::clone(&state));
+    let (stream, hook) = S::open(stream);
+    let state = Arc::new(ConnectionState::default());
+    let stream = LingeringStream::new(stream, Arc::clone(&state));
     let ending = Arc::clone(&state);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (routes, exit, stop) = (routes.clone(), exit.clone(), stop.clone());
+        let (routes, hook, stop) = (routes.clone(), hook.clone(), stop.clone());
         let state = Arc::clone(&state);
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(Peer(peer.ip()));
             let Ok(mut answer) = routes.oneshot(request).await;
-            if answer.extensions().get::<UnreadRest>().is_some() {
+            if answer.extensions().get::<BodyNotDrained>().is_some() {
                 state.leave_unread();
             }
             state.expect_head();
             if stop.is_last() {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            L::pass(&exit, answer)
+            S::release(&hook, answer)
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MAX_BUFFER_BYTES)
+        .max_buf_size(MAX_HEAD_BYTES)
         // By itself the buffer lets a longer head pass, if it comes in large packets.
-        .max_header_size(MAX_BUFFER_BYTES)
+        .max_header_size(MAX_HEAD_BYTES)
         .auto_date_header(false)
-        .serve_connection(TokioIo::new(line), service);
+        .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
-        // A client that breaks off is no fault of ours.
+        // A client that breaks off is not an error of the server: it is counted, not logged.
         if let Err(fault) = connection.await {
-            place.connected.ended(&fault, &ending);
+            slot.connected.count_bad_head(&fault, &ending);
         }
-        drop(place);
+        drop(slot);
     });
 }
 
@@ -304,8 +309,12 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
         let routes = Router::new().route("/", handler);
-        let accepting =
-            accept_up_to::<TcpStream>(2, (socket, Connected::under(None)), routes, stop.clone());
+        let accepting = accept_up_to::<TcpStream>(
+            2,
+            (socket, OpenConnections::new(None)),
+            routes,
+            stop.clone(),
+        );
         (Listener(tokio::spawn(accepting)), address)
     }
 
@@ -330,7 +339,7 @@ mod tests {
         let _both = entered.acquire_many(2).await.unwrap();
         stop.within(Duration::ZERO);
         let finished = tokio::time::timeout(SHUTDOWN_GRACE, listener.finish()).await;
-        assert!(finished.is_ok(), "the listener waits for a place");
+        assert!(finished.is_ok(), "the listener waits for a slot");
     }
 
     #[tokio::test]

@@ -6,7 +6,11 @@ use axum::{
     response::Response,
 };
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::service::{Answer, Caller, Keyed};
 
 pub(super) async fn submit(
@@ -29,4 +33,41 @@ pub(super) async fn get(
 ) -> Result<Response, Refused> {
     let manifest = api.service.manifest(&caller, &body::parameter(path)).await?;
     Ok(answer::data(manifest, id))
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        ErrorCode::{
+            IdempotencyConflict, IdempotencyInProgress, ManifestAlreadySubmitted, ManifestNotFound,
+            ManifestParcelsRejected,
+        },
+        ManifestRequest, Operation,
+        model::Manifest,
+    };
+
+    use crate::{
+        domain::sample,
+        http::openapi::{call::Call, described::Answer},
+    };
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        let before = Answer::data::<Manifest>("200", "It had been submitted before.");
+        vec![
+            Call::new(Operation::SubmitManifest, "Submit a manifest under an air waybill")
+                .takes::<ManifestRequest>(sample::manifest())
+                .answers(Answer::data::<Manifest>("201", "The manifest was submitted."))
+                .answers(before.repeatable())
+                .refuses(&[
+                    ManifestParcelsRejected,
+                    ManifestAlreadySubmitted,
+                    IdempotencyConflict,
+                    IdempotencyInProgress,
+                ]),
+            Call::new(Operation::GetManifest, "Read a manifest")
+                .answers(Answer::data::<Manifest>("200", "The manifest as it was submitted."))
+                .refuses(&[ManifestNotFound]),
+        ]
+    }
 }

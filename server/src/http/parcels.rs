@@ -13,7 +13,11 @@ use parcelo::{
 use serde::Serialize;
 use url::form_urlencoded;
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::{domain::Refusal, service::Caller};
 
 #[derive(Serialize)]
@@ -44,4 +48,81 @@ pub(super) async fn list(
     let language = body::language(&headers);
     let (data, page) = api.service.list_parcels(&caller, &query, language).await?;
     Ok(answer::ok(&Page { success: true, data, meta: Meta { page, request_id } }))
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        CountryCode, ErrorCode, Operation, ParcelStatus, model::ParcelSummary, rules::ListQuery,
+    };
+    use utoipa::openapi::{
+        RefOr,
+        schema::{ObjectBuilder, Schema, SchemaType, Type},
+    };
+
+    use crate::http::openapi::{
+        call::Call,
+        described::{Answer, Query, reference},
+    };
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        vec![
+            Call::new(Operation::ListParcels, "List parcels, newest first")
+                .query(LIST)
+                .answers(Answer::page::<ParcelSummary>("200", "A page of the list."))
+                .refuses(&[ErrorCode::ValidationFailed]),
+        ]
+    }
+
+    const LIST: &[Query] = &[
+        Query {
+            name: "page",
+            about: "The page, from 1; 1 when absent.",
+            schema: || whole(u32::MAX),
+        },
+        Query {
+            name: "limit",
+            about: "Parcels on a page; 20 when absent.",
+            schema: || whole(ListQuery::MAX_LIMIT),
+        },
+        Query {
+            name: "status",
+            about: "Only parcels in this status.",
+            schema: reference::<ParcelStatus>,
+        },
+        Query {
+            name: "country",
+            about: "Only parcels to this country.",
+            schema: reference::<CountryCode>,
+        },
+        Query {
+            name: "externalOrderId",
+            about: "Only parcels with exactly this id in the caller's system.",
+            schema: || {
+                let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
+                text.min_length(Some(1)).max_length(Some(ListQuery::MAX_ORDER_ID)).into()
+            },
+        },
+        Query {
+            name: "createdFrom",
+            about: "Only parcels created then or later: a time, or a date, which begins in UTC.",
+            schema: moment,
+        },
+        Query {
+            name: "createdTo",
+            about: "Only parcels created before: a time, or a date, which begins in UTC.",
+            schema: moment,
+        },
+    ];
+
+    fn whole(most: u32) -> RefOr<Schema> {
+        let number = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
+        number.minimum(Some(1)).maximum(Some(most)).into()
+    }
+
+    fn moment() -> RefOr<Schema> {
+        let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
+        text.pattern(Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$")).into()
+    }
 }

@@ -22,41 +22,41 @@ use tokio::{sync::Notify, time::timeout};
 /// The most bytes of a body: 256 KiB.
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
 /// What is set aside for a body before any of it is there: a length is quickly claimed.
-const FIRST_BYTES: usize = 16 * 1024;
-/// How much of a body that nobody wanted is read, so that its connection lives on: the largest
+const INITIAL_BUFFER_BYTES: usize = 16 * 1024;
+/// How much of an unread body is read after the answer, so that its connection lives on: the largest
 /// body that is allowed, and what a client sends before it sees that its own is too large.
 const MAX_DRAINED_BYTES: u64 = (MAX_BODY_BYTES + 64 * 1024) as u64;
-/// How long that may take.
-const DRAIN_TIME: Duration = Duration::from_secs(2);
+/// How long that may take: with the limit above it bounds what a client that keeps sending can cost.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     /// It is longer than it may be.
     TooLarge,
     /// It broke off.
-    Broken,
+    Incomplete,
 }
 
 /// The whole of a body that has at most `most` bytes.
 ///
 /// Its frames are copied and let go one by one: each keeps the connection's read buffer alive, so
 /// that a list of them would cost kilobytes for every byte that came in a packet of its own.
-pub(crate) async fn read_body<B>(mut body: B, most: usize) -> Result<Vec<u8>, Unread>
+pub(crate) async fn read_body<B>(mut body: B, most: usize) -> Result<Vec<u8>, BodyError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if declared > most {
-        return Err(Unread::TooLarge);
+        return Err(BodyError::TooLarge);
     }
-    let mut whole = Vec::with_capacity(declared.min(FIRST_BYTES));
+    let mut whole = Vec::with_capacity(declared.min(INITIAL_BUFFER_BYTES));
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Unread::Broken)?;
-        // What is no data is a trailer, which nobody reads.
+        let frame = frame.map_err(|_| BodyError::Incomplete)?;
+        // What is not data is a trailer, and none is used.
         let Ok(data) = frame.into_data() else { continue };
         if data.len() > most - whole.len() {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         whole.extend_from_slice(&data);
     }
@@ -66,9 +66,10 @@ where
 /// On an answer whose request's body was not read to its end: the connection is closed only after
 /// the client had time to read the answer, since bytes that arrive at a closed socket reset it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct UnreadRest;
+pub(super) struct BodyNotDrained;
 
-/// A body that a handler and whoever called it share.
+/// A body that the handler reads and the middleware around it can read on. Its lock is held while one frame is
+/// polled, never across an await.
 #[derive(Clone)]
 pub(crate) struct SharedBody(Arc<Shared>);
 
@@ -85,7 +86,7 @@ struct Source {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Nobody has asked for a byte of it.
+    /// Nothing of it has been asked for.
     Untouched,
     /// Some of it has been asked for.
     Begun,
@@ -97,7 +98,7 @@ enum Progress {
 
 impl SharedBody {
     /// Shares the body of a request; one that has none is left as it is.
-    pub(crate) fn of(request: Request) -> (Option<Self>, Request) {
+    pub(crate) fn split_from(request: Request) -> (Option<Self>, Request) {
         if request.body().is_end_stream() {
             return (None, request);
         }
@@ -113,7 +114,7 @@ impl SharedBody {
         self.0.ended.notified().await;
     }
 
-    /// Whether somebody waits for more of it.
+    /// Whether the handler waits for more of it.
     pub(super) fn is_awaited(&self) -> bool {
         self.source().progress == Progress::Begun
     }
@@ -125,11 +126,15 @@ impl SharedBody {
 
     /// Reads what is left of the body, or lets the answer say that the connection ends: the next
     /// request on it would meet the rest of this one.
-    pub(crate) async fn settle(&self, expects_continue: bool, mut response: Response) -> Response {
+    pub(crate) async fn drain_or_close(
+        &self,
+        expects_continue: bool,
+        mut response: Response,
+    ) -> Response {
         if !self.drain(expects_continue).await {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
-            response.extensions_mut().insert(UnreadRest);
+            response.extensions_mut().insert(BodyNotDrained);
         }
         response
     }
@@ -140,13 +145,13 @@ impl SharedBody {
             match source.progress {
                 Progress::Ended => return true,
                 Progress::GivenUp => return false,
-                // Reading would ask the client for a body that nobody wants.
+                // Reading would ask the client for a body that is not needed.
                 Progress::Untouched if expects_continue => return false,
                 Progress::Untouched | Progress::Begun => source.body.size_hint().lower(),
             }
         };
         rest <= MAX_DRAINED_BYTES
-            && timeout(DRAIN_TIME, self.clone().read_out()).await.unwrap_or(false)
+            && timeout(DRAIN_TIMEOUT, self.clone().read_out()).await.unwrap_or(false)
     }
 
     async fn read_out(mut self) -> bool {
@@ -185,6 +190,7 @@ impl HttpBody for SharedBody {
             Poll::Ready(Some(Err(_))) => source.progress = Progress::GivenUp,
             Poll::Ready(None) => {
                 source.progress = Progress::Ended;
+                // Kept for a waiter that comes later.
                 self.0.ended.notify_one();
             }
         }
@@ -202,12 +208,12 @@ pub(super) fn expects_continue(request: &Request) -> bool {
 }
 
 /// Settles each request's body, for routes without a gate.
-pub(crate) async fn settle(request: Request, next: Next) -> Response {
+pub(crate) async fn drain_bodies(request: Request, next: Next) -> Response {
     let expects = expects_continue(&request);
-    let (body, request) = SharedBody::of(request);
+    let (body, request) = SharedBody::split_from(request);
     let response = next.run(request).await;
     match body {
-        Some(body) => body.settle(expects, response).await,
+        Some(body) => body.drain_or_close(expects, response).await,
         None => response,
     }
 }
@@ -233,9 +239,9 @@ mod tests {
             (Body::empty(), Ok("")),
             (Body::from("abcdef"), Ok("abcdef")),
             (in_pieces(&["ab", "", "c", "def"]), Ok("abcdef")),
-            (Body::from("abcdefg"), Err(Unread::TooLarge)),
-            (in_pieces(&["abcdef", "g"]), Err(Unread::TooLarge)),
-            (Body::from_stream(broken), Err(Unread::Broken)),
+            (Body::from("abcdefg"), Err(BodyError::TooLarge)),
+            (in_pieces(&["abcdef", "g"]), Err(BodyError::TooLarge)),
+            (Body::from_stream(broken), Err(BodyError::Incomplete)),
         ];
         for (body, expected) in table {
             let read = read_body(body, 6).await;

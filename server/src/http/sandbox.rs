@@ -2,7 +2,10 @@
 
 use axum::{Extension, extract::State, response::Response};
 
-use super::{Api, Refused, answer, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+};
 use crate::service::Caller;
 
 pub(super) async fn reset(
@@ -11,4 +14,20 @@ pub(super) async fn reset(
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
     Ok(answer::data(api.service.reset_sandbox(&caller).await?, id))
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{ErrorCode, Operation, model::SandboxReset};
+
+    use crate::http::openapi::{call::Call, described::Answer};
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        vec![
+            Call::new(Operation::ResetSandbox, "Delete all data of the caller's sandbox")
+                .answers(Answer::data::<SandboxReset>("200", "How much was deleted."))
+                .refuses(&[ErrorCode::SandboxOnly]),
+        ]
+    }
 }

@@ -14,7 +14,7 @@ use utoipa_swagger_ui::{Config, serve};
 
 use super::{
     Api, Refused,
-    docs::{guarded, page_of},
+    docs::{html_page, with_policy},
 };
 
 /// The page, its files beside it.
@@ -35,7 +35,7 @@ async fn page() -> Response {
     let swagger = serve("index.html", Arc::new(Config::default()));
     let Ok(Some(file)) = swagger else { return Refused::from(ErrorCode::NotFound).into_response() };
     let html = String::from_utf8_lossy(&file.bytes);
-    page_of(html.replace("<title>Swagger UI</title>", "<title>Parcelo API</title>"))
+    html_page(html.replace("<title>Swagger UI</title>", "<title>Parcelo API</title>"))
 }
 
 /// GET /docs/{file}.
@@ -44,7 +44,7 @@ async fn file(path: Result<Path<String>, PathRejection>) -> Response {
     // Without this the page would send the document's address to a validator elsewhere.
     let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
     match serve(&name, Arc::new(config)) {
-        Ok(Some(file)) => guarded(&file.content_type, file.bytes.into_owned()),
+        Ok(Some(file)) => with_policy(&file.content_type, file.bytes.into_owned()),
         Ok(None) | Err(_) => Refused::from(ErrorCode::NotFound).into_response(),
     }
 }

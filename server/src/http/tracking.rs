@@ -7,7 +7,11 @@ use axum::{
     response::Response,
 };
 
-use super::{Api, Refused, answer, body, gate::RequestId};
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    body,
+};
 use crate::service::Caller;
 
 const HISTORY: &str = "includeHistory";
@@ -36,4 +40,39 @@ pub(super) async fn batch(
     let language = body::language(request.headers());
     let asked = body::json_object(request).await?;
     Ok(answer::data(api.service.track_batch(&caller, &asked, language).await?, id))
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        ErrorCode::{ParcelNotFound, ValidationFailed},
+        Operation,
+        model::{BatchTracking, BatchTrackingRequest, TrackingRecord},
+    };
+    use serde_json::json;
+    use utoipa::PartialSchema;
+
+    use crate::http::openapi::{
+        call::Call,
+        described::{Answer, Query},
+    };
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        vec![
+            Call::new(Operation::GetTracking, "Track one parcel")
+                .query(&[Query {
+                    name: super::HISTORY,
+                    about: "Whether the answer has the parcel's history.",
+                    schema: || <bool as PartialSchema>::schema(),
+                }])
+                .answers(Answer::bare::<TrackingRecord>("200", "The tracking record."))
+                .refuses(&[ValidationFailed, ParcelNotFound]),
+            Call::new(Operation::BatchTracking, "Track up to 100 parcels")
+                .takes::<BatchTrackingRequest>(
+                    json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
+                )
+                .answers(Answer::data::<BatchTracking>("200", "A result for each number.")),
+        ]
+    }
 }

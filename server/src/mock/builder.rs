@@ -15,7 +15,7 @@ use parcelo::{Environment, rules::Destinations};
 use super::{Clock, MockServer, control, exchange::Desk, pace::MovableClock};
 use crate::{
     domain::{Secrets, Site, legacy::Era, site::local_url, webhooks::Allowance},
-    http::{Stop, host_of},
+    http::{Stop, host_from_headers},
     ids::Ids,
     service::{Limits, Service, Settings, called_at},
     store::Store,
@@ -146,7 +146,7 @@ impl Builder {
 
 /// Lets links lead to the host that was called: nobody but the caller knows what this server's is.
 async fn as_called(request: Request, next: Next) -> Response {
-    match host_of(request.headers()) {
+    match host_from_headers(request.headers()) {
         Some(host) => called_at(format!("http://{host}"), next.run(request)).await,
         None => next.run(request).await,
     }

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::plan::{Cut, Hit};
-use crate::http::Line;
+use crate::http::ServerStream;
 
 /// A connection that ends with a reset when it is told so.
 #[derive(Debug)]
@@ -26,15 +26,15 @@ pub(super) struct BreakableLine {
     reset: Arc<AtomicBool>,
 }
 
-impl Line for BreakableLine {
-    type Exit = Arc<AtomicBool>;
+impl ServerStream for BreakableLine {
+    type ResponseHook = Arc<AtomicBool>;
 
-    fn open(stream: TcpStream) -> (Self, Self::Exit) {
+    fn open(stream: TcpStream) -> (Self, Self::ResponseHook) {
         let reset = Arc::new(AtomicBool::new(false));
         (Self { stream, reset: Arc::clone(&reset) }, reset)
     }
 
-    fn pass(reset: &Self::Exit, answer: Response) -> io::Result<Response> {
+    fn release(reset: &Self::ResponseHook, answer: Response) -> io::Result<Response> {
         let Some(cut) = answer.extensions().get().and_then(Hit::cut) else { return Ok(answer) };
         reset.store(cut == Cut::Reset, Ordering::SeqCst);
         Err(io::ErrorKind::ConnectionAborted.into())

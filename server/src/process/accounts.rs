@@ -4,9 +4,9 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
     Failure,
-    args::{DatabaseArg, ListKeys, name},
-    keys::{open, open_existing},
+    database::{DatabaseArg, open, open_existing},
     password, print, secrets,
+    shared_args::{ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -17,7 +17,7 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Accounts {
-    /// Make an account; one that exists stays as it is.
+    /// Create an account; an existing one stays as it is.
     Create(CreateAccount),
     /// List the accounts.
     List(ListKeys),

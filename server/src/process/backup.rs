@@ -7,8 +7,7 @@ use serde_json::json;
 
 use super::{
     Failure,
-    args::{Database, DatabaseArg, database},
-    keys::open_existing,
+    database::{Database, DatabaseArg, open_existing, parse_database},
     print,
 };
 
@@ -27,14 +26,14 @@ pub(super) struct Backup {
 /// A file, also where it is written as `--database` has it.
 fn target(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
-        return Err("the file to write has a name".to_owned());
+        return Err("expected a file name".to_owned());
     }
     if !text.starts_with("sqlite:") {
         return Ok(text.into());
     }
-    match database(text)? {
+    match parse_database(text)? {
         Database::File(file) => Ok(file),
-        Database::Memory => Err("a copy is written to a file".to_owned()),
+        Database::Memory => Err("expected a file, not a database in memory".to_owned()),
     }
 }
 

@@ -4,11 +4,10 @@ use clap::{Args as ClapArgs, Subcommand};
 use parcelo::Environment;
 
 use super::{
-    Failure,
-    args::{DatabaseArg, EnvironmentArg, ListKeys, name},
-    credentials,
-    keys::open,
+    Failure, credentials,
+    database::{DatabaseArg, open},
     print, secrets,
+    shared_args::{EnvironmentArg, ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -19,7 +18,7 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Carriers {
-    /// Make a key; it is shown this once only.
+    /// Create a key; it is shown only once.
     Create(CreateCarrierKey),
     /// List the keys, without their secrets.
     List(ListKeys),

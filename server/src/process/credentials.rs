@@ -4,7 +4,7 @@
 use parcelo::{admin::CarrierKey, model::time};
 use serde::Serialize;
 
-use super::{Failure, args::ListKeys, keys::open_existing, print};
+use super::{Failure, database::open_existing, print, shared_args::ListKeys};
 use crate::{
     clock::{Clock, Millis, SystemClock},
     domain::{
@@ -31,7 +31,7 @@ pub(super) trait Kind: StoredScope {
 
 impl Kind for ApiKeyScope {
     type View = ApiKeyView;
-    const NONE: &str = "There are no keys; `parcelo-server keys create` makes one.";
+    const NONE: &str = "No keys yet; create one with `parcelo-server keys create`.";
 
     fn view(record: &Credential<Self>, now: Millis) -> ApiKeyView {
         ApiKeyView::new(record, now)
@@ -59,7 +59,7 @@ impl Kind for ApiKeyScope {
 
 impl Kind for CarrierScope {
     type View = CarrierKeyView;
-    const NONE: &str = "There are no carrier keys; `parcelo-server carriers create` makes one.";
+    const NONE: &str = "No carrier keys yet; create one with `parcelo-server carriers create`.";
 
     fn view(record: &Credential<Self>, _: Millis) -> CarrierKeyView {
         record.into()
@@ -78,7 +78,7 @@ impl Kind for CarrierScope {
 
 impl Kind for AdminScope {
     type View = TokenView;
-    const NONE: &str = "There are no admin tokens; `parcelo-server tokens create` makes one.";
+    const NONE: &str = "No admin tokens yet; create one with `parcelo-server tokens create`.";
 
     fn view(record: &Credential<Self>, _: Millis) -> TokenView {
         record.into()

@@ -4,8 +4,10 @@ use parcelo::admin::MOST_ADDRESSES;
 
 use super::{
     Failure,
-    args::{CountryOrAll, CreateKey, Database, DatabaseArg, Keys, RevokeKey, RotateKey},
-    credentials, print, secrets,
+    args::{CountryOrAll, CreateKey, Keys, RevokeKey, RotateKey},
+    credentials,
+    database::{open, open_existing},
+    print, secrets,
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -16,7 +18,6 @@ use crate::{
     },
     ids::Ids,
     service::{CredentialIssuer, NewKeyRequest, Rotation},
-    store::Store,
 };
 
 pub(super) async fn run(command: Keys) -> Result<(), Failure> {
@@ -75,22 +76,7 @@ async fn rotate(options: RotateKey) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
-    match &database.database {
-        Database::Memory => Err(Failure::MemoryOnly),
-        Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
-    }
-}
-
-/// A database that is there: looking into one must not make it.
-pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
-    match &database.database {
-        Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
-        Database::File(_) | Database::Memory => open(database, &Ids::random()),
-    }
-}
-
-/// Each country once, or all of them: `*` beside others is a mistake, and which one nobody can say.
+/// Each country once, or all of them: `*` beside others is a mistake, and it is unclear which was meant.
 fn countries(given: &[CountryOrAll]) -> Result<Countries, Failure> {
     let mut some = Vec::new();
     for entry in given {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Failure, args::ListKeys, keys::open_existing, print};
+use super::{Failure, database::open_existing, print, shared_args::ListKeys};
 
 pub(super) async fn list(options: ListKeys) -> Result<(), Failure> {
     let uses = open_existing(&options.database)?.legacy_uses().await?;

@@ -13,11 +13,11 @@ use tokio::{
 use super::{Failure, mock_args::Mock, print, serve::write_whole};
 use crate::mock::MockServer;
 
-/// How long a suite may take to end when it is told to.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long a suite may take to end after a signal.
+const SUITE_GRACE: Duration = Duration::from_secs(5);
 
 /// Between two looks for what a suite has left running.
-const PAUSE: Duration = Duration::from_millis(20);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     let mut builder = MockServer::builder().clock(options.clock).seed(options.seed);
@@ -65,7 +65,7 @@ impl Signals {
 }
 
 /// Runs the suite; its exit code is this process's. A signal goes on to the suite, which is killed
-/// when it does not end then: a suite that was cut off is no success.
+/// if it does not end then: a suite that was cut off did not succeed.
 async fn exec(
     command: &str,
     (url, key): (&str, &ApiKey),
@@ -80,28 +80,28 @@ async fn exec(
         shell.process_group(0);
     }
     let mut suite = shell.spawn().map_err(Failure::Exec)?;
-    let told = tokio::select! {
+    let received = tokio::select! {
         ended = suite.wait() => return outcome(ended.map_err(Failure::Exec)?),
-        told = signals.next() => told,
+        received = signals.next() => received,
     };
     let id = suite.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    // One that has just ended by itself cannot be told any more.
-    let tell = |signal| match id {
+    // One that has just ended by itself cannot be signalled any more.
+    let send = |signal| match id {
         Some(id) if is_apart => drop(kill_process_group(id, signal)),
         Some(id) => drop(kill_process(id, signal)),
         None => {}
     };
-    tell(told);
+    send(received);
     let whole = async {
         let _ = suite.wait().await;
         while id.is_some_and(|id| is_apart && test_kill_process_group(id).is_ok()) {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(EXIT_POLL_INTERVAL).await;
         }
     };
-    if tokio::time::timeout(GRACE, whole).await.is_err() {
-        tell(Signal::KILL);
+    if tokio::time::timeout(SUITE_GRACE, whole).await.is_err() {
+        send(Signal::KILL);
     }
-    Err(Failure::ExecFailed(u8::try_from(128 + told.as_raw()).unwrap_or(1)))
+    Err(Failure::ExecFailed(u8::try_from(128 + received.as_raw()).unwrap_or(1)))
 }
 
 fn outcome(ended: ExitStatus) -> Result<(), Failure> {

@@ -5,12 +5,12 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::Args as ClapArgs;
 use url::Url;
 
-use super::args::address;
+use super::shared_args::address;
 use crate::mock::{Clock, read_time};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Mock {
-    /// Where it listens; port 0 takes a free one.
+    /// Where to listen; port 0 picks a free port.
     #[arg(
         long,
         env = "PARCELO_MOCK_LISTEN",
@@ -18,23 +18,23 @@ pub(super) struct Mock {
         value_name = "ADDRESS"
     )]
     pub(super) listen: SocketAddr,
-    /// The address in links and on labels; unless given, the one that each request calls.
+    /// The address in links and on labels; if absent, the one that each request calls.
     #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = address)]
     pub(super) base_url: Option<Url>,
-    /// A file that is written once it listens: address, API key and process id, as JSON.
+    /// A file to write once it listens: address, API key and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
     /// The clock: system, or frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z.
     #[arg(long, default_value = "system", value_name = "CLOCK", value_parser = clock)]
     pub(super) clock: Clock,
-    /// From which ids, tracking numbers and keys follow.
+    /// The seed of ids, tracking numbers and keys.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
-    /// Lift the limits of requests a second; a frozen clock lifts them too. A key's own limit always
+    /// Lift the rate limits; a frozen clock lifts them too. A key's own limit always
     /// holds.
     #[arg(long)]
     pub(super) no_rate_limit: bool,
-    /// Run a shell command with `PARCELO_BASE_URL` and `PARCELO_API_KEY` set, and end with its exit
+    /// Run a shell command with `PARCELO_BASE_URL` and `PARCELO_API_KEY` set, and exit with its
     /// code.
     #[arg(long, value_name = "COMMAND", value_parser = command)]
     pub(super) exec: Option<String>,
@@ -48,7 +48,7 @@ fn clock(text: &str) -> Result<Clock, String> {
         "frozen" if is_time => Ok(Clock::frozen(time)),
         "ticking" if is_time => Ok(Clock::ticking(time)),
         _ => {
-            Err("a clock is system, frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z"
+            Err("expected system, frozen=TIME or ticking=TIME, with a time such as 2026-01-05T08:00:00Z"
                 .to_owned())
         }
     }
@@ -57,7 +57,7 @@ fn clock(text: &str) -> Result<Clock, String> {
 /// A shell takes nothing for a success.
 fn command(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err("a command that runs the suite, such as 'pytest'".to_owned());
+        return Err("expected a command that runs the suite, such as 'pytest'".to_owned());
     }
     Ok(text.to_owned())
 }

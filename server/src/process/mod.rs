@@ -1,20 +1,22 @@
-//! The server as a process: its arguments, its listeners, its admin commands, its words.
+//! The server as a process: its arguments, listeners, admin commands and output.
 
 mod accounts;
 mod args;
 mod backup;
 mod carriers;
 mod credentials;
-mod ending;
+mod database;
 mod keys;
 mod legacy;
-mod list_args;
 mod log;
 mod mock;
 mod mock_args;
 mod password;
 mod print;
 mod serve;
+mod serve_args;
+mod shared_args;
+mod shutdown;
 mod tokens;
 mod upkeep;
 mod vacuum;
@@ -43,7 +45,7 @@ pub enum Failure {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An address cannot be listened on.
-    #[error("{address} cannot be listened on ({source}): is another server running there?")]
+    #[error("cannot listen on {address}: {source}; is another server using it?")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -51,13 +53,13 @@ pub enum Failure {
         source: io::Error,
     },
     /// The command of `--exec` cannot be started.
-    #[error("the command of --exec cannot be started: {0}")]
+    #[error("cannot start the command of --exec: {0}")]
     Exec(io::Error),
     /// The command of `--exec` failed; its exit code is the process's.
-    #[error("the command of --exec ended with exit code {0}")]
+    #[error("the command of --exec exited with code {0}")]
     ExecFailed(u8),
     /// The ready file cannot be written.
-    #[error("the ready file {} cannot be written: {source}", path.display())]
+    #[error("cannot write the ready file {}: {source}", path.display())]
     ReadyFile {
         /// The file.
         path: PathBuf,
@@ -65,26 +67,26 @@ pub enum Failure {
         source: io::Error,
     },
     /// The output cannot be written.
-    #[error("the output cannot be written: {0}")]
+    #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
     /// The database was lost while serving.
     #[error("{}", lost(*.0))]
     DatabaseLost(Lost),
-    /// The secret of the environment is none.
+    /// `PARCELO_SECRET` is malformed.
     #[error(
         "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
     )]
     Secret,
     /// There is no database to look into.
-    #[error("there is no database {}; name it with --database, or make a key in it first", .0.display())]
+    #[error("there is no database {}; set --database, or create it with `parcelo-server keys create`", .0.display())]
     NoDatabase(PathBuf),
     /// A database in memory has nothing that another process could see.
     #[error(
-        "keys live in a database file, and this one is in memory; name the server's file with --database"
+        "this command needs a database file, not one in memory; set --database to the server's file"
     )]
     MemoryOnly,
     /// A key's list of addresses is too long.
-    #[error("a key has at most {most} addresses or networks, and {given} were given")]
+    #[error("a key can have at most {most} addresses or networks; {given} were given")]
     TooManyAddresses {
         /// How many there may be.
         most: usize,
@@ -92,10 +94,10 @@ pub enum Failure {
         given: usize,
     },
     /// A key for all countries and for some.
-    #[error("--countries '*' means every country: give it alone, or name the countries")]
+    #[error("--countries '*' means every country: use it alone, or list the countries")]
     AllAndSomeCountries,
     /// The key is revoked for good.
-    #[error("the API key {0} is revoked and gets no new secret; make a new key")]
+    #[error("the API key {0} is revoked and cannot get a new secret; create a new key")]
     RevokedKey(String),
     /// No key has this id.
     #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]
@@ -104,16 +106,16 @@ pub enum Failure {
     #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
     NoSuchCarrierKey(String),
     /// A password that is too easy to guess, or none.
-    #[error("a password is one line of 12 to 200 characters, not all of them spaces")]
+    #[error("a password must be one line of 12 to 200 characters, not only spaces")]
     WeakPassword,
     /// The password cannot be read.
-    #[error("the password cannot be read: {0}")]
+    #[error("cannot read the password: {0}")]
     NoPassword(io::Error),
     /// The password was typed in two ways.
-    #[error("the two passwords are different; nothing was changed")]
+    #[error("the passwords do not match; nothing was changed")]
     TwoPasswords,
     /// The password cannot be hashed.
-    #[error("the password could not be hashed; is there memory left?")]
+    #[error("cannot hash the password; is the machine out of memory?")]
     Password,
     /// No admin token has this id.
     #[error("no admin token has the id {0}; `parcelo-server tokens list` shows them")]
@@ -123,7 +125,7 @@ pub enum Failure {
     Webhook(#[from] EndpointError),
 }
 
-/// Does what the arguments say.
+/// Runs the command.
 pub async fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Serve(options) => serve::serve(options).await,
@@ -143,7 +145,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 const fn lost(why: Lost) -> &'static str {
     match why {
         Lost::Closed | Lost::Disk => {
-            "the database can no longer be written. All that was acknowledged is in it; check the disk and start again"
+            "the database can no longer be written. Everything acknowledged is in it; check the disk and start again"
         }
         Lost::Place => {
             "the database file was deleted or replaced while the server ran. Put it back with its -wal file, or restore a backup, and start again"
@@ -171,7 +173,7 @@ fn secrets(store: &Store) -> Result<Secrets, Failure> {
     Ok(Secrets::derive(&secret))
 }
 
-/// Tells people what went wrong.
+/// Prints what went wrong, and returns the exit code.
 pub fn fail(failure: &Failure) -> ExitCode {
     print::failure(failure);
     match failure {

@@ -7,9 +7,9 @@ use clap::Args as ClapArgs;
 
 use super::{
     Failure,
-    args::{DatabaseArg, name},
-    keys::open,
+    database::{DatabaseArg, open},
     print,
+    shared_args::name,
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -22,7 +22,7 @@ use crate::{
 pub(super) struct SetPassword {
     #[command(flatten)]
     database: DatabaseArg,
-    /// The account; made when it does not exist.
+    /// The account; created if it does not exist.
     #[arg(default_value = "default", value_parser = name)]
     name: String,
 }
@@ -41,7 +41,7 @@ pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks for it where somebody sits; otherwise it is the first line of standard input.
+/// Asks for it at a terminal; otherwise it is the first line of standard input.
 fn read() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         let asked = print::ask_password().map_err(Failure::NoPassword)?;

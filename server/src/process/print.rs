@@ -1,7 +1,7 @@
-//! The process's words to people: the only place of the server that prints.
+//! The output of the process: the only place of the server that prints.
 //!
-//! A reader who has closed the pipe has seen enough, and nothing more is said; but a secret that is
-//! shown once and reached nobody is an error, as is a disk without room.
+//! A reader that has closed the pipe has seen enough, and the rest is dropped; but a secret that is
+//! shown only once and could not be written is an error, as is a full disk.
 
 use std::{
     fmt,
@@ -24,36 +24,36 @@ use crate::{
     store::Vacuumed,
 };
 
-/// Words that were written, or why not.
+/// Whether it was written.
 type Written = io::Result<()>;
 
-/// Writes what may stay unread.
-fn words(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
-    match once_only(write) {
+/// Writes results; a reader that has closed the pipe is no error.
+fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+    match print_secret(write) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
 }
 
-/// Writes what is shown this once only.
-fn once_only(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+/// Writes what is shown only once; that it could not be written is always an error.
+fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
     let mut out = io::stdout().lock();
     write(&mut out)?;
     out.flush()
 }
 
 /// A line beside the results.
-fn aside(line: fmt::Arguments<'_>) {
-    // Where standard error is closed too, there is nobody left to tell.
+fn note(line: fmt::Arguments<'_>) {
+    // With standard error closed too, no place is left to report it.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 pub(super) fn failure(failure: &Failure) {
-    aside(format_args!("parcelo-server: {failure}"));
+    note(format_args!("parcelo-server: {failure}"));
 }
 
 pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
-    words(|out| {
+    print_results(|out| {
         for (what, url) in addresses {
             writeln!(out, "{what:<12}{url}")?;
         }
@@ -63,8 +63,8 @@ pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
 
 /// The first key of a new database, and a call that works with it as it stands.
 pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
-    once_only(|out| {
-        writeln!(out, "\nThis is a new database. Its first sandbox key, shown this once only:\n")?;
+    print_secret(|out| {
+        writeln!(out, "\nThis is a new database. Its first sandbox key, shown only once:\n")?;
         writeln!(out, "  {}\n", key.secret())?;
         if let Some(url) = sandbox {
             writeln!(out, "Create a first order with it:\n")?;
@@ -78,74 +78,71 @@ pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
 
 /// The first password of the dashboard, and where it is.
 pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
         writeln!(
             out,
-            "\nThe dashboard{place}: account {account}, with this password, shown this once only:\n"
+            "\nThe dashboard{place}: account {account}, with this password, shown only once:\n"
         )?;
         writeln!(out, "  {password}\n")?;
-        writeln!(out, "`parcelo-server accounts password {account}` sets another one.")?;
+        writeln!(out, "To set another one, run `parcelo-server accounts password {account}`.")?;
         Ok(())
     })
 }
 
-/// Asks twice, so that nobody is locked out by a slip; none when the two are different.
+/// Asks twice, so that a typing error locks no one out; `None` when the two differ.
 pub(super) fn ask_password() -> io::Result<Option<String>> {
     let password = rpassword::prompt_password("New password: ")?;
-    let again = rpassword::prompt_password("The same again: ")?;
+    let again = rpassword::prompt_password("Repeat the new password: ")?;
     Ok((password == again).then_some(password))
 }
 
 pub(super) fn password_set(account: &str) -> Written {
-    words(|out| {
-        writeln!(
-            out,
-            "{account} signs in to the dashboard with the new password; its sessions have ended."
-        )?;
+    print_results(|out| {
+        writeln!(out, "The dashboard password of {account} is set; its sessions have ended.")?;
         Ok(())
     })
 }
 
-/// JSON that shows a secret this once only.
+/// JSON with a secret that is shown only once.
 pub(super) fn secret_json(value: &impl Serialize) -> Written {
-    once_only(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
+    print_secret(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
 pub(super) fn json(value: &impl Serialize) -> Written {
-    words(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
+    print_results(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
 /// A new secret (`what` it is), and the id and name of its credential.
 pub(super) fn new_secret(secret: &str, what: &str, (id, name): (&str, &str)) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{secret}")?;
-        aside(format_args!("{id} \"{name}\": keep the {what} above, it is shown this once only."));
+        note(format_args!("{id} \"{name}\": store the {what} above; it is shown only once."));
         Ok(())
     })
 }
 
 /// A key's new secret, and how long the old one keeps working.
 pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
         let old = match record.old_secret_until(now) {
             Some(until) => format!("works until {}", time::to_text(until.to_utc())),
             None => "no longer works".to_owned(),
         };
-        aside(format_args!(
-            "{} \"{}\": keep the new secret above, it is shown this once only. The old secret {old}.",
+        note(format_args!(
+            "{} \"{}\": store the new secret above; it is shown only once. The old secret {old}.",
             record.id, record.name
         ));
         Ok(())
     })
 }
 
-/// One line for each, or beside the results that there is none.
+/// One line for each, or a note that there is none.
 pub(super) fn list(none: &str, lines: impl ExactSizeIterator<Item = String>) -> Written {
-    words(|out| {
+    print_results(|out| {
         if lines.len() == 0 {
-            aside(format_args!("{none}"));
+            note(format_args!("{none}"));
         }
         for line in lines {
             writeln!(out, "{line}")?;
@@ -155,13 +152,13 @@ pub(super) fn list(none: &str, lines: impl ExactSizeIterator<Item = String>) -> 
 }
 
 pub(super) fn revoked(id: &str, name: &str) -> Written {
-    words(|out| writeln!(out, "{id} \"{name}\" is revoked."))
+    print_results(|out| writeln!(out, "{id} \"{name}\" is revoked."))
 }
 
 /// The first admin token of a new database, and a call that works with it as it stands.
 pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
-    once_only(|out| {
-        writeln!(out, "\nIts first admin token, shown this once only:\n")?;
+    print_secret(|out| {
+        writeln!(out, "\nIts first admin token, shown only once:\n")?;
         writeln!(out, "  {}\n", token.secret())?;
         if let Some(url) = admin {
             writeln!(out, "List the keys with it:\n")?;
@@ -176,10 +173,10 @@ pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
 }
 
 pub(super) fn accounts(records: &[AccountRecord]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if records.is_empty() {
-            aside(format_args!(
-                "There are no accounts; `parcelo-server accounts create NAME` makes one."
+            note(format_args!(
+                "No accounts yet; create one with `parcelo-server accounts create NAME`."
             ));
         }
         for record in records {
@@ -190,35 +187,32 @@ pub(super) fn accounts(records: &[AccountRecord]) -> Written {
 }
 
 pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
-    words(|out| {
+    print_results(|out| {
         writeln!(
             out,
-            "{file}: {bytes} bytes. It holds the secrets of keys and webhooks: keep it as safe."
+            "{file}: {bytes} bytes. It contains the secrets of keys and webhooks: protect it like the database."
         )
     })
 }
 
 pub(super) fn vacuuming(file: &str) -> Written {
-    words(|out| {
-        writeln!(out, "Writing {file} anew; this takes about a second for every 100 MB ...")
+    print_results(|out| {
+        writeln!(out, "Rewriting {file}; this takes about a second for every 100 MB ...")
     })
 }
 
 pub(super) fn vacuumed(file: &str, done: Vacuumed) -> Written {
     let Vacuumed { before, after } = done;
-    words(|out| {
-        writeln!(
-            out,
-            "{file}: {before} bytes before, {after} now. What was deleted is gone from it."
-        )
+    print_results(|out| {
+        writeln!(out, "{file}: {before} bytes before, {after} now. No deleted data is left in it.")
     })
 }
 
 pub(super) fn webhook_secret(secret: &Secret) -> Written {
-    once_only(|out| {
+    print_secret(|out| {
         writeln!(out, "{}", secret.expose())?;
-        aside(format_args!(
-            "Verify webhooks with the secret above, and keep it where only the receiver reads it."
+        note(format_args!(
+            "Verify webhooks with the secret above; store it where only the receiver can read it."
         ));
         Ok(())
     })
@@ -226,7 +220,7 @@ pub(super) fn webhook_secret(secret: &Secret) -> Written {
 
 /// The members of an object, one a line.
 pub(super) fn members(value: &impl Serialize) -> Written {
-    words(|out| {
+    print_results(|out| {
         let value = serde_json::to_value(value).unwrap_or_default();
         for (name, value) in value.as_object().into_iter().flatten() {
             match value.as_str() {
@@ -239,9 +233,9 @@ pub(super) fn members(value: &impl Serialize) -> Written {
 }
 
 pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if logged.is_empty() {
-            aside(format_args!("There are no events yet."));
+            note(format_args!("No events yet."));
         }
         for event in logged {
             let (id, kind) = (named("evt", event.event), event.kind.to_wire());
@@ -264,9 +258,9 @@ pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
 }
 
 pub(super) fn legacy_uses(uses: &[Uses]) -> Written {
-    words(|out| {
+    print_results(|out| {
         if uses.is_empty() {
-            aside(format_args!("No key has used the legacy API."));
+            note(format_args!("No key has used the legacy API."));
         }
         for Uses { key_id, name, day, requests } in uses {
             writeln!(out, "{day}  {requests:>8}  {key_id}  {name}")?;
@@ -277,7 +271,7 @@ pub(super) fn legacy_uses(uses: &[Uses]) -> Written {
 
 /// Where the mock server is, in the form that a shell takes; a suite's own output comes after it.
 pub(super) fn mock(url: &str, key: &ApiKey) -> Written {
-    words(|out| {
+    print_results(|out| {
         writeln!(out, "PARCELO_BASE_URL={url}")?;
         writeln!(out, "PARCELO_API_KEY={}", key.secret())?;
         Ok(())

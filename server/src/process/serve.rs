@@ -18,22 +18,26 @@ use url::Url;
 
 use super::{
     Failure,
-    args::{Database, EnvironmentArg, Serve},
-    ending::{Cause, Ending, Signals},
-    log, password, print, secrets, upkeep,
+    database::Database,
+    log, password, print, secrets,
+    serve_args::Serve,
+    shared_args::EnvironmentArg,
+    shutdown::{Shutdown, Signals, StopCause},
+    upkeep,
 };
 use crate::{
     clock::{Clock, GuardedClock, SystemClock},
     domain::{Countries, Secrets, Site, access, site::local_url},
-    http::{Api, Connections, Listener, Stop, admin_router, router},
+    http::{Api, ConnectionLimits, Listener, Stop, admin_router, router},
     ids::Ids,
     service::{CredentialIssuer, NewKeyRequest, Service, Settings},
     store::Store,
 };
 
 /// The account of a new database.
-const ACCOUNT: &str = "default";
-/// The sockets, bound before anything is said about addresses.
+const FIRST_ACCOUNT: &str = "default";
+
+/// The sockets, bound before any address is printed.
 struct Sockets {
     production: Option<TcpListener>,
     sandbox: Option<TcpListener>,
@@ -62,30 +66,30 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
     let webhooks = tokio::spawn(upkeep::send_webhooks(Arc::clone(&service), stop.clone()));
     print::listening(&addresses)?;
-    warn_of_labels(&service, &options);
+    warn_about_local_labels(&service, &options);
     if is_new {
-        greet(&service, &ids, &addresses).await?;
+        set_up_new_database(&service, &ids, &addresses).await?;
     }
     // Before the ready file, by which others know that there is a process to send a signal to.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
-    // A signal does not wait for the work at hand, such as the steps of a long pause.
+    // A signal does not wait for running jobs, such as the due steps after a long pause.
     let (cause, outcome) = tokio::select! {
-        lost = upkeep::watch(&service) => (Cause::Lost, Err(Failure::DatabaseLost(lost))),
-        never = upkeep::work(&service) => match never {},
+        lost = upkeep::watch(&service) => (StopCause::Lost, Err(Failure::DatabaseLost(lost))),
+        never = upkeep::run_periodic_jobs(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
     // The order of the end: `/readyz` says no while requests are still served, so that a load balancer looks
     // elsewhere; then listeners close and finish; then webhooks, which need no listener; the store last, since
     // all of them write.
-    let ending = Ending::begin();
+    let shutdown = Shutdown::begin();
     ready.store(false, Ordering::Relaxed);
-    ending.drain(&stop, cause.drain(options.drain()), signals.next()).await;
+    shutdown.drain(&stop, cause.drain(options.drain()), signals.next()).await;
     for listener in listeners {
         listener.finish().await;
     }
     // What is still on its way then is sent again by the next server.
-    if let Ok(Err(error)) = tokio::time::timeout(ending.left(), webhooks).await {
+    if let Ok(Err(error)) = tokio::time::timeout(shutdown.left(), webhooks).await {
         tracing::error!(%error, "the sender of webhooks failed");
     }
     // A failure is logged where it happened; what was counted in the last minute is lost then.
@@ -136,7 +140,7 @@ fn url_of(socket: &TcpListener) -> Result<String, Failure> {
 }
 
 /// The links and QR codes of live labels lead somewhere only when production's public address is known.
-fn warn_of_labels(service: &Service, options: &Serve) {
+fn warn_about_local_labels(service: &Service, options: &Serve) {
     let site = service.settings().site(Environment::Production);
     if options.environments.contains(&EnvironmentArg::Production) && site.is_local() {
         tracing::warn!(
@@ -166,20 +170,23 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
     })
 }
 
-type Given<'a> = (Option<&'a TcpListener>, Option<&'a Url>, Option<&'a Url>);
+type GivenAddresses<'a> = (Option<&'a TcpListener>, Option<&'a Url>, Option<&'a Url>);
 
 /// The public addresses of an environment; one that is not served here may still be named.
-fn site(environment: Environment, (socket, base, labels): Given<'_>) -> Result<Site, Failure> {
+fn site(
+    environment: Environment,
+    (socket, base, labels): GivenAddresses<'_>,
+) -> Result<Site, Failure> {
     let base_url = match (base, socket) {
-        (Some(url), _) => plain(url),
+        (Some(url), _) => without_trailing_slash(url),
         (None, Some(socket)) => url_of(socket)?,
         (None, None) => format!("the {environment} address"),
     };
-    let labels_host = labels.map_or_else(|| format!("{base_url}/files"), plain);
+    let labels_host = labels.map_or_else(|| format!("{base_url}/files"), without_trailing_slash);
     Ok(Site { environment, base_url, labels_host })
 }
 
-fn plain(url: &Url) -> String {
+fn without_trailing_slash(url: &Url) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
@@ -193,7 +200,7 @@ fn listen(
         |environment| Api { service: Arc::clone(service), environment, ready: Arc::clone(ready) };
     let start = |listener, socket, routes| {
         let (exempt, metrics) = (exempt(service), service.metrics().clone());
-        let connections = Connections { listener, per_address, exempt, metrics };
+        let connections = ConnectionLimits { listener, per_address, exempt, metrics };
         Listener::start_within(connections, socket, routes, stop.clone())
     };
     let operators = admin_router(api(Environment::Production));
@@ -213,10 +220,14 @@ fn exempt(service: &Service) -> Vec<IpNet> {
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
 }
 
-/// A new database gets an account, a sandbox key and a password, each shown this once.
-async fn greet(service: &Service, ids: &Ids, addresses: &[(&str, String)]) -> Result<(), Failure> {
+/// A new database gets an account, a sandbox key, an admin token and a password, each shown only once.
+async fn set_up_new_database(
+    service: &Service,
+    ids: &Ids,
+    addresses: &[(&str, String)],
+) -> Result<(), Failure> {
     let request = NewKeyRequest {
-        account: ACCOUNT.to_owned(),
+        account: FIRST_ACCOUNT.to_owned(),
         environment: Environment::Sandbox,
         name: "First key".to_owned(),
         countries: Countries::All,
@@ -233,12 +244,12 @@ async fn greet(service: &Service, ids: &Ids, addresses: &[(&str, String)]) -> Re
     print::first_key(&key, url("sandbox"))?;
     let (token, _) = issuer.issue_token("First token".to_owned(), SystemClock.now()).await?;
     print::first_token(&token, url("admin"))?;
-    let password = password::first(service, ids, ACCOUNT).await?;
-    print::first_password(ACCOUNT, &password, url("admin"))?;
+    let password = password::first(service, ids, FIRST_ACCOUNT).await?;
+    print::first_password(FIRST_ACCOUNT, &password, url("admin"))?;
     Ok(())
 }
 
-/// Written whole or not at all, so that nobody reads half of it.
+/// Written whole or not at all, so that no reader sees half of it.
 fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let mut content: serde_json::Map<_, _> =

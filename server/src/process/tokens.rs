@@ -3,11 +3,10 @@
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
-    Failure,
-    args::{DatabaseArg, ListKeys, name},
-    credentials,
-    keys::open,
+    Failure, credentials,
+    database::{DatabaseArg, open},
     print, secrets,
+    shared_args::{ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -18,7 +17,7 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tokens {
-    /// Make a token for the admin API; it is shown this once only.
+    /// Create a token for the admin API; it is shown only once.
     Create(CreateToken),
     /// List the tokens, without their secrets.
     List(ListKeys),

@@ -14,12 +14,12 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// How often due steps are looked for.
-const TICK: Duration = Duration::from_millis(500);
+/// How often due steps are looked for: a step that no reader asks for is late by this at most.
+const STEP_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the disk and the clock are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 /// How often forgotten idempotency keys and old sandbox data are deleted.
-const PURGE: Duration = Duration::from_secs(60);
+const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Sends webhooks until it is time to stop; what a server before this one left on its way is sent
 /// again at once.
@@ -31,8 +31,8 @@ pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
 }
 
 /// Takes due steps and purges, for as long as it is asked to.
-pub(super) async fn work(service: &Service) -> Infallible {
-    let (mut ticks, mut purges) = (interval(TICK), interval(PURGE));
+pub(super) async fn run_periodic_jobs(service: &Service) -> Infallible {
+    let (mut ticks, mut purges) = (interval(STEP_INTERVAL), interval(PURGE_INTERVAL));
     loop {
         tokio::select! {
             _ = ticks.tick() => {
@@ -55,12 +55,12 @@ pub(super) async fn work(service: &Service) -> Infallible {
 
 /// Looks at the disk and the clock until the database is lost.
 pub(super) async fn watch(service: &Service) -> Lost {
-    let mut looks = interval(LOOK);
+    let mut ticks = interval(WATCH_INTERVAL);
     loop {
-        looks.tick().await;
+        ticks.tick().await;
         // A failure is logged where it happened; the clock is looked at again in a moment.
         let _ = service.watch_clock().await;
-        check(service.store().clone()).await;
+        check_disk(service.store().clone()).await;
         if let Some(lost) = service.store().lost() {
             return lost;
         }
@@ -68,6 +68,6 @@ pub(super) async fn watch(service: &Service) -> Lost {
 }
 
 /// A disk that is slow to answer must not hold up the runtime's threads.
-async fn check(store: Store) {
+async fn check_disk(store: Store) {
     let _panicked = tokio::task::spawn_blocking(move || store.check(stopwatch())).await;
 }

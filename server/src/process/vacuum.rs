@@ -1,11 +1,11 @@
-//! `parcelo-server vacuum`: the database file written anew, so that it holds nothing that was deleted.
+//! `parcelo-server vacuum`: rewrites the database file, so that it holds nothing that was deleted.
 
 use clap::Args as ClapArgs;
 use serde_json::json;
 
 use super::{
     Failure,
-    args::{Database, DatabaseArg},
+    database::{Database, DatabaseArg},
     print,
 };
 use crate::{ids::Ids, store::Store};

@@ -5,26 +5,26 @@ use clap::{Args as ClapArgs, Subcommand};
 use ulid::Ulid;
 
 use super::{
-    args::{DatabaseArg, EnvironmentArg, name},
-    list_args::Trimmed,
+    database::DatabaseArg,
+    shared_args::{EnvironmentArg, Trimmed, name},
 };
 use crate::domain::webhooks::{Kind, Kinds};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Webhooks {
-    /// Set where events are sent; a webhook that is there keeps its secret.
+    /// Set where events are sent; an existing webhook keeps its secret.
     Set(SetWebhook),
     /// Show the webhook, without its secret.
     Show(WebhookArgs),
-    /// Make a new secret; the one before signs beside it for 24 hours.
+    /// Create a new secret; the previous one also signs for 24 hours.
     RotateSecret(WebhookArgs),
     /// Send a test event.
     Test(WebhookArgs),
-    /// Send to the webhook from now on.
+    /// Resume sending to the webhook.
     Enable(WebhookArgs),
-    /// Send nothing from now on; events are held for 30 days.
+    /// Stop sending to the webhook; events are held for 30 days.
     Disable(WebhookArgs),
-    /// Remove the webhook; what was still to be sent is held for 30 days, for one that may come.
+    /// Remove the webhook; unsent events are held for 30 days, for the next webhook.
     Remove(WebhookArgs),
     /// Show the latest events and every attempt to deliver them.
     Deliveries(ListDeliveries),
@@ -91,17 +91,18 @@ pub(super) struct ReplayEvents {
 fn kind(text: &str) -> Result<String, String> {
     let known = Kinds::named([text]).filter(|_| text != Kind::Test.to_wire().code());
     known.map(|_| text.to_owned()).ok_or_else(|| {
-        "a kind is parcel.status_changed, parcel.created, parcel.voided or manifest.submitted"
+        "expected parcel.status_changed, parcel.created, parcel.voided or manifest.submitted"
             .to_owned()
     })
 }
 
 fn event(text: &str) -> Result<Ulid, String> {
     let id = text.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
-    id.ok_or_else(|| "an event's id is evt_ and 26 letters and digits".to_owned())
+    id.ok_or_else(|| "expected evt_ followed by 26 letters and digits".to_owned())
 }
 
 fn time(text: &str) -> Result<DateTime<Utc>, String> {
     let time = DateTime::parse_from_rfc3339(text);
-    time.map(|time| time.to_utc()).map_err(|_| "a time such as 2026-01-10T15:05:00Z".to_owned())
+    time.map(|time| time.to_utc())
+        .map_err(|_| "expected a time such as 2026-01-10T15:05:00Z".to_owned())
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     Failure,
-    keys::{open, open_existing},
+    database::{open, open_existing},
     print,
     webhook_args::{ListDeliveries, ReplayEvents, SetWebhook, WebhookArgs, Webhooks},
 };

@@ -578,7 +578,7 @@ fn the_command_says_what_is_wrong() {
         let (success, words) = run(arguments);
         assert!(!success && words.contains(hint), "{arguments:?}: {words}");
     }
-    assert!(run(&create("sandbox", "Andes Cargo")).1.contains("this once only"));
+    assert!(run(&create("sandbox", "Andes Cargo")).1.contains("only once"));
     assert!(run(&["list"]).0);
     let (success, words) = run(&["revoke", "car_x"]);
     assert!(!success && words.contains("car_x"), "{words}");

@@ -197,11 +197,11 @@ async fn wrong_arguments_say_what_would_be_right() {
         ),
         (
             &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "EC,*"],
-            "give it alone",
+            "use it alone",
         ),
         (
             &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "*, EC"],
-            "give it alone",
+            "use it alone",
         ),
         (&["keys", "rotate", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "rotate", "key_1", "--overlap", "8d"], "7 days at most"),
@@ -215,7 +215,7 @@ async fn wrong_arguments_say_what_would_be_right() {
         (&["serve", "--sandbox-rate-limit", "0"], "1.."),
         (&["tokens", "create", "--name", "a\u{202E}b"], "cannot be seen"),
         (&["accounts", "create", "a\u{200B}"], "cannot be seen"),
-        (&["backup", "sqlite::memory:"], "to a file"),
+        (&["backup", "sqlite::memory:"], "a file, not"),
     ];
     for (arguments, hint) in table {
         let output = Command::new(BINARY).args(arguments).env_clear().output().unwrap();

@@ -166,7 +166,7 @@ async fn the_command_rotates_under_a_running_server_and_a_restart_forgets_nothin
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (done, words) = rotate(&id, &[]);
-    assert!(!done && words.contains("is revoked and gets no new secret"), "{words}");
+    assert!(!done && words.contains("is revoked and cannot get a new secret"), "{words}");
     let (done, words) = rotate("key_x", &[]);
     assert!(!done && words.contains("no API key has the id key_x"), "{words}");
     let (other, _) = house.new_key("sandbox");

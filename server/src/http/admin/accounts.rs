@@ -10,7 +10,11 @@ use axum::{
 use super::invalid;
 use crate::{
     domain::admin::AccountView,
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
 };
 
 /// An account that exists already is answered as it is.
@@ -32,4 +36,33 @@ pub(super) async fn list(
 ) -> Result<Response, Refused> {
     let accounts = api.service.store().accounts().await?;
     Ok(answer::data(accounts.iter().map(AccountView::from).collect::<Vec<_>>(), id))
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::admin::AccountRequest;
+    use serde_json::json;
+    use utoipa::openapi::HttpMethod;
+
+    use crate::{
+        domain::admin::AccountView,
+        http::{
+            admin::document::AdminCall,
+            openapi::{call::Call, described::Answer},
+        },
+    };
+
+    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
+        let create = AdminCall(HttpMethod::Post, "/accounts", "CreateAccount");
+        let list = AdminCall(HttpMethod::Get, "/accounts", "ListAccounts");
+        vec![
+            Call::new(create, "Create an account")
+                .takes::<AccountRequest>(json!({ "name": "Acme" }))
+                .answers(Answer::data::<AccountView>("201", "The account was created."))
+                .answers(Answer::data::<AccountView>("200", "The account existed already.")),
+            Call::new(list, "List accounts")
+                .answers(Answer::list::<AccountView>("200", "The accounts, oldest first.")),
+        ]
+    }
 }

@@ -14,7 +14,11 @@ use crate::{
         CarrierKeyRecord,
         admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
     },
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
 };
 
 /// The most exceptions of one answer.
@@ -63,4 +67,60 @@ pub(super) async fn exceptions(
     let tenant = tenant(&api, &account_named(query.as_deref())?, environment).await?;
     let exceptions = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
     Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        Environment,
+        ErrorCode::{AccountNotFound, KeyNotFound},
+        admin::CarrierKeyRequest,
+    };
+    use serde_json::json;
+    use utoipa::openapi::HttpMethod;
+
+    use crate::{
+        domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+        http::{
+            admin::document::{ACCOUNT, AdminCall},
+            openapi::{
+                call::Call,
+                described::{Answer, Query, reference},
+            },
+        },
+    };
+
+    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
+        let create = AdminCall(HttpMethod::Post, "/carriers", "CreateCarrierKey");
+        let list = AdminCall(HttpMethod::Get, "/carriers", "ListCarrierKeys");
+        let revoke = AdminCall(HttpMethod::Delete, "/carriers/{keyId}", "RevokeCarrierKey");
+        let exceptions = AdminCall(HttpMethod::Get, "/carrier-exceptions", "ListCarrierExceptions");
+        vec![
+            Call::new(create, "Create a carrier key")
+                .takes::<CarrierKeyRequest>(
+                    json!({ "name": "Andes Cargo", "environment": "sandbox" }),
+                )
+                .answers(Answer::data::<NewCarrierKeyView>(
+                    "201",
+                    "The key, shown only this once.",
+                )),
+            Call::new(list, "List carrier keys")
+                .answers(Answer::list::<CarrierKeyView>("200", "The keys, oldest first.")),
+            Call::new(revoke, "Revoke a carrier key")
+                .answers(Answer::data::<CarrierKeyView>("200", "The key as it is now."))
+                .refuses(&[KeyNotFound]),
+            Call::new(exceptions, "List impossible events that carriers reported")
+                .query(&[
+                    ACCOUNT,
+                    Query {
+                        name: "environment",
+                        about: "Whose reports: production when absent.",
+                        schema: reference::<Environment>,
+                    },
+                ])
+                .answers(Answer::list::<ExceptionView>("200", "The latest 1,000, newest first."))
+                .refuses(&[AccountNotFound]),
+        ]
+    }
 }

@@ -15,7 +15,11 @@ use crate::{
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
         credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
     service::{NewKeyRequest, Rotation},
 };
 
@@ -98,7 +102,7 @@ fn is_of(key: &KeyRecord, account: Option<AccountKey>) -> bool {
 }
 
 fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {
-    // The rules let no text pass that is no network.
+    // The rules let only networks pass.
     let networks = asked.ip_whitelist.iter().map(|text| access::network(text));
     let ip_list = networks.collect::<Option<_>>().ok_or(ErrorCode::InternalError)?;
     Ok(NewKeyRequest {
@@ -109,4 +113,78 @@ fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {
         ip_list,
         rate_limit: None,
     })
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        ErrorCode::{AccountNotFound, KeyNotFound, KeyRevoked},
+        admin::KeyRequest,
+    };
+    use serde_json::json;
+    use utoipa::openapi::{
+        HttpMethod, RefOr,
+        schema::{ObjectBuilder, Schema, SchemaType, Type},
+    };
+
+    use crate::{
+        domain::{
+            admin::{ApiKeyView, NewApiKey, RotatedApiKey},
+            credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        },
+        http::{
+            admin::document::{ACCOUNT, AdminCall},
+            openapi::{
+                call::Call,
+                described::{Answer, Query},
+            },
+        },
+    };
+
+    const ONE_OF: Query = Query { about: "Only a key of this account.", ..ACCOUNT };
+
+    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
+        let create = AdminCall(HttpMethod::Post, "/keys", "CreateKey");
+        let list = AdminCall(HttpMethod::Get, "/keys", "ListKeys");
+        let revoke = AdminCall(HttpMethod::Delete, "/keys/{keyId}", "RevokeKey");
+        let rotate = AdminCall(HttpMethod::Post, "/keys/{keyId}/rotate", "RotateKey");
+        vec![
+            Call::new(create, "Create an API key")
+                .takes::<KeyRequest>(json!({ "name": "Warehouse 1", "environment": "sandbox",
+                    "allowedCountries": ["EC", "MX"], "ipWhitelist": ["203.0.113.0/24"] }))
+                .answers(Answer::data::<NewApiKey>("201", "The key, shown only this once.")),
+            Call::new(list, "List API keys")
+                .query(&[Query { about: "Only keys of this account.", ..ACCOUNT }])
+                .answers(Answer::list::<ApiKeyView>("200", "The keys, oldest first."))
+                .refuses(&[AccountNotFound]),
+            Call::new(revoke, "Revoke an API key")
+                .query(&[ONE_OF])
+                .answers(Answer::data::<ApiKeyView>("200", "The key as it is now."))
+                .refuses(&[KeyNotFound, AccountNotFound]),
+            Call::new(rotate, "Give an API key a new secret")
+                .query(&[
+                    ONE_OF,
+                    Query {
+                        name: "overlapSeconds",
+                        about: "How long the old secret keeps working: 24 hours when absent; 0 ends it at once.",
+                        schema: overlap,
+                    },
+                ])
+                .answers(Answer::data::<RotatedApiKey>(
+                    "200",
+                    "The key with its new secret, shown only this once.",
+                ))
+                .refuses(&[KeyNotFound, AccountNotFound, KeyRevoked]),
+        ]
+    }
+
+    fn overlap() -> RefOr<Schema> {
+        let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
+        seconds
+            .minimum(Some(0))
+            .maximum(Some(MAX_OVERLAP_SECONDS))
+            .default(Some(DEFAULT_OVERLAP_SECONDS.into()))
+            .into()
+    }
 }

@@ -25,17 +25,22 @@ use parcelo::{
     rules::Rejected,
 };
 
-use super::{Api, DOCUMENT, Refused, body, openapi};
+use super::{
+    Api, Refused,
+    area::{AddressLimit, Area, Policy},
+    body,
+};
 use crate::{
     domain::{Refusal, Tenant},
     service::EndpointError,
 };
 
 /// Where the admin API is.
-pub(super) const FOLDER: &str = "/admin/v1";
+const FOLDER: &str = "/admin/v1";
 
-/// The routes, all of which need a token, and the document about them, which needs none.
-pub(super) fn routes(api: &Api) -> Router<Api> {
+/// The routes, all of which need a token. It is asked for behind the limit of the operators' listener,
+/// which so also counts guesses.
+pub(super) fn area(api: &Api) -> Area {
     let calls = Router::new()
         .route("/keys", get(keys::list).post(keys::create))
         .route("/keys/{keyId}", delete(keys::revoke))
@@ -55,7 +60,8 @@ pub(super) fn routes(api: &Api) -> Router<Api> {
         .route("/webhooks/{environment}/deliveries", get(webhooks::deliveries))
         .route("/webhooks/{environment}/replay", post(webhooks::replay))
         .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
-    Router::new().nest(FOLDER, calls).route(DOCUMENT, openapi::admin_route())
+    let policy = Policy { metrics_name: "Admin", ..Policy::open(AddressLimit::Operators) };
+    Area::new(policy).with(|routes| routes.nest(FOLDER, calls))
 }
 
 async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {

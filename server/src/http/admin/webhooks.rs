@@ -17,14 +17,18 @@ use crate::{
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         webhooks::{Endpoint, Kinds, OLD_SECRET},
     },
-    http::{Api, Refused, answer, body, gate::RequestId},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body,
+    },
     service::EndpointRequest,
     store::Replay,
 };
 
 /// The most events of one answer.
 const MAX_DELIVERIES: u16 = 1_000;
-/// How many there are when nobody says.
+/// How many there are when the query does not say.
 const USUAL: u16 = 100;
 
 /// Which webhook is meant, and who asks.
@@ -76,7 +80,7 @@ pub(super) async fn set(
     let request = EndpointRequest {
         tenant,
         url: asked.url,
-        // The rules let no kind pass that is none.
+        // The rules let only known kinds pass.
         kinds: kinds.unwrap_or_default(),
         reach: service.settings().reach(which.environment),
     };
@@ -149,5 +153,113 @@ fn wanted(asked: &ReplayRequest) -> Replay {
         // An id of another form is one that no event has.
         Some(id) => Replay::One(Ulid::from_string(id).unwrap_or(Ulid::nil())),
         None => Replay::MissedSince(asked.since.map_or(Millis(0), Millis::from)),
+    }
+}
+
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{
+        ErrorCode::{
+            self, AccountNotFound, EventNotFound, WebhookDisabled, WebhookNotFound,
+            WebhookUnreadable,
+        },
+        admin::{ReplayRequest, WebhookRequest},
+    };
+    use serde_json::json;
+    use utoipa::{PartialSchema, openapi::HttpMethod};
+
+    use crate::{
+        domain::admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
+        http::{
+            admin::document::{ACCOUNT, AdminCall},
+            openapi::{
+                call::Call,
+                described::{Answer, Query},
+            },
+        },
+    };
+
+    const MISSING: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookUnreadable];
+    const UNSENT: &[ErrorCode] =
+        &[AccountNotFound, WebhookNotFound, WebhookDisabled, WebhookUnreadable];
+
+    const WEBHOOK: &str = "/webhooks/{environment}";
+
+    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
+        let wanted = json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
+        vec![
+            call((HttpMethod::Put, WEBHOOK, "SetWebhook"), "Set up or change the webhook")
+                .takes::<WebhookRequest>(wanted)
+                .answers(webhook("201", "It was set up; its secret is shown only this once."))
+                .answers(webhook("200", "It existed, and keeps its secret.")),
+            call((HttpMethod::Get, WEBHOOK, "ShowWebhook"), "Show the webhook")
+                .answers(webhook("200", "The webhook, without its secret."))
+                .refuses(MISSING),
+            call((HttpMethod::Delete, WEBHOOK, "RemoveWebhook"), "Remove the webhook")
+                .answers(webhook("200", "What it was. Unsent events are held."))
+                .refuses(MISSING),
+            post("/webhooks/{environment}/enable", "EnableWebhook", "Send to the webhook again")
+                .answers(webhook("200", "The webhook as it is now."))
+                .refuses(MISSING),
+            post(
+                "/webhooks/{environment}/disable",
+                "DisableWebhook",
+                "Stop sending to the webhook",
+            )
+            .answers(webhook("200", "The webhook as it is now."))
+            .refuses(MISSING),
+            post("/webhooks/{environment}/rotate-secret", "RotateSecret", "Create a new secret")
+                .answers(Answer::data::<NewSecret>(
+                    "200",
+                    "The previous secret signs beside it for 24 hours.",
+                ))
+                .refuses(MISSING),
+            post("/webhooks/{environment}/test", "TestWebhook", "Send a test event")
+                .answers(Answer::data::<TestedView>("200", "The event is on its way."))
+                .refuses(UNSENT),
+            deliveries(),
+            post("/webhooks/{environment}/replay", "ReplayEvents", "Send events again")
+                .takes::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
+                .answers(Answer::data::<ReplayedView>("200", "How many are sent again."))
+                .refuses(&[
+                    AccountNotFound,
+                    WebhookNotFound,
+                    EventNotFound,
+                    WebhookDisabled,
+                    WebhookUnreadable,
+                ]),
+        ]
+    }
+
+    fn deliveries() -> Call<AdminCall> {
+        let path = "/webhooks/{environment}/deliveries";
+        let target = (HttpMethod::Get, path, "ListDeliveries");
+        call(target, "List events and every attempt to deliver them")
+            .query(&[
+                ACCOUNT,
+                Query {
+                    name: "limit",
+                    about: "How many: 1-1,000, 100 when absent.",
+                    schema: || <u16 as PartialSchema>::schema(),
+                },
+            ])
+            .answers(Answer::list::<DeliveryView>("200", "The latest events, newest first."))
+            .refuses(&[AccountNotFound])
+    }
+
+    fn post(path: &'static str, id: &'static str, summary: &'static str) -> Call<AdminCall> {
+        call((HttpMethod::Post, path, id), summary)
+    }
+
+    fn call(
+        (method, path, id): (HttpMethod, &'static str, &'static str),
+        summary: &'static str,
+    ) -> Call<AdminCall> {
+        Call::new(AdminCall(method, path, id), summary).query(&[ACCOUNT])
+    }
+
+    fn webhook(status: &'static str, about: &'static str) -> Answer {
+        Answer::data::<WebhookView>(status, about)
     }
 }

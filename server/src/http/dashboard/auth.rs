@@ -10,9 +10,9 @@ use parcelo::{Environment, ErrorCode, Language};
 use url::{Url, form_urlencoded};
 
 use super::{
+    context::PageContext,
     flash::{Flash, FlashContent, FlashPage, ShownFlashes},
     frame::{Frame, Section},
-    visit::{FORGED, Visit},
 };
 use crate::{
     clock::Millis,
@@ -30,7 +30,7 @@ const MAX_FORM_BYTES: usize = 16 * 1024;
 /// A signed-in user.
 #[derive(Clone)]
 pub(super) struct SignedIn {
-    pub(super) visit: Visit,
+    pub(super) context: PageContext,
     pub(super) session: Session,
     pub(super) token: String,
     pub(super) form: String,
@@ -47,44 +47,44 @@ pub(super) struct SubmittedForm {
 pub(super) struct Fields(Vec<(String, String)>);
 
 /// Why a request is not served.
-pub(super) enum NotSignedIn {
-    /// Nobody is signed in.
-    ToSignIn,
+pub(super) enum Rejection {
+    /// The user has to sign in first.
+    SignInRequired,
     /// The request is refused.
-    Away(Refused),
+    Refused(Refused),
 }
 
-impl<T: Into<Refused>> From<T> for NotSignedIn {
+impl<T: Into<Refused>> From<T> for Rejection {
     fn from(refused: T) -> Self {
-        Self::Away(refused.into())
+        Self::Refused(refused.into())
     }
 }
 
-impl IntoResponse for NotSignedIn {
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         match self {
-            Self::ToSignIn => Redirect::to(SIGN_IN).into_response(),
-            Self::Away(refused) => refused.into_response(),
+            Self::SignInRequired => Redirect::to(SIGN_IN).into_response(),
+            Self::Refused(refused) => refused.into_response(),
         }
     }
 }
 
 impl FromRequestParts<Api> for SignedIn {
-    type Rejection = NotSignedIn;
+    type Rejection = Rejection;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, NotSignedIn> {
-        let visit = visit(parts)?;
-        let token = visit.session.clone().ok_or(NotSignedIn::ToSignIn)?;
-        let session = api.service.session(&token).await?.ok_or(NotSignedIn::ToSignIn)?;
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Rejection> {
+        let context = context(parts)?;
+        let token = context.session.clone().ok_or(Rejection::SignInRequired)?;
+        let session = api.service.session(&token).await?.ok_or(Rejection::SignInRequired)?;
         let form = api.service.form_token(&token);
-        Ok(Self { visit, session, token, form })
+        Ok(Self { context, session, token, form })
     }
 }
 
 impl FromRequest<Api> for SubmittedForm {
-    type Rejection = NotSignedIn;
+    type Rejection = Rejection;
 
-    async fn from_request(request: Request, api: &Api) -> Result<Self, NotSignedIn> {
+    async fn from_request(request: Request, api: &Api) -> Result<Self, Rejection> {
         let (mut parts, body) = request.into_parts();
         let member = SignedIn::from_request_parts(&mut parts, api).await?;
         let fields = Fields::read(&parts.headers, body).await?;
@@ -95,7 +95,7 @@ impl FromRequest<Api> for SubmittedForm {
 
 impl SignedIn {
     pub(super) const fn language(&self) -> Language {
-        self.visit.language
+        self.context.language
     }
 
     pub(super) const fn tenant(&self, environment: Environment) -> Tenant {
@@ -104,19 +104,19 @@ impl SignedIn {
 
     /// What is around a page of a section.
     pub(super) fn frame(&self, section: Section) -> Frame {
-        self.visit.frame().of_member(&self.session.name, &self.form, section)
+        self.context.frame().of_member(&self.session.name, &self.form, section)
     }
 
-    /// A page says this when it is seen next.
+    /// Leaves a message for the next time that a page is shown.
     pub(super) fn leave(&self, page: FlashPage, what: impl Into<FlashContent>, at: Millis) {
         let (session, what) = (self.token.clone(), what.into());
-        self.visit.flashes.leave(Flash { session, page, at, what });
+        self.context.flashes.leave(Flash { session, page, at, what });
     }
 
-    /// What the page at hand says. Where only its head is asked for, nobody sees it.
+    /// Takes what this page has to show. A HEAD request shows no page, so it uses up no flash.
     pub(super) fn take(&self, page: FlashPage, now: Millis) -> ShownFlashes {
-        if self.visit.is_seen {
-            self.visit.flashes.take(&self.token, page, now)
+        if self.context.is_seen {
+            self.context.flashes.take(&self.token, page, now)
         } else {
             ShownFlashes::default()
         }
@@ -126,22 +126,22 @@ impl SignedIn {
 impl Fields {
     /// Reads a form, if it comes from a page of this very address.
     pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refused> {
-        if !is_own(headers) || !is_form(headers) {
-            return Err(FORGED.into());
+        if !is_same_origin(headers) || !is_form(headers) {
+            return Err(ErrorCode::FormNotAccepted.into());
         }
-        Ok(Self::of(&read_body(body, MAX_FORM_BYTES).await.map_err(Refusal::from)?))
+        Ok(Self::parse(&read_body(body, MAX_FORM_BYTES).await.map_err(Refusal::from)?))
     }
 
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn parse(text: &[u8]) -> Self {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// Refuses a form that was not shown to whoever has this cookie.
+    /// Refuses a form that was not shown to the holder of this cookie.
     pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), Refused> {
         if api.service.is_form_token(cookie, self.text(TOKEN)) {
             Ok(())
         } else {
-            Err(FORGED.into())
+            Err(ErrorCode::FormNotAccepted.into())
         }
     }
 
@@ -156,21 +156,21 @@ impl Fields {
     }
 }
 
-fn visit(parts: &Parts) -> Result<Visit, Refused> {
-    parts.extensions.get::<Visit>().cloned().ok_or_else(|| ErrorCode::NotFound.into())
+fn context(parts: &Parts) -> Result<PageContext, Refused> {
+    parts.extensions.get::<PageContext>().cloned().ok_or_else(|| ErrorCode::NotFound.into())
 }
 
-impl FromRequestParts<Api> for Visit {
+impl FromRequestParts<Api> for PageContext {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self, Refused> {
-        visit(parts)
+        context(parts)
     }
 }
 
 /// Whether a browser says that the form is from a page of the same origin, or says nothing. A page
 /// cannot make it lie; the form's token has to be right all the same.
-fn is_own(headers: &HeaderMap) -> bool {
+fn is_same_origin(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text("sec-fetch-site") {
         return site == "same-origin";
@@ -212,7 +212,7 @@ mod tests {
             for (name, value) in pairs {
                 headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
-            assert_eq!(is_own(&headers), own, "{pairs:?}");
+            assert_eq!(is_same_origin(&headers), own, "{pairs:?}");
         }
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct Layer {
 }
 
 impl Chart {
-    pub(super) fn of(counted: &[Counted], days: RangeInclusive<i64>, language: Language) -> Self {
+    pub(super) fn new(counted: &[Counted], days: RangeInclusive<i64>, language: Language) -> Self {
         let sum = |day: Option<i64>, tone_of: Option<&str>| -> u64 {
             let wanted = counted.iter().filter(|one| day.is_none_or(|day| one.day == day));
             let wanted = wanted.filter(|one| {
@@ -119,7 +119,7 @@ mod tests {
             counted(12, State::DeliveryFailed, 1),
             counted(13, State::Voided, 20),
         ];
-        let chart = Chart::of(&counts, 10..=13, Language::En);
+        let chart = Chart::new(&counts, 10..=13, Language::En);
         assert_eq!((chart.most, chart.width, chart.columns.len()), (40, 80, 4));
         let drawn = |column: &Column| -> Vec<_> {
             column.parts.iter().map(|part| (part.tone, part.y, part.height)).collect()
@@ -141,6 +141,8 @@ mod tests {
         let heights: u64 = parts(&all, u64::MAX).iter().map(|part| part.height).sum();
         assert_eq!(heights, 10);
         assert!(parts(&LAYERS.map(|(tone, ..)| (tone, u64::MAX)), 1).iter().all(|p| p.y <= HEIGHT));
-        assert!(Chart::of(&[], 0..=1, Language::Es).columns.iter().all(|one| one.parts.is_empty()));
+        assert!(
+            Chart::new(&[], 0..=1, Language::Es).columns.iter().all(|one| one.parts.is_empty())
+        );
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How many are shown of an environment.
-const SHOWN: u32 = 100;
+const MAX_PER_ENVIRONMENT: u32 = 100;
 
 #[derive(Template)]
 #[template(path = "dashboard/exceptions.html")]
@@ -46,16 +46,16 @@ pub(super) async fn list(State(api): State<Api>, member: SignedIn) -> Result<Res
     let mut all = Vec::new();
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
-        all.extend(api.service.carrier_exceptions_of(tenant, SHOWN).await?);
+        all.extend(api.service.carrier_exceptions_of(tenant, MAX_PER_ENVIRONMENT).await?);
     }
     all.sort_by_key(|logged| std::cmp::Reverse(logged.exception.refused_at));
     let language = member.language();
-    let exceptions = all.iter().map(|logged| Exception::of(logged, language)).collect();
+    let exceptions = all.iter().map(|logged| Exception::new(logged, language)).collect();
     page(&Exceptions { frame: member.frame(Section::Exceptions), exceptions })
 }
 
 impl Exception {
-    fn of(logged: &LoggedException, language: Language) -> Self {
+    fn new(logged: &LoggedException, language: Language) -> Self {
         let exception = &logged.exception;
         let scan = &exception.report.scan;
         let status = |state| {
@@ -71,8 +71,8 @@ impl Exception {
             location: scan.location.clone(),
             description: scan.description.clone(),
             code: exception.report.code.clone(),
-            at: Moment::of(scan.at),
-            refused: Moment::of(exception.refused_at),
+            at: Moment::from_millis(scan.at),
+            refused: Moment::from_millis(exception.refused_at),
         }
     }
 }

@@ -51,23 +51,23 @@ impl FlashText {
                 "La clave está revocada. Desde ahora se rechazan las llamadas con ella.",
             ),
             Self::KeyRotated => language.pick(
-                "The key has a new secret. Put it into your shop before the old one ends.",
-                "La clave tiene un secreto nuevo. Póngalo en su tienda antes de que termine el anterior.",
+                "The key has a new secret. Put it into your shop before the old one expires.",
+                "La clave tiene un secreto nuevo. Póngalo en su tienda antes de que venza el anterior.",
             ),
             Self::KeyRotatedAtOnce => language.pick(
                 "The key has a new secret, and the old one no longer works. Put the new one into your shop now.",
                 "La clave tiene un secreto nuevo y el anterior ya no sirve. Ponga el nuevo en su tienda ahora.",
             ),
             Self::KeyWasRevoked => language.pick(
-                "Nothing was done: the key is revoked. Make a new one.",
-                "No se hizo nada: la clave está revocada. Cree otra.",
+                "Nothing was changed: the key is revoked. Create a new one.",
+                "No se cambió nada: la clave está revocada. Cree otra.",
             ),
             Self::WebhookSet => language.pick(
                 "The webhook is saved and turned on.",
                 "El webhook está guardado y activado.",
             ),
             Self::TestSent => language.pick(
-                "A test event is on its way. Load the page again to see what came of it.",
+                "A test event is on its way. Reload the page to see the result.",
                 "Un evento de prueba va en camino. Vuelva a cargar la página para ver el resultado.",
             ),
             Self::Enabled => {
@@ -78,16 +78,16 @@ impl FlashText {
                 "El webhook está desactivado. Sus eventos se guardan durante 30 días.",
             ),
             Self::Removed => language.pick(
-                "The webhook is removed. What had not arrived is held for 30 days.",
-                "El webhook está eliminado. Lo que no había llegado se guarda durante 30 días.",
+                "The webhook is removed. Undelivered events are held for 30 days.",
+                "El webhook está eliminado. Los eventos no entregados se guardan durante 30 días.",
             ),
             Self::IsOff => language.pick(
                 "Nothing was sent: the webhook is turned off. Turn it on first.",
                 "No se envió nada: el webhook está desactivado. Actívelo primero.",
             ),
             Self::IsGone => language.pick(
-                "Nothing was done: there is no webhook any more. Set one up first.",
-                "No se hizo nada: ya no hay un webhook. Configure uno primero.",
+                "Nothing was changed: the webhook no longer exists. Set one up first.",
+                "No se cambió nada: el webhook ya no existe. Configure uno primero.",
             ),
             Self::Replayed(0) => {
                 language.pick("There was nothing to send again.", "No había nada que reenviar.")
@@ -109,7 +109,7 @@ impl FlashText {
 /// A secret that is shown once.
 pub(super) struct OneTimeSecret {
     /// Whose it is: a key's name, or nothing.
-    pub(super) of: String,
+    pub(super) name: String,
     pub(super) secret: String,
 }
 
@@ -120,8 +120,8 @@ pub(super) enum FlashContent {
 }
 
 impl From<FlashText> for FlashContent {
-    fn from(said: FlashText) -> Self {
-        Self::FlashText(said)
+    fn from(text: FlashText) -> Self {
+        Self::FlashText(text)
     }
 }
 
@@ -148,14 +148,14 @@ impl Flash {
 /// All that a page shows: what was done last, and the secrets, oldest first.
 #[derive(Default)]
 pub(super) struct ShownFlashes {
-    pub(super) said: Option<FlashText>,
+    pub(super) text: Option<FlashText>,
     pub(super) secrets: Vec<OneTimeSecret>,
 }
 
 impl ShownFlashes {
     fn add(&mut self, what: FlashContent) {
         match what {
-            FlashContent::FlashText(said) => self.said = Some(said),
+            FlashContent::FlashText(text) => self.text = Some(text),
             FlashContent::OneTimeSecret(one_time) => self.secrets.push(one_time),
         }
     }
@@ -186,7 +186,7 @@ impl FlashStore {
         flashes.push_back(flash);
     }
 
-    /// What the page at hand says; it is not said again.
+    /// Takes the messages of a page; each is shown once.
     pub(super) fn take(&self, session: &str, page: FlashPage, now: Millis) -> ShownFlashes {
         let mut shown = ShownFlashes::default();
         let mut flashes = self.flashes();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn one_time(secret: &str) -> OneTimeSecret {
-        OneTimeSecret { of: "Shop".to_owned(), secret: secret.to_owned() }
+        OneTimeSecret { name: "Shop".to_owned(), secret: secret.to_owned() }
     }
 
     fn secrets(flashes: &FlashStore, session: &str, page: FlashPage, now: i64) -> Vec<String> {
@@ -243,9 +243,9 @@ mod tests {
             assert!(secrets(&flashes, session, page, 0).is_empty(), "{session} {page:?}");
         }
         let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
-        assert_eq!((shown.said, shown.secrets.len()), (Some(FlashText::KeyRevoked), 2));
+        assert_eq!((shown.text, shown.secrets.len()), (Some(FlashText::KeyRevoked), 2));
         let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
-        assert!(shown.said.is_none() && shown.secrets.is_empty());
+        assert!(shown.text.is_none() && shown.secrets.is_empty());
     }
 
     #[test]

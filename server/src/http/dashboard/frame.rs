@@ -8,7 +8,7 @@ use axum::{
 use chrono::{DateTime, Utc};
 use parcelo::{Environment, ErrorCode, Language, ParcelStatus};
 
-use super::{flash::FlashText, visit::FORGED};
+use super::flash::FlashText;
 use crate::{
     clock::Millis,
     domain::Refusal,
@@ -47,7 +47,7 @@ impl Section {
             Self::Parcels => language.pick("Parcels", "Paquetes"),
             Self::Keys => language.pick("Keys", "Claves"),
             Self::Webhooks => "Webhooks",
-            Self::Exceptions => language.pick("Carrier exceptions", "Avisos rechazados"),
+            Self::Exceptions => language.pick("Carrier exceptions", "Eventos rechazados"),
             Self::Legacy => language.pick("Legacy API", "API anterior"),
         }
     }
@@ -60,7 +60,7 @@ pub(super) struct Frame {
     pub(super) other_name: &'static str,
     pub(super) other_link: String,
     pub(super) member: Option<Signed>,
-    pub(super) said: Option<String>,
+    pub(super) flash: Option<String>,
 }
 
 /// What is there for those who are signed in.
@@ -84,7 +84,7 @@ impl Frame {
         };
         let join = if here.ends_with('?') { "" } else { "&" };
         let other_link = format!("{here}{join}lang={}", other.code());
-        Self { language, other, other_name, other_link, member: None, said: None }
+        Self { language, other, other_name, other_link, member: None, flash: None }
     }
 
     pub(super) fn of_member(self, account: &str, form: &str, section: Section) -> Self {
@@ -97,8 +97,8 @@ impl Frame {
     }
 
     /// The same with what was just done.
-    pub(super) fn saying(self, said: Option<FlashText>) -> Self {
-        Self { said: said.map(|said| said.text(self.language)), ..self }
+    pub(super) fn with_flash(self, flash: Option<FlashText>) -> Self {
+        Self { flash: flash.map(|flash| flash.text(self.language)), ..self }
     }
 
     /// The one of the two texts that is in the page's language.
@@ -126,11 +126,11 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    pub(super) fn of(at: Millis) -> Self {
-        Self::at(at.to_utc())
+    pub(super) fn from_millis(at: Millis) -> Self {
+        Self::new(at.to_utc())
     }
 
-    pub(super) fn at(at: DateTime<Utc>) -> Self {
+    pub(super) fn new(at: DateTime<Utc>) -> Self {
         let words = at.format("%Y-%m-%d %H:%M").to_string();
         Self { machine: parcelo::model::time::to_text(at), words }
     }
@@ -159,29 +159,29 @@ pub(super) struct Notice {
 }
 
 impl Notice {
-    pub(super) fn of(frame: Frame, refusal: &Refusal) -> Self {
+    pub(super) fn for_refusal(frame: Frame, refusal: &Refusal) -> Self {
         let language = frame.language;
         let (heading, text) = match refusal.code {
-            FORGED => (
+            ErrorCode::FormNotAccepted => (
                 language.pick("The form was not accepted", "El formulario no fue aceptado"),
                 language.pick(
-                    "It was not sent from a page of this session, and nothing was changed. Go back, load the page again and repeat. If it happens each time, your browser keeps no cookies for this address: use https, or http://127.0.0.1 on the machine itself.",
-                    "No se envió desde una página de esta sesión y nada cambió. Regrese, vuelva a cargar la página y repita. Si sucede siempre, su navegador no guarda cookies de esta dirección: use https, o http://127.0.0.1 en el propio equipo.",
+                    "It was not sent from a page of this session, so nothing was changed. Go back, reload the page and try again. If this keeps happening, your browser does not keep cookies for this address: use https, or http://127.0.0.1 on the server itself.",
+                    "No se envió desde una página de esta sesión, así que nada cambió. Regrese, vuelva a cargar la página e intente de nuevo. Si sigue sucediendo, su navegador no guarda cookies de esta dirección: use https, o http://127.0.0.1 en el propio servidor.",
                 ).to_owned(),
             ),
             ErrorCode::NotFound | ErrorCode::ParcelNotFound => (
-                language.pick("There is no such page", "Esta página no existe"),
+                language.pick("Page not found", "Página no encontrada"),
                 language.pick(
-                    "What you look for is not there, or belongs to another account. Go to the overview and look for it from there.",
-                    "Lo que busca no existe o pertenece a otra cuenta. Vaya al resumen y búsquelo desde allí.",
+                    "It does not exist, or it belongs to another account. Look for it from the overview.",
+                    "No existe o pertenece a otra cuenta. Búsquelo desde el resumen.",
                 ).to_owned(),
             ),
             ErrorCode::RateLimitExceeded => (
-                language.pick("Too many tries", "Demasiados intentos"),
+                language.pick("Too many attempts", "Demasiados intentos"),
                 waits(language, refusal.retry_after.unwrap_or(1)),
             ),
             _ => (
-                language.pick("That did not work", "Eso no funcionó"),
+                language.pick("Something went wrong", "Algo salió mal"),
                 refusal.text(language),
             ),
         };
@@ -191,7 +191,7 @@ impl Notice {
 
 fn waits(language: Language, seconds: u32) -> String {
     match language {
-        Language::En => format!("Wait {seconds} s, then load the page again."),
+        Language::En => format!("Wait {seconds} s, then reload the page."),
         Language::Es => format!("Espere {seconds} s y vuelva a cargar la página."),
     }
 }
@@ -206,7 +206,7 @@ pub(super) fn page(page: &impl Template) -> Result<Response, Refused> {
 }
 
 /// A page with a form that cannot be accepted as it was filled in.
-pub(super) fn again(form: &impl Template) -> Result<Response, Refused> {
+pub(super) fn invalid_form(form: &impl Template) -> Result<Response, Refused> {
     let mut response = page(form)?;
     *response.status_mut() = answer::status_of(ErrorCode::ValidationFailed);
     Ok(response)

@@ -7,7 +7,7 @@ use super::auth::Fields;
 use crate::domain::{Countries, access};
 
 /// The most addresses and networks that a key may be tied to.
-const MOST_ADDRESSES: usize = 50;
+const MAX_ADDRESSES: usize = 50;
 
 /// The form as it was filled in.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct KeyForm {
 
 /// What it asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct NewKeyForm {
     pub(super) name: String,
     pub(super) environment: Environment,
     pub(super) countries: Countries,
@@ -32,10 +32,10 @@ pub(super) struct Wanted {
 impl KeyForm {
     /// As it is before anything is filled in.
     pub(super) fn blank() -> Self {
-        Self::of(&Fields::of(b"environment=sandbox&countries=all"))
+        Self::from_fields(&Fields::parse(b"environment=sandbox&countries=all"))
     }
 
-    pub(super) fn of(fields: &Fields) -> Self {
+    pub(super) fn from_fields(fields: &Fields) -> Self {
         let text = |name| fields.text(name).trim().to_owned();
         Self {
             name: text("name"),
@@ -51,10 +51,10 @@ impl KeyForm {
         &self,
         supported: &Destinations,
         language: Language,
-    ) -> Result<Wanted, Vec<&'static str>> {
+    ) -> Result<NewKeyForm, Vec<&'static str>> {
         let mut faults = Vec::new();
         if let Err(fault) = parcelo::admin::check_name(&self.name) {
-            faults.push(nameless(&fault.code, language));
+            faults.push(name_fault(&fault.code, language));
         }
         let environment = self.environment();
         if environment.is_none() {
@@ -68,13 +68,13 @@ impl KeyForm {
         let addresses = self.addresses();
         if addresses.is_none() {
             faults.push(language.pick(
-                "Write at most 50 addresses or networks, as 203.0.113.7 or 203.0.113.0/24, each on its own line.",
-                "Escriba como máximo 50 direcciones o redes, como 203.0.113.7 o 203.0.113.0/24, cada una en su línea.",
+                "Enter at most 50 addresses or networks, such as 203.0.113.7 or 203.0.113.0/24, one per line.",
+                "Escriba como máximo 50 direcciones o redes, como 203.0.113.7 o 203.0.113.0/24, una por línea.",
             ));
         }
         match (environment, countries, addresses) {
             (Some(environment), Ok(countries), Some(addresses)) if faults.is_empty() => {
-                Ok(Wanted { name: self.name.clone(), environment, countries, addresses })
+                Ok(NewKeyForm { name: self.name.clone(), environment, countries, addresses })
             }
             _ => Err(faults),
         }
@@ -84,7 +84,7 @@ impl KeyForm {
         Environment::ALL.into_iter().find(|one| one.code() == self.environment)
     }
 
-    /// Codes beside "every country" are refused: a key must not do more than whoever made it meant.
+    /// Codes beside "every country" are refused: a key must not allow more than was meant.
     fn countries(
         &self,
         supported: &Destinations,
@@ -94,22 +94,22 @@ impl KeyForm {
         let has_star = words(&self.codes).any(|word| word == "*");
         match self.countries.as_str() {
             "all" if is_blank => Ok(Countries::All),
-            "some" if !has_star => self.some(supported).ok_or(language.pick(
-                "Name the countries by their codes, as EC, MX: each one that parcels can be sent to.",
-                "Indique los países por sus códigos, como EC, MX: cada uno al que se puedan enviar paquetes.",
+            "some" if !has_star => self.listed_countries(supported).ok_or(language.pick(
+                "Enter country codes such as EC, MX, only of countries that parcels can be sent to.",
+                "Escriba códigos de país como EC, MX, solo de países a los que se puedan enviar paquetes.",
             )),
             "all" | "some" => Err(language.pick(
-                "Choose “Every supported country” and leave the codes empty, or “Only these” and name the countries by their codes, without *.",
-                "Elija “Todos los países admitidos” y deje vacíos los códigos, o “Solo estos” e indique los países por sus códigos, sin *.",
+                "Choose “Every supported country” and leave the codes empty, or “Only these” and enter the country codes, without *.",
+                "Elija “Todos los países admitidos” y deje vacíos los códigos, o “Solo estos” y escriba los códigos de país, sin *.",
             )),
             _ => Err(language.pick(
-                "Choose the countries: every supported one, or only those that you name.",
+                "Choose the countries: every supported one, or only those you list.",
                 "Elija los países: todos los admitidos o solo los que indique.",
             )),
         }
     }
 
-    fn some(&self, supported: &Destinations) -> Option<Countries> {
+    fn listed_countries(&self, supported: &Destinations) -> Option<Countries> {
         let mut all = Vec::new();
         for word in words(&self.codes) {
             let country = CountryCode::parse(&word.to_ascii_uppercase()).ok();
@@ -123,15 +123,15 @@ impl KeyForm {
 
     fn addresses(&self) -> Option<Vec<IpNet>> {
         let all: Vec<_> = words(&self.addresses).map(access::network).collect::<Option<_>>()?;
-        (all.len() <= MOST_ADDRESSES).then_some(all)
+        (all.len() <= MAX_ADDRESSES).then_some(all)
     }
 }
 
-fn nameless(code: &FaultCode, language: Language) -> &'static str {
+fn name_fault(code: &FaultCode, language: Language) -> &'static str {
     match code {
         FaultCode::InvalidFormat => language.pick(
-            "The name holds a character that cannot be seen: type it again without it.",
-            "El nombre tiene un carácter que no se ve: escríbalo de nuevo sin él.",
+            "The name contains an invisible character: type it again without it.",
+            "El nombre contiene un carácter invisible: escríbalo de nuevo sin él.",
         ),
         _ => language.pick(
             "Give the key a name of 1 to 100 characters.",
@@ -148,8 +148,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn check(text: &str) -> Result<Wanted, usize> {
-        let form = KeyForm::of(&Fields::of(text.as_bytes()));
+    fn check(text: &str) -> Result<NewKeyForm, usize> {
+        let form = KeyForm::from_fields(&Fields::parse(text.as_bytes()));
         form.check(&Destinations::All, Language::En).map_err(|faults| faults.len())
     }
 
@@ -196,8 +196,9 @@ mod tests {
     #[test]
     fn a_country_that_is_not_served_is_refused() {
         let only = Destinations::Only([CountryCode::EC].into_iter().collect());
-        let form =
-            KeyForm::of(&Fields::of(b"name=Shop&environment=sandbox&countries=some&codes=MX"));
+        let form = KeyForm::from_fields(&Fields::parse(
+            b"name=Shop&environment=sandbox&countries=some&codes=MX",
+        ));
         assert!(form.check(&only, Language::Es).is_err());
     }
 }

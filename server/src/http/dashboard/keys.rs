@@ -10,9 +10,9 @@ use parcelo::{Environment, ErrorCode};
 use super::{
     auth::{Fields, SignedIn, SubmittedForm},
     flash::{FlashPage, FlashText, OneTimeSecret},
-    frame::{Frame, Moment, Section, again, page},
+    frame::{Frame, Moment, Section, invalid_form, page},
     key_form::KeyForm,
-    pages::{self, Pages},
+    pagination::{self, Pagination},
 };
 use crate::{
     clock::Millis,
@@ -26,7 +26,7 @@ use crate::{
 
 const PAGE: &str = "/dashboard/keys";
 /// Keys on a page.
-const SHOWN: usize = 50;
+const KEYS_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/keys.html")]
@@ -34,7 +34,7 @@ struct Keys {
     frame: Frame,
     fresh: Vec<OneTimeSecret>,
     all: Vec<Key>,
-    pages: Pages,
+    pages: Pagination,
 }
 
 /// A key as people see it.
@@ -108,9 +108,9 @@ impl Key {
             shown: format!("{}…{}", environment.key_prefix(), record.last4),
             countries: record.scope.countries.to_wire().join(", "),
             addresses: record.scope.ip_list.iter().map(ToString::to_string).collect(),
-            created: Moment::of(record.created_at),
-            old_until: record.old_secret_until(now).map(Moment::of),
-            revoked: record.revoked_at.map(Moment::of),
+            created: Moment::from_millis(record.created_at),
+            old_until: record.old_secret_until(now).map(Moment::from_millis),
+            revoked: record.revoked_at.map(Moment::from_millis),
         }
     }
 }
@@ -122,18 +122,18 @@ pub(super) async fn list(
     member: SignedIn,
 ) -> Result<Response, Refused> {
     let records = api.service.store().keys_of(member.session.account).await?;
-    let asked = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
-    let last = u32::try_from(records.len().div_ceil(SHOWN)).unwrap_or(u32::MAX).max(1);
+    let asked = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
+    let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);
     let number = asked.min(last);
-    let shown = records.iter().skip(pages::skipped(number, SHOWN)).take(SHOWN);
+    let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
     let now = api.service.now();
     let flashes = member.take(FlashPage::Keys, now);
-    let frame = member.frame(Section::Keys).saying(flashes.said);
+    let frame = member.frame(Section::Keys).with_flash(flashes.text);
     page(&Keys {
         frame,
         fresh: flashes.secrets,
         all: shown.map(|record| Key::of(record, now)).collect(),
-        pages: Pages::beside(number, number < last, |number| pages::address(PAGE, number)),
+        pages: Pagination::new(number, number < last, |number| pagination::address(PAGE, number)),
     })
 }
 
@@ -148,11 +148,11 @@ pub(super) async fn create(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
-    let form = KeyForm::of(&fields);
+    let form = KeyForm::from_fields(&fields);
     let wanted = match form.check(&api.service.settings().destinations, member.language()) {
         Ok(wanted) => wanted,
         Err(faults) => {
-            return again(&NewKey { frame: member.frame(Section::Keys), form, faults });
+            return invalid_form(&NewKey { frame: member.frame(Section::Keys), form, faults });
         }
     };
     let now = api.service.now();
@@ -165,7 +165,7 @@ pub(super) async fn create(
         rate_limit: None,
     };
     let (key, _) = api.service.issuer().issue(request, now).await?;
-    let one_time = OneTimeSecret { of: wanted.name, secret: key.secret().to_owned() };
+    let one_time = OneTimeSecret { name: wanted.name, secret: key.secret().to_owned() };
     member.leave(FlashPage::Keys, one_time, now);
     Ok(Redirect::to(PAGE).into_response())
 }
@@ -196,11 +196,11 @@ pub(super) async fn rotate(
             "Choose one of the times below for the old secret to keep working.",
             "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
         ));
-        return again(&Rotate { frame, key, overlaps: OVERLAPS, fault });
+        return invalid_form(&Rotate { frame, key, overlaps: OVERLAPS, fault });
     };
     match api.service.rotate_key(&found.id, overlap.seconds).await? {
         Rotation::Done(key, record) => {
-            let one_time = OneTimeSecret { of: record.name, secret: key.secret().to_owned() };
+            let one_time = OneTimeSecret { name: record.name, secret: key.secret().to_owned() };
             member.leave(FlashPage::Keys, one_time, now);
             let is_over = overlap.seconds == 0;
             let said = if is_over { FlashText::KeyRotatedAtOnce } else { FlashText::KeyRotated };

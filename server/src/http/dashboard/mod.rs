@@ -1,8 +1,9 @@
-//! The dashboard, `/dashboard` on the operators' listener: pages for whoever owns an account. Pages
+//! The dashboard, `/dashboard` on the operators' listener: pages for an account's owner. Pages
 //! are written here and need no script; what they do is done by the service.
 
 mod auth;
 mod chart;
+mod context;
 mod exceptions;
 mod flash;
 mod frame;
@@ -10,11 +11,10 @@ mod key_form;
 mod keys;
 mod legacy;
 mod overview;
-mod pages;
+mod pagination;
 mod parcels;
 mod search;
 mod sign_in;
-mod visit;
 mod webhooks;
 
 use std::sync::Arc;
@@ -26,12 +26,11 @@ use axum::{
     routing::{get, post},
 };
 
-use super::Api;
-pub(super) use flash::FlashStore;
-pub(super) use visit::Visit;
+use super::area::{AddressLimit, Area, Policy, Principal, ResponseStyle, not_found};
+use flash::FlashStore;
 
 /// Where it is, with its pages below.
-pub(super) const FOLDER: &str = "/dashboard";
+const FOLDER: &str = "/dashboard";
 
 /// The public page's colours and parts, and what only the dashboard has.
 const STYLE: &str = concat!(
@@ -41,16 +40,23 @@ const STYLE: &str = concat!(
 
 const ICON: &str = include_str!("../../../templates/dashboard/icon.svg");
 
-/// Marks the requests of a listener that has a dashboard, and gives them its flashes.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Here(pub(super) Arc<FlashStore>);
+/// Sends a browser to the dashboard.
+pub(super) async fn redirect() -> Redirect {
+    Redirect::to(FOLDER)
+}
 
-/// The dashboard's pages.
-pub(super) fn routes() -> Router<Api> {
-    Router::new()
-        .route("/", get(|| async { Redirect::to(FOLDER) }))
+/// The dashboard's pages. Refusals are pages too, also those of paths that lead nowhere.
+pub(super) fn area() -> Area {
+    let flashes = Arc::new(FlashStore::default());
+    let policy = Policy {
+        principal: Principal::Anyone(AddressLimit::Operators),
+        style: ResponseStyle::Custom(context::style(flashes)),
+        metrics_name: "Dashboard",
+    };
+    Area::new(policy)
+        .with(|routes| routes.nest(FOLDER, Router::new().fallback(not_found)))
         .route("/dashboard", get(overview::show))
-        .route("/dashboard/", get(|| async { Redirect::to(FOLDER) }))
+        .route("/dashboard/", get(redirect))
         .route("/dashboard/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
         .route("/dashboard/icon.svg", get(|| async { file("image/svg+xml", ICON) }))
         .route("/dashboard/sign-in", get(sign_in::page).post(sign_in::enter))

@@ -25,13 +25,13 @@ const DAYS: i64 = 30;
 #[template(path = "dashboard/overview.html")]
 struct Overview {
     frame: Frame,
-    off: Vec<Off>,
+    disabled: Vec<DisabledWebhook>,
     environments: Vec<Activity>,
     days: i64,
 }
 
-/// A webhook that the server turned off, which nobody may have noticed.
-struct Off {
+/// A webhook that the server turned off, perhaps unnoticed.
+struct DisabledWebhook {
     environment: Environment,
     why: &'static str,
     held: i64,
@@ -65,20 +65,20 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
             environment,
             total: counted.iter().map(|one| one.parcels).sum(),
             statuses: statuses(&counted, &member, first),
-            chart: Chart::of(&counted, first..=last, member.language()),
+            chart: Chart::new(&counted, first..=last, member.language()),
         });
     }
     let frame = member.frame(Section::Overview);
-    page(&Overview { frame, off: off(&api, &member).await?, environments, days: DAYS })
+    page(&Overview { frame, disabled: disabled(&api, &member).await?, environments, days: DAYS })
 }
 
-/// The webhooks that are off, but for those that somebody turned off.
-async fn off(api: &Api, member: &SignedIn) -> Result<Vec<Off>, Refused> {
+/// The webhooks that the server turned off; those turned off by hand are known.
+async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
         match api.service.store().switched_off(member.tenant(environment)).await? {
             None | Some((DisabledBy::Operator, _)) => {}
-            Some((by, held)) => all.push(Off {
+            Some((by, held)) => all.push(DisabledWebhook {
                 environment,
                 why: webhooks::why(by, environment, member.language()),
                 held,

@@ -10,8 +10,8 @@ use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, model::ParcelSu
 
 use super::{
     auth::{Fields, SignedIn, SubmittedForm},
-    frame::{Frame, Moment, Section, again, page, tone},
-    pages::Pages,
+    frame::{Frame, Moment, Section, invalid_form, page, tone},
+    pagination::Pagination,
     search::{self, Search},
     webhooks::environment_of,
 };
@@ -31,7 +31,7 @@ struct Parcels {
     statuses: Vec<Choice>,
     rows: Vec<Row>,
     total: u64,
-    pages: Pages,
+    pages: Pagination,
 }
 
 struct Choice {
@@ -75,8 +75,8 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let fields = Fields::of(query.unwrap_or_default().as_bytes());
-    let search = Search::of(&fields).map_err(|_| ErrorCode::NotFound)?;
+    let fields = Fields::parse(query.unwrap_or_default().as_bytes());
+    let search = Search::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
     page(&parcels(&api, &member, search).await?)
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn search(
     SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let looked_for = search::number(&fields);
-    let found = Search::of(&fields);
+    let found = Search::from_fields(&fields);
     let fault = match (&looked_for, &found) {
         (Err(fault), _) | (_, Err(fault)) => search::text(*fault, member.language()),
         (Ok(None), Ok(search)) => return Ok(Redirect::to(&search.address()).into_response()),
@@ -98,10 +98,10 @@ pub(super) async fn search(
             ),
         },
     };
-    let all = Search::of(&Fields::default()).map_err(|_| ErrorCode::InternalError)?;
+    let all = Search::from_fields(&Fields::default()).map_err(|_| ErrorCode::InternalError)?;
     let shown = parcels(&api, &member, found.unwrap_or(all)).await?;
     let number = fields.text("number").trim().to_owned();
-    again(&Parcels { number, fault: Some(fault), ..shown })
+    invalid_form(&Parcels { number, fault: Some(fault), ..shown })
 }
 
 /// The page of a parcel, in whichever environment it is.
@@ -130,27 +130,27 @@ async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels
     };
     let at = |page: u32| search.at_page(page).address();
     let has_older = u64::from(search.page) < meta.total_pages;
-    let place = Some(format!("{} / {}", search.page, meta.total_pages));
+    let position = Some(format!("{} / {}", search.page, meta.total_pages));
     Ok(Parcels {
         frame: member.frame(Section::Parcels),
         number: String::new(),
         fault: None,
         statuses: ParcelStatus::KNOWN.iter().map(choice).collect(),
-        rows: found.iter().map(|parcel| Row::of(parcel, member)).collect(),
+        rows: found.iter().map(|parcel| Row::new(parcel, member)).collect(),
         total: meta.total,
-        pages: Pages { place, ..Pages::beside(search.page, has_older, at) },
+        pages: Pagination { position, ..Pagination::new(search.page, has_older, at) },
         search,
     })
 }
 
 impl Row {
-    fn of(parcel: &ParcelSummary, member: &SignedIn) -> Self {
+    fn new(parcel: &ParcelSummary, member: &SignedIn) -> Self {
         Self {
             number: parcel.tracking_number.to_string(),
             status: parcel.status_name.clone(),
             tone: tone(&parcel.status),
             country: parcel.destination_country.name(member.language()).to_owned(),
-            created: Moment::at(parcel.created_at),
+            created: Moment::new(parcel.created_at),
         }
     }
 }
@@ -170,7 +170,7 @@ pub(super) async fn show(
         status: entry.status_name,
         location: entry.location,
         description: entry.description,
-        at: Moment::at(entry.timestamp),
+        at: Moment::new(entry.timestamp),
     });
     page(&Parcel {
         environment,
@@ -190,8 +190,8 @@ fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
     let say = |en, es| member.language().pick(en, es);
     let mut facts = vec![
         (say("To", "Destino"), row.country.name(member.language()).to_owned()),
-        (say("Created", "Creado"), Moment::of(row.created_at).words),
-        (say("Last change", "Último cambio"), Moment::of(row.updated_at).words),
+        (say("Created", "Creado"), Moment::from_millis(row.created_at).words),
+        (say("Last change", "Último cambio"), Moment::from_millis(row.updated_at).words),
         (
             say("Estimated delivery", "Entrega estimada"),
             record.estimated_delivery.date_naive().to_string(),

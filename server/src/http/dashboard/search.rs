@@ -5,10 +5,10 @@ use chrono::{NaiveDate, TimeDelta};
 use parcelo::{Environment, Language, ParcelStatus, TrackingNumber, rules::ListQuery};
 use url::form_urlencoded;
 
-use super::{auth::Fields, pages};
+use super::{auth::Fields, pagination};
 
 /// Parcels on a page.
-const LIMIT: u32 = 25;
+const PARCELS_PER_PAGE: u32 = 25;
 
 /// What parcels are looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,16 +24,16 @@ pub(super) struct Search {
 pub(super) type Fault = (&'static str, &'static str);
 
 const NO_NUMBER: Fault = (
-    "That is no tracking number: it has 10 to 30 letters, digits and hyphens.",
-    "Eso no es un número de rastreo: tiene de 10 a 30 letras, dígitos y guiones.",
+    "Not a valid tracking number: it has 10 to 30 letters, digits and hyphens.",
+    "No es un número de rastreo válido: tiene de 10 a 30 letras, dígitos y guiones.",
 );
-const NO_DATE: Fault = ("Write a date as 2026-01-31.", "Escriba la fecha como 2026-01-31.");
+const NO_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba la fecha como 2026-01-31.");
 const BACKWARDS: Fault =
-    ("The last day is before the first one.", "El último día es anterior al primero.");
+    ("The end date is before the start date.", "La fecha final es anterior a la inicial.");
 
 impl Search {
-    /// Reads a search; a field that is empty is none.
-    pub(super) fn of(fields: &Fields) -> Result<Self, Fault> {
+    /// Reads a search; an empty field does not restrict it.
+    pub(super) fn from_fields(fields: &Fields) -> Result<Self, Fault> {
         let (from, to) = (date(fields.text("from"))?, date(fields.text("to"))?);
         if matches!((from, to), (Some(from), Some(to)) if to < from) {
             return Err(BACKWARDS);
@@ -45,7 +45,7 @@ impl Search {
             status: status.cloned(),
             from,
             to,
-            page: pages::asked(fields),
+            page: pagination::requested_page(fields),
         })
     }
 
@@ -75,7 +75,7 @@ impl Search {
     pub(super) fn query(&self) -> ListQuery {
         let begin = |date: NaiveDate| date.and_time(chrono::NaiveTime::MIN).and_utc();
         let mut query = ListQuery::default();
-        (query.page, query.limit) = (self.page, LIMIT);
+        (query.page, query.limit) = (self.page, PARCELS_PER_PAGE);
         query.status.clone_from(&self.status);
         query.created_from = self.from.map(begin);
         query.created_to = self.to.and_then(|to| begin(to).checked_add_signed(TimeDelta::days(1)));
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn search(text: &str) -> Result<Search, Fault> {
-        Search::of(&Fields::of(text.as_bytes()))
+        Search::from_fields(&Fields::parse(text.as_bytes()))
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(search("to=2026-02-30"), Err(NO_DATE));
         assert_eq!(search("from=2026-02-02&to=2026-02-01"), Err(BACKWARDS));
         assert_eq!(search("page=-1").unwrap().page, 1);
-        let number = |text: &str| number(&Fields::of(text.as_bytes()));
+        let number = |text: &str| number(&Fields::parse(text.as_bytes()));
         assert_eq!(number("number=+"), Ok(None));
         assert!(number("number=+SB-SUCCESS-0001+").unwrap().is_some());
         assert_eq!(number("number=Maria"), Err(NO_NUMBER));

@@ -10,8 +10,8 @@ use parcelo::ErrorCode;
 use super::{
     FOLDER,
     auth::{Fields, SIGN_IN, SubmittedForm},
+    context::{PageContext, as_guest, signed_in, signed_out},
     frame::{Frame, page as written},
-    visit::{FORGED, Visit, as_guest, signed_in, signed_out},
 };
 use crate::{
     domain::Refusal,
@@ -28,35 +28,38 @@ struct SignIn {
     wrong: bool,
 }
 
-/// The form to sign in; whoever is signed in does not need it.
-pub(super) async fn page(State(api): State<Api>, visit: Visit) -> Result<Response, Refused> {
-    if let Some(token) = &visit.session
+/// The sign-in form; a signed-in user is sent to the overview.
+pub(super) async fn page(
+    State(api): State<Api>,
+    context: PageContext,
+) -> Result<Response, Refused> {
+    if let Some(token) = &context.session
         && api.service.session(token).await?.is_some()
     {
         return Ok(Redirect::to(FOLDER).into_response());
     }
-    let guest = visit.guest.clone().unwrap_or_else(|| api.service.fresh_token());
+    let guest = context.guest.clone().unwrap_or_else(|| api.service.fresh_token());
     let form = api.service.form_token(&guest);
     let account = "default".to_owned();
-    let page = SignIn { frame: visit.frame(), form, account, wrong: false };
+    let page = SignIn { frame: context.frame(), form, account, wrong: false };
     Ok(as_guest(written(&page)?, &guest))
 }
 
-/// Signs in, with a session that nobody knew before.
+/// Signs in with a new session, so that one planted by someone else is worth nothing.
 pub(super) async fn enter(
     State(api): State<Api>,
-    visit: Visit,
+    context: PageContext,
     request: Request,
 ) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
     let fields = Fields::read(&parts.headers, body).await?;
-    let guest = visit.guest.clone().ok_or(FORGED)?;
+    let guest = context.guest.clone().ok_or(ErrorCode::FormNotAccepted)?;
     fields.check(&api, &guest)?;
     let request = LoginRequest {
-        client: visit.client,
+        client: context.client,
         account: fields.text("account").trim(),
         password: fields.text("password"),
-        before: visit.session.as_deref(),
+        before: context.session.as_deref(),
     };
     match api.service.sign_in(request).await? {
         LoginOutcome::SignedIn(token) => {
@@ -66,7 +69,7 @@ pub(super) async fn enter(
         LoginOutcome::Rejected => {
             let form = api.service.form_token(&guest);
             let account = request.account.to_owned();
-            let page = SignIn { frame: visit.frame(), form, account, wrong: true };
+            let page = SignIn { frame: context.frame(), form, account, wrong: true };
             let mut response = written(&page)?;
             *response.status_mut() = answer::status_of(ErrorCode::AuthInvalidApiKey);
             Ok(response)
@@ -81,6 +84,6 @@ pub(super) async fn leave(
 ) -> Result<Response, Refused> {
     let token = submitted.member.token;
     api.service.sign_out(&token).await?;
-    submitted.member.visit.flashes.forget(&token);
+    submitted.member.context.flashes.forget(&token);
     Ok(signed_out(Redirect::to(SIGN_IN).into_response()))
 }

@@ -11,8 +11,8 @@ use ulid::Ulid;
 use super::{
     auth::{Fields, SignedIn, SubmittedForm},
     flash::{FlashContent, FlashPage, FlashText, OneTimeSecret},
-    frame::{Frame, Moment, Section, again, page},
-    pages::{self, Pages},
+    frame::{Frame, Moment, Section, invalid_form, page},
+    pagination::{self, Pagination},
 };
 use crate::{
     clock::Millis,
@@ -31,7 +31,7 @@ use crate::{
 /// The environment that is shown first.
 pub(super) const FIRST: &str = "/dashboard/webhooks/production";
 /// Events on a page of the log.
-const SHOWN: usize = 50;
+const EVENTS_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/webhook.html")]
@@ -44,7 +44,7 @@ struct Webhook {
     fault: Option<&'static str>,
     fresh: Option<OneTimeSecret>,
     log: Vec<Delivery>,
-    pages: Pages,
+    pages: Pagination,
     missed: bool,
 }
 
@@ -85,7 +85,7 @@ struct Attempt {
 }
 
 /// The page as it stands.
-struct Draft {
+struct PageState {
     environment: Environment,
     url: String,
     kinds: Kinds,
@@ -102,11 +102,11 @@ pub(super) async fn show(
     member: SignedIn,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
-    let number = pages::asked(&Fields::of(query.unwrap_or_default().as_bytes()));
+    let number = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
     let hook = find(&api, member.tenant(environment)).await?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
-    let draft = Draft { environment, url, kinds, fault: None, page: number };
-    page(&webhook(&api, &member, draft).await?)
+    let state = PageState { environment, url, kinds, fault: None, page: number };
+    page(&webhook(&api, &member, state).await?)
 }
 
 /// Sets a webhook up, or changes it.
@@ -126,15 +126,15 @@ pub(super) async fn set(
         Ok((_, false)) => member.leave(place, FlashText::WebhookSet, now),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
-            let draft = Draft { environment, url: request.url, kinds, fault, page: 1 };
-            return again(&webhook(&api, &member, draft).await?);
+            let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
+            return invalid_form(&webhook(&api, &member, state).await?);
         }
         Err(error) => return Err(refused(error)),
     }
     Ok(back(environment))
 }
 
-/// Does what a button says.
+/// Carries out what a button asks for.
 pub(super) async fn act(
     State(api): State<Api>,
     Path((environment, action)): Path<(String, String)>,
@@ -162,45 +162,47 @@ pub(super) async fn act(
     Ok(back(environment))
 }
 
-async fn webhook(api: &Api, member: &SignedIn, draft: Draft) -> Result<Webhook, Refused> {
-    let Draft { environment, url, kinds, fault, page } = draft;
+async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webhook, Refused> {
+    let PageState { environment, url, kinds, fault, page } = state;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
     let hook = find(api, tenant).await?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
-    let skipped = pages::skipped(page, SHOWN);
-    let mut logged = api.service.deliveries_of(tenant, skipped, SHOWN + 1).await?;
-    let has_older = logged.len() > SHOWN;
-    logged.truncate(SHOWN);
+    let skipped = pagination::offset(page, EVENTS_PER_PAGE);
+    let mut logged = api.service.deliveries_of(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
+    let has_older = logged.len() > EVENTS_PER_PAGE;
+    logged.truncate(EVENTS_PER_PAGE);
     let mut flashes = member.take(FlashPage::Webhook(environment), now);
     Ok(Webhook {
         // Of two the newer one signs.
         fresh: flashes.secrets.pop(),
-        frame: member.frame(Section::Webhooks).saying(flashes.said),
+        frame: member.frame(Section::Webhooks).with_flash(flashes.text),
         environment,
-        hook: hook.map(|hook| Hook::of(&hook, now, language)),
+        hook: hook.map(|hook| Hook::new(&hook, now, language)),
         url,
         kinds: choices(kinds, language),
         fault,
-        pages: Pages::beside(page, has_older, |page| pages::address(&address(environment), page)),
+        pages: Pagination::new(page, has_older, |page| {
+            pagination::address(&address(environment), page)
+        }),
         missed: is_on && api.service.has_missed(tenant).await?,
-        log: logged.iter().map(|event| Delivery::of(event, is_on, language)).collect(),
+        log: logged.iter().map(|event| Delivery::new(event, is_on, language)).collect(),
     })
 }
 
 impl Hook {
-    fn of(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
+    fn new(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
         let old = endpoint.old.first().map(|(_, until)| *until).filter(|until| now < *until);
         Self {
             disabled: endpoint.disabled.map(|by| why(by, endpoint.tenant.environment, language)),
-            created: Moment::of(endpoint.created_at),
-            old_until: old.map(Moment::of),
+            created: Moment::from_millis(endpoint.created_at),
+            old_until: old.map(Moment::from_millis),
         }
     }
 }
 
 impl Delivery {
-    fn of(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
+    fn new(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
         let (status_word, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")
@@ -213,7 +215,7 @@ impl Delivery {
             matches!(event.delivery_status, DeliveryStatus::Waiting | DeliveryStatus::Ready);
         let attempts = event.attempts.iter().map(|attempt| Attempt {
             number: attempt.number,
-            at: Moment::of(attempt.at),
+            at: Moment::from_millis(attempt.at),
             status: attempt.status,
             error: attempt.error.as_deref().map(|error| undelivered(error, language)),
             millis: attempt.millis,
@@ -225,8 +227,8 @@ impl Delivery {
             number: event.tracking_number.clone(),
             status: status_word,
             tone,
-            created: Moment::of(event.created_at),
-            due: event.due.filter(|_| is_pending).map(Moment::of),
+            created: Moment::from_millis(event.created_at),
+            due: event.due.filter(|_| is_pending).map(Moment::from_millis),
             again: is_on && !is_pending,
             attempts: attempts.collect(),
         }
@@ -235,9 +237,9 @@ impl Delivery {
 
 fn choices(kinds: Kinds, language: Language) -> Vec<Choice> {
     let table = [
-        (Kind::ParcelCreated, "an order was created", "se creó un pedido"),
-        (Kind::ParcelVoided, "an order was voided", "se anuló un pedido"),
-        (Kind::ManifestSubmitted, "a manifest was submitted", "se envió un manifiesto"),
+        (Kind::ParcelCreated, "an order is created", "se cree un pedido"),
+        (Kind::ParcelVoided, "an order is voided", "se anule un pedido"),
+        (Kind::ManifestSubmitted, "a manifest is submitted", "se envíe un manifiesto"),
     ];
     let choice = |(kind, en, es): (Kind, _, _)| Choice {
         code: kind.to_wire().code().to_owned(),
@@ -264,7 +266,7 @@ fn replay(event: &str) -> Option<Replay> {
 }
 
 fn one_time(secret: &Secret) -> OneTimeSecret {
-    OneTimeSecret { of: String::new(), secret: secret.expose().clone() }
+    OneTimeSecret { name: String::new(), secret: secret.expose().clone() }
 }
 
 /// Why there was no answer; the log has it in English.
@@ -289,7 +291,7 @@ fn undelivered(error: &str, language: Language) -> String {
 /// Why nothing is sent, and what to do about it.
 pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
     match by {
-        DisabledBy::Operator => language.pick("Somebody turned it off.", "Alguien lo desactivó."),
+        DisabledBy::Operator => language.pick("It was turned off by hand.", "Se desactivó manualmente."),
         DisabledBy::Gone => language.pick(
             "The receiver answered that it is gone (410). Check the address, then turn it on.",
             "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
@@ -300,18 +302,18 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
         ),
         DisabledBy::Failures => match environment {
             Environment::Production => language.pick(
-                "An event could not be delivered for three days. Mend the receiver, then turn it on.",
+                "An event could not be delivered for three days. Fix the receiver, then turn it on.",
                 "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
             ),
             Environment::Sandbox => language.pick(
-                "An event could not be delivered for about a minute. Mend the receiver, then turn it on.",
+                "An event could not be delivered for about a minute. Fix the receiver, then turn it on.",
                 "Un evento no se pudo entregar durante un minuto. Repare el receptor y actívelo.",
             ),
         },
     }
 }
 
-/// The tenant's webhook; one that cannot be read is set up again, as if there were none.
+/// The tenant's webhook; an unreadable one counts as absent, so that the page shows the form that replaces it.
 async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
     match api.service.store().endpoint(tenant).await {
         Err(StoreError::Damaged { .. }) => Ok(None),
@@ -323,7 +325,7 @@ pub(super) fn address(environment: Environment) -> String {
     format!("/dashboard/webhooks/{}", environment.code())
 }
 
-/// What is said of a button that was pressed on a page that has grown old.
+/// The message for a button pressed on an outdated page.
 fn outdated(error: EndpointError) -> Result<FlashContent, EndpointError> {
     match error {
         // The page then shows the form that sets it up again.

@@ -5,32 +5,38 @@ mod dates;
 mod view;
 mod words;
 
+use std::sync::Arc;
+
 use axum::{
     Extension,
     extract::{Path, Request, State, rejection::PathRejection},
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
+use parcelo::{Environment, ErrorCode, Language, Operation, TrackingNumber};
 
-use super::{Api, Refused, answer, body};
+use super::{
+    Api, Refused, answer,
+    area::{AddressLimit, Area, Policy, ResponseStyle, Restyle},
+    body,
+};
 #[cfg(feature = "server")]
 pub(super) use dates::in_words;
 use view::{Frame, Notice, ParcelPage};
 
 /// Where the page is, with its number below.
-pub(super) const FOLDER: &str = "/track";
+const FOLDER: &str = "/track";
 
 /// What every answer says to browsers, caches and search engines.
-const PRIVACY: [(&str, &str); 3] = [
+const PRIVACY_HEADERS: [(&str, &str); 3] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
     ("referrer-policy", "no-referrer"),
 ];
 
-/// Somebody who looks at the page: in which form and language, and for which number.
+/// What a request to the page asks for: its form and language, and which number.
 #[derive(Debug, Clone)]
-pub(super) struct Visit {
+struct PageContext {
     form: Form,
     language: Language,
     environment: Environment,
@@ -43,25 +49,39 @@ enum Form {
     Json,
 }
 
-pub(super) async fn track(
+/// The page's route. Refusals are pages too, also those of paths that lead nowhere.
+pub(super) fn area() -> Area {
+    let policy = Policy {
+        style: ResponseStyle::Custom(Arc::new(style)),
+        ..Policy::open(AddressLimit::PublicPages)
+    };
+    Area::new(policy).folder(FOLDER).operation(Operation::PublicTracking, track)
+}
+
+fn style(api: &Api, request: &mut Request) -> Restyle {
+    let context = PageContext::new(api.environment, request);
+    request.extensions_mut().insert(context.clone());
+    Box::new(move |response| context.restyle(response))
+}
+
+async fn track(
     State(api): State<Api>,
-    Extension(visit): Extension<Visit>,
+    Extension(context): Extension<PageContext>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
-    let record = api.service.track_publicly(visit.environment, &number, visit.language).await?;
-    match visit.form {
+    let record = api.service.track_publicly(context.environment, &number, context.language).await?;
+    match context.form {
         Form::Json => Ok(answer::ok(&record)),
         Form::Page => {
-            let page = view::render(&ParcelPage::new(visit.frame(), &record));
-            Ok(visit.page(page.ok_or(ErrorCode::InternalError)?))
+            let page = view::render(&ParcelPage::new(context.frame(), &record));
+            Ok(context.page(page.ok_or(ErrorCode::InternalError)?))
         }
     }
 }
 
-impl Visit {
-    /// A visit to something under [`FOLDER`].
-    pub(super) fn of(environment: Environment, request: &Request) -> Self {
+impl PageContext {
+    fn new(environment: Environment, request: &Request) -> Self {
         let (headers, query) = (request.headers(), request.uri().query());
         let asked = body::query(query, "lang").and_then(|tag| language_of(&tag));
         let is_json = body::query(query, "format").is_some_and(|form| form == "json");
@@ -76,13 +96,13 @@ impl Visit {
     }
 
     /// Makes an answer fit for the public: refusals become a page for those who want one.
-    pub(super) fn dress(&self, response: Response) -> Response {
+    fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
             Some(refused) if self.form == Form::Page => self.refusal(&refused).unwrap_or(response),
             _ => response,
         };
-        for (name, value) in PRIVACY {
+        for (name, value) in PRIVACY_HEADERS {
             let name = HeaderName::from_static(name);
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
@@ -138,17 +158,49 @@ fn names_html(headers: &HeaderMap) -> bool {
     })
 }
 
+/// For the OpenAPI document.
+#[cfg(test)]
+pub(super) mod description {
+    use parcelo::{ErrorCode, Operation, model::TrackingRecord};
+    use utoipa::PartialSchema;
+
+    use crate::http::openapi::{
+        call::Call,
+        described::{Answer, Query},
+    };
+
+    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+        let record = Answer::bare::<TrackingRecord>("200", "What everybody may know.");
+        let call = Call::new(Operation::PublicTracking, "Track one parcel without a key")
+            .query(&[
+                Query {
+                    name: "format",
+                    about: "`json` for the record; browsers get a page otherwise.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+                Query {
+                    name: "lang",
+                    about: "`en` or `es`; `Accept-Language` counts when absent.",
+                    schema: || <String as PartialSchema>::schema(),
+                },
+            ])
+            .answers(record.or_page())
+            .refuses(&[ErrorCode::ParcelNotFound]);
+        vec![call]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use axum::{body::Body, http};
 
     use super::*;
 
-    fn visit(uri: &str, accept: &str, languages: &str) -> (Form, Language) {
+    fn context(uri: &str, accept: &str, languages: &str) -> (Form, Language) {
         let request =
             http::Request::get(uri).header("accept", accept).header("accept-language", languages);
-        let visit = Visit::of(Environment::Sandbox, &request.body(Body::empty()).unwrap());
-        (visit.form, visit.language)
+        let context = PageContext::new(Environment::Sandbox, &request.body(Body::empty()).unwrap());
+        (context.form, context.language)
     }
 
     #[test]
@@ -168,7 +220,7 @@ mod tests {
             ("/track/X?format=html", browser, Form::Page),
         ];
         for (uri, accept, form) in table {
-            assert_eq!(visit(uri, accept, "").0, form, "{uri} {accept}");
+            assert_eq!(context(uri, accept, "").0, form, "{uri} {accept}");
         }
     }
 
@@ -182,7 +234,7 @@ mod tests {
             ("/track/X?lang=", "fr", Language::En),
         ];
         for (uri, languages, language) in table {
-            assert_eq!(visit(uri, "*/*", languages).1, language, "{uri} {languages}");
+            assert_eq!(context(uri, "*/*", languages).1, language, "{uri} {languages}");
         }
     }
 }

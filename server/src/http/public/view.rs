@@ -49,7 +49,7 @@ pub(super) struct ParcelPage {
     number: String,
     status: String,
     meaning: &'static str,
-    mood: Mood,
+    appearance: Appearance,
     stages: Vec<Stage>,
     arrival: Option<Arrival>,
     events: Vec<Entry>,
@@ -67,9 +67,9 @@ pub(super) struct Notice {
     advice: &'static [&'static str],
 }
 
-/// How a status feels to somebody who waits; it decides colour and picture.
+/// How a status looks to someone who waits for the parcel: its colour and picture.
 #[derive(Clone, Copy)]
-enum Mood {
+enum Appearance {
     Start,
     Moving,
     Waiting,
@@ -131,9 +131,9 @@ impl ParcelPage {
             number: record.tracking_number.to_string(),
             status: record.status_name.clone(),
             meaning: meaning(&record.status, language),
-            mood: Mood::of(&record.status),
+            appearance: Appearance::for_status(&record.status),
             stages: stages(&record.status, words),
-            arrival: Arrival::of(record, language, words),
+            arrival: Arrival::from_record(record, language, words),
             events: entries(history, offset, language),
             offset: dates::offset_in_words(offset),
             frame,
@@ -144,7 +144,7 @@ impl ParcelPage {
 impl Notice {
     pub(super) fn not_found(frame: Frame, number: Option<&TrackingNumber>) -> Self {
         let words = frame.words;
-        let text = if number.is_some() { words.nobody_has } else { words.no_number };
+        let text = if number.is_some() { words.unknown_number } else { words.no_number };
         Self {
             frame,
             heading: words.not_found,
@@ -157,12 +157,12 @@ impl Notice {
     pub(super) fn refused(frame: Frame, text: String) -> Self {
         let words = frame.words;
         let advice = std::slice::from_ref(&words.try_again);
-        Self { frame, heading: words.not_now, text, number: None, advice }
+        Self { frame, heading: words.unavailable, text, number: None, advice }
     }
 }
 
-impl Mood {
-    const fn of(status: &ParcelStatus) -> Self {
+impl Appearance {
+    const fn for_status(status: &ParcelStatus) -> Self {
         match status {
             ParcelStatus::Ordered
             | ParcelStatus::LabelGenerated
@@ -226,7 +226,7 @@ fn stages(status: &ParcelStatus, words: &Words) -> Vec<Stage> {
 
 impl Arrival {
     /// The promise while it holds, and the day of delivery once it is kept.
-    fn of(record: &TrackingRecord, language: Language, words: &Words) -> Option<Self> {
+    fn from_record(record: &TrackingRecord, language: Language, words: &Words) -> Option<Self> {
         let promised = record.estimated_delivery;
         match record.status {
             ParcelStatus::Delivered => {
@@ -323,7 +323,7 @@ mod tests {
     fn a_promise_is_shown_while_it_holds_and_the_day_once_it_is_kept() {
         let words = words(Language::En);
         let day = |status: &ParcelStatus| {
-            let arrival = Arrival::of(&record(status, Language::En), Language::En, words);
+            let arrival = Arrival::from_record(&record(status, Language::En), Language::En, words);
             arrival.map(|arrival| (arrival.label, arrival.date.machine))
         };
         let promised = Some((words.estimated_delivery, "2026-01-20".to_owned()));

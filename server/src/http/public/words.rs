@@ -17,10 +17,10 @@ pub(super) struct Words {
     pub(super) privacy: &'static str,
     pub(super) language: &'static str,
     pub(super) not_found: &'static str,
-    pub(super) nobody_has: &'static str,
+    pub(super) unknown_number: &'static str,
     pub(super) no_number: &'static str,
     pub(super) advice: [&'static str; 3],
-    pub(super) not_now: &'static str,
+    pub(super) unavailable: &'static str,
     pub(super) try_again: &'static str,
 }
 
@@ -35,18 +35,18 @@ static EN: Words = Words {
     history: "History",
     times: "Times at the destination",
     sandbox: "Test environment: nothing is shipped.",
-    privacy: "Anybody who has the number can see this page, so it shows neither names nor addresses.",
+    privacy: "Anyone with the tracking number can see this page, so it shows no names or addresses.",
     language: "Language",
     not_found: "We cannot find this parcel",
-    nobody_has: "No parcel has the number",
-    no_number: "The address does not end in a tracking number.",
+    unknown_number: "No parcel has the tracking number",
+    no_number: "This link does not end in a tracking number.",
     advice: [
         "Compare the number with the one under the barcode of the label: it has 10 to 30 letters, digits and hyphens.",
-        "Check that no letter is missing at the end of the link.",
-        "If it is all right, ask the shop or the person who sent the parcel.",
+        "Check that the link is complete.",
+        "If the number is correct, ask the shop or the person who sent the parcel.",
     ],
-    not_now: "We cannot show the parcel right now",
-    try_again: "Nothing has happened to the parcel. Load the page again in a moment.",
+    unavailable: "We cannot show the parcel right now",
+    try_again: "This does not affect the parcel. Reload the page in a moment.",
 };
 
 static ES: Words = Words {
@@ -60,18 +60,18 @@ static ES: Words = Words {
     history: "Historial",
     times: "Horas del destino",
     sandbox: "Entorno de pruebas: nada se envía.",
-    privacy: "Quien tiene el número puede ver esta página; por eso no muestra nombres ni direcciones.",
+    privacy: "Cualquiera que tenga el número de rastreo puede ver esta página; por eso no muestra nombres ni direcciones.",
     language: "Idioma",
     not_found: "No encontramos este paquete",
-    nobody_has: "Ningún paquete tiene el número",
-    no_number: "La dirección no termina en un número de rastreo.",
+    unknown_number: "Ningún paquete tiene el número de rastreo",
+    no_number: "Este enlace no termina en un número de rastreo.",
     advice: [
         "Compare el número con el que está debajo del código de barras de la etiqueta: tiene de 10 a 30 letras, dígitos y guiones.",
-        "Revise que no falte ninguna letra al final del enlace.",
-        "Si todo está bien, pregunte a la tienda o a la persona que envió el paquete.",
+        "Revise que el enlace esté completo.",
+        "Si el número es correcto, pregunte a la tienda o a la persona que envió el paquete.",
     ],
-    not_now: "No podemos mostrar el paquete en este momento",
-    try_again: "Al paquete no le ha pasado nada. Vuelva a cargar la página en un momento.",
+    unavailable: "No podemos mostrar el paquete en este momento",
+    try_again: "Esto no afecta al paquete. Vuelva a cargar la página en un momento.",
 };
 
 /// The texts in a language.
@@ -82,7 +82,7 @@ pub(super) const fn words(language: Language) -> &'static Words {
     }
 }
 
-/// What a status means to somebody who waits for the parcel.
+/// What a status means to someone who waits for the parcel.
 pub(super) fn meaning(status: &ParcelStatus, language: Language) -> &'static str {
     let (en, es) = match status {
         ParcelStatus::Ordered => {
@@ -93,15 +93,15 @@ pub(super) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
             "El remitente prepara el paquete para entregarlo al transportista.",
         ),
         ParcelStatus::ManifestSubmitted => (
-            "The parcel is listed for its flight and waits to be picked up.",
-            "El paquete está en la lista de su vuelo y espera ser recolectado.",
+            "The parcel is booked on its flight and is waiting for pickup.",
+            "El paquete tiene vuelo asignado y espera su recolección.",
         ),
         ParcelStatus::PickedUp => {
             ("The carrier has the parcel.", "El transportista ya tiene el paquete.")
         }
         ParcelStatus::CustomsClearance => (
-            "Customs is checking the parcel. That is part of every journey across a border.",
-            "La aduana revisa el paquete. Es parte de todo viaje a través de una frontera.",
+            "Customs is checking the parcel, as with every international shipment.",
+            "La aduana está revisando el paquete, como en todo envío internacional.",
         ),
         ParcelStatus::CustomsHold => (
             "Customs has stopped the parcel for now. It moves on once it is released.",
@@ -112,21 +112,22 @@ pub(super) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
             "El paquete viaja hacia su destino.",
         ),
         ParcelStatus::OutForDelivery => (
-            "The parcel is with the driver and arrives soon.",
+            "The parcel is with the driver and will arrive soon.",
             "El paquete va con el repartidor y llegará pronto.",
         ),
         ParcelStatus::DeliveryAttempted => (
-            "The driver could not hand over the parcel. Another attempt follows.",
+            "The driver could not hand over the parcel. There will be another attempt.",
             "El repartidor no pudo entregar el paquete. Habrá otro intento.",
         ),
         ParcelStatus::Delivered => ("The parcel has arrived.", "El paquete ha llegado."),
         ParcelStatus::DeliveryFailed => (
-            "The carrier could not deliver the parcel. Please ask whoever sent it.",
-            "El transportista no pudo entregar el paquete. Consulte a quien lo envió.",
+            "The carrier could not deliver the parcel. Please contact the sender.",
+            "El transportista no pudo entregar el paquete. Comuníquese con el remitente.",
         ),
-        ParcelStatus::ReturnToSender => {
-            ("The parcel is on its way back.", "El paquete va de regreso.")
-        }
+        ParcelStatus::ReturnToSender => (
+            "The parcel is on its way back to the sender.",
+            "El paquete va de regreso al remitente.",
+        ),
         ParcelStatus::Voided => (
             "The shipper has cancelled this shipment. There will be no delivery.",
             "El remitente ha cancelado este envío. No habrá entrega.",

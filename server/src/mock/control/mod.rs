@@ -37,7 +37,7 @@ pub(crate) use document::document;
 use super::{Inbox, MockServer, NotPut, NotReached, journey};
 use crate::{
     clock::Clock,
-    http::{Document, Refused, answer_ok, parameter, settle, written},
+    http::{Document, Refused, answer_ok, drain_bodies, parameter, with_request_id},
     ids::Ids,
 };
 
@@ -81,12 +81,12 @@ fn routes(server: Arc<MockServer>) -> Router {
         .fallback(|| async { Refused::from(ErrorCode::NotFound) })
         .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) });
     let named = axum::middleware::map_response_with_state(controlled, named);
-    Router::new().nest(FOLDER, routes).layer(named).layer(axum::middleware::from_fn(settle))
+    Router::new().nest(FOLDER, routes).layer(named).layer(axum::middleware::from_fn(drain_bodies))
 }
 
 /// An answer with the id of its request.
 async fn named(State(controlled): Controls, response: Response) -> Response {
-    written(response, &controlled.ids.request_id(controlled.server.clock.now()))
+    with_request_id(response, &controlled.ids.request_id(controlled.server.clock.now()))
 }
 
 async fn now(State(controlled): Controls) -> Response {

@@ -153,8 +153,8 @@ async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in()
     let mut member = house.member("default").await;
     let wrong = [("name", ""), ("countries", "some"), ("codes", "Ecuador"), ("addresses", "here")];
     for (language, words) in [
-        ("en", ["a name of 1 to 100", "by their codes", "at most 50 addresses"]),
-        ("es", ["un nombre de 1 a 100", "por sus códigos", "como máximo 50 direcciones"]),
+        ("en", ["a name of 1 to 100", "Enter country codes", "at most 50 addresses"]),
+        ("es", ["un nombre de 1 a 100", "códigos de país como", "como máximo 50 direcciones"]),
     ] {
         member.language = language;
         let answer = member.post("/dashboard/keys", &wrong).await;
@@ -212,7 +212,7 @@ async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
     let html = member.page("/dashboard/keys").await;
     assert!(html.contains("The key is revoked.") && html.contains(">Revoked<"), "{html}");
     assert!(!member.page("/dashboard/keys").await.contains("The key is revoked."), "said once");
-    assert!(member.page(&path).await.contains("It is revoked already."));
+    assert!(member.page(&path).await.contains("It is already revoked."));
     assert!(matches!(caller.key.scope.countries, Countries::All));
 }
 
@@ -250,7 +250,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     let html = member.page("/dashboard/keys").await;
     let new = ApiKey::parse(shown(&html).unwrap()).unwrap();
     assert!(
-        html.contains("The key has a new secret.") && html.contains("Old secret works until"),
+        html.contains("The key has a new secret.") && html.contains("Old secret valid until"),
         "{html}"
     );
     let again = member.page("/dashboard/keys").await;
@@ -258,7 +258,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     assert_eq!(who(&new).await.unwrap().key.row, who(&old).await.unwrap().key.row);
     house.pass(Millis::HOUR);
     assert!(who(&old).await.is_none() && who(&new).await.is_some());
-    assert!(!member.page("/dashboard/keys").await.contains("Old secret works until"));
+    assert!(!member.page("/dashboard/keys").await.contains("Old secret valid until"));
 
     for wrong in ["", "7200", "a day", "604801"] {
         let answer = member.post(&path, &[("overlap", wrong)]).await;
@@ -269,13 +269,13 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
     let html = member.page("/dashboard/keys").await;
     assert!(html.contains("the old one no longer works"), "{html}");
-    assert!(!html.contains("before the old one ends"), "{html}");
+    assert!(!html.contains("before the old one expires"), "{html}");
     member.post(&format!("/dashboard/keys/{}/revoke", caller.key.id), &[]).await;
-    assert!(member.page(&path).await.contains("It is revoked, and gets no new secret."));
+    assert!(member.page(&path).await.contains("The key is revoked and cannot get a new secret."));
     assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
     let html = member.page("/dashboard/keys").await;
     assert!(
-        shown(&html).is_none() && html.contains("Nothing was done: the key is revoked."),
+        shown(&html).is_none() && html.contains("Nothing was changed: the key is revoked."),
         "{html}"
     );
     let stranger = house.key("other", Environment::Sandbox).await;
@@ -314,20 +314,20 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     assert!(act("test").await.contains("webhook.test"));
     let rotated = act("rotate").await;
     assert_ne!(shown(&rotated).unwrap(), secret.expose());
-    assert!(rotated.contains("The secret before signs until"));
+    assert!(rotated.contains("Previous secret signs until"));
     let off = act("disable").await;
-    assert!(off.contains("Somebody turned it off.") && off.contains(">Held<"), "{off}");
+    assert!(off.contains("It was turned off by hand.") && off.contains(">Held<"), "{off}");
     assert!(!off.contains("/sandbox/test\""), "what is off cannot be tested");
     assert!(act("test").await.contains("Nothing was sent: the webhook is turned off."));
     let on = act("enable").await;
-    assert!(on.contains("Send all failed and held again"));
+    assert!(on.contains("Send all failed and held events again"));
     assert!(act("replay").await.contains("One event is sent again."));
     assert!(act("replay").await.contains("There was nothing to send again."));
     assert!(act("remove").await.contains("The webhook is removed."));
     assert!(house.service.store().endpoint(tenant).await.unwrap().is_none());
     for action in ["test", "rotate", "enable", "disable", "replay", "remove"] {
         let html = act(action).await;
-        assert!(html.contains("Nothing was done: there is no webhook any more."), "{action}");
+        assert!(html.contains("Nothing was changed: the webhook no longer exists."), "{action}");
     }
     assert_eq!(member.post(&format!("{page}/explode"), &[]).await.status, 404);
 }
@@ -350,7 +350,7 @@ async fn every_event_is_on_some_page_and_the_oldest_that_was_held_can_be_sent_ag
     let first = member.page(page).await;
     assert!(!first.contains("SB-NORMAL-0001") && !first.contains("rel=\"prev\""));
     assert!(first.contains("href=\"/dashboard/webhooks/sandbox?page=2\""), "{first}");
-    assert!(first.contains("Send all failed and held again"), "the page does not matter");
+    assert!(first.contains("Send all failed and held events again"), "the page does not matter");
     let second = member.page(&format!("{page}?page=2")).await;
     assert!(second.contains("SB-NORMAL-0001") && !second.contains("rel=\"next\""));
     assert!(second.contains("href=\"/dashboard/webhooks/sandbox\" rel=\"prev\""), "{second}");

@@ -40,7 +40,7 @@ async fn a_shops_first_day_in_a_browser() {
     assert_eq!(browser.address().await, format!("{dashboard}/sign-in"));
     browser.fill("[name=password]", "not the password").await;
     browser.press("main button").await;
-    assert!(browser.text("main").await.contains("No account has this name and password"));
+    assert!(browser.text("main").await.contains("Incorrect account or password"));
     browser.fill("[name=password]", &password(&house)).await;
     browser.press("main button").await;
     assert_eq!(browser.text("h1").await, "Overview");

@@ -117,7 +117,7 @@ async fn a_new_secret_is_made_after_a_word_on_what_it_does() {
     let (before, _) = html.split_once("/rotate\"").unwrap();
     let (_, folded) = before.rsplit_once("<details>").expect("the form is folded away");
     assert!(!folded.contains("</details>"), "{folded}");
-    assert!(folded.contains("signs beside it for 24 hours"), "{folded}");
+    assert!(folded.contains("also signs for 24 hours"), "{folded}");
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn a_name_that_hides_something_is_refused() {
     let mut member = house.member("default").await;
     let hidden = ["a\0b", "a\u{1b}[31mb", "a\nkey_2 forged", "a\u{202E}b", "\u{3164}", "a\u{200B}"];
     for name in hidden {
-        for (language, words) in [("en", "cannot be seen"), ("es", "no se ve")] {
+        for (language, words) in [("en", "invisible character"), ("es", "carácter invisible")] {
             member.language = language;
             let answer = member.post("/dashboard/keys", &[("name", name)]).await;
             assert_eq!(answer.status, 400, "{name:?}");

@@ -18,7 +18,7 @@ const PAGES: [(&str, &str, &str); 8] = [
     ("/dashboard/keys", "API keys", "Claves de API"),
     ("/dashboard/keys/new", "New key", "Nueva clave"),
     ("/dashboard/webhooks/production", "Where events are sent", "A dónde se envían los eventos"),
-    ("/dashboard/exceptions", "Carrier exceptions", "Avisos de transportistas rechazados"),
+    ("/dashboard/exceptions", "Carrier exceptions", "Eventos de transportistas rechazados"),
     ("/dashboard/legacy", "Which keys still call it", "Qué claves aún la llaman"),
 ];
 
@@ -104,31 +104,13 @@ async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
 async fn what_goes_wrong_is_a_page_that_says_what_to_do() {
     let (house, mut member) = furnished().await;
     let table = [
-        ("GET", "/dashboard/nowhere", 404, "There is no such page", "Esta página no existe"),
-        (
-            "GET",
-            "/dashboard/keys/key_1/revoke",
-            404,
-            "There is no such page",
-            "Esta página no existe",
-        ),
-        ("GET", "/dashboard/webhooks/mars", 404, "There is no such page", "Esta página no existe"),
-        (
-            "GET",
-            "/dashboard/parcels?from=never",
-            404,
-            "There is no such page",
-            "Esta página no existe",
-        ),
-        (
-            "GET",
-            "/dashboard/keys/%ff/revoke",
-            404,
-            "There is no such page",
-            "Esta página no existe",
-        ),
-        ("DELETE", "/dashboard/keys", 405, "That did not work", "Eso no funcionó"),
-        ("POST", "/dashboard/legacy", 405, "That did not work", "Eso no funcionó"),
+        ("GET", "/dashboard/nowhere", 404, "Page not found", "Página no encontrada"),
+        ("GET", "/dashboard/keys/key_1/revoke", 404, "Page not found", "Página no encontrada"),
+        ("GET", "/dashboard/webhooks/mars", 404, "Page not found", "Página no encontrada"),
+        ("GET", "/dashboard/parcels?from=never", 404, "Page not found", "Página no encontrada"),
+        ("GET", "/dashboard/keys/%ff/revoke", 404, "Page not found", "Página no encontrada"),
+        ("DELETE", "/dashboard/keys", 405, "Something went wrong", "Algo salió mal"),
+        ("POST", "/dashboard/legacy", 405, "Something went wrong", "Algo salió mal"),
         (
             "POST",
             "/dashboard/keys",
@@ -177,7 +159,7 @@ async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
     }
     assert!(sandbox.contains("<title>2026-01-05: 3</title>"), "{sandbox}");
     assert!(
-        sandbox.contains("<title>2026-01-30: 1</title>") && sandbox.contains("most in a day: 3")
+        sandbox.contains("<title>2026-01-30: 1</title>") && sandbox.contains("daily maximum: 3")
     );
     assert_eq!(sandbox.matches("<rect").count(), 4);
 }
@@ -266,7 +248,7 @@ async fn a_long_list_has_pages() {
     assert!(second.contains("SB-NORMAL-0004") && !second.contains("SB-NORMAL-0005"));
     assert!(second.contains("rel=\"prev\"") && !second.contains("rel=\"next\""));
     let past = member.page("/dashboard/parcels?environment=sandbox&page=999999").await;
-    assert!(past.contains("No parcel is like that."));
+    assert!(past.contains("No parcels match."));
 }
 
 #[tokio::test]

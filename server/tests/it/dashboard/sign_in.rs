@@ -54,7 +54,7 @@ async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
         answer.text().replace(&token, "").replace(account, "")
     };
     assert_eq!(plain(&known, &one, "default"), plain(&unknown, &other, "nobody"));
-    assert!(known.text().contains("No account has this name and password"));
+    assert!(known.text().contains("Incorrect account or password"));
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
     for password in ["wrong", PASSWORD] {
         let refused = default("203.0.113.7", password).await;
         assert_eq!((refused.status, refused.header("retry-after")), (429, "60"));
-        assert!(refused.text().contains("Too many tries") && refused.text().contains("60 s"));
+        assert!(refused.text().contains("Too many attempts") && refused.text().contains("60 s"));
     }
     assert_eq!(default("203.0.113.8", PASSWORD).await.status, 303, "another address may");
     house.pass(Millis::MINUTE);
@@ -259,7 +259,11 @@ async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
     let without = Visitor { guest: None, ..one.clone() };
     let answer = without.post_raw("/dashboard/sign-in", &fields(&own)).await;
     assert_eq!(answer.status, 403);
-    assert!(answer.text().contains("keeps no cookies"), "it says what to do: {}", answer.text());
+    assert!(
+        answer.text().contains("does not keep cookies"),
+        "it says what to do: {}",
+        answer.text()
+    );
     assert_eq!(one.post_raw("/dashboard/sign-in", &fields(&own)).await.status, 303);
 }
 
@@ -290,7 +294,7 @@ async fn a_new_database_says_its_password_once_and_a_command_sets_another() {
     let running = ground.start_with(&[("PARCELO_LOG", "debug")], &[]);
     let visitor = |language| Visitor::at(running.url("admin"), language);
     let said = ground.output();
-    let (_, rest) = said.rsplit_once("shown this once only:\n\n  ").unwrap();
+    let (_, rest) = said.rsplit_once("shown only once:\n\n  ").unwrap();
     let first = rest.lines().next().unwrap();
     assert_eq!(said.matches(first).count(), 1);
     let mut member = visitor("en");

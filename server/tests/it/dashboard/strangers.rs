@@ -108,7 +108,7 @@ async fn no_form_touches_what_another_account_has() {
         let path = format!("/dashboard/webhooks/sandbox/{action}");
         assert_eq!(stranger.post(&path, &[("event", &event)]).await.status, 303, "{action}");
         let html = stranger.page("/dashboard/webhooks/sandbox").await;
-        assert!(html.contains("Nothing was done"), "{action}");
+        assert!(html.contains("Nothing was changed"), "{action}");
     }
     let found = stranger.post("/dashboard/parcels", &[("number", NUMBER)]).await;
     assert_eq!((found.status, found.header("location")), (400, ""));

@@ -3,22 +3,22 @@
 use super::auth::Fields;
 
 /// The last page that an address can ask for.
-const LAST: u32 = 1_000_000;
+const MAX_PAGE: u32 = 1_000_000;
 
 /// The pages beside the one that is shown.
-pub(super) struct Pages {
+pub(super) struct Pagination {
     pub(super) newer: Option<String>,
     pub(super) older: Option<String>,
     /// Which it is of how many, where that is counted.
-    pub(super) place: Option<String>,
+    pub(super) position: Option<String>,
 }
 
-impl Pages {
-    pub(super) fn beside(page: u32, has_older: bool, address: impl Fn(u32) -> String) -> Self {
+impl Pagination {
+    pub(super) fn new(page: u32, has_older: bool, address: impl Fn(u32) -> String) -> Self {
         Self {
             newer: (page > 1).then(|| address(page - 1)),
             older: has_older.then(|| address(page + 1)),
-            place: None,
+            position: None,
         }
     }
 
@@ -29,13 +29,13 @@ impl Pages {
 }
 
 /// The page that is asked for: the first, unless the query names another.
-pub(super) fn asked(query: &Fields) -> u32 {
-    query.text("page").parse().unwrap_or(1).clamp(1, LAST)
+pub(super) fn requested_page(query: &Fields) -> u32 {
+    query.text("page").parse().unwrap_or(1).clamp(1, MAX_PAGE)
 }
 
 /// How many entries are on the pages before.
-pub(super) fn skipped(page: u32, shown: usize) -> usize {
-    usize::try_from(page - 1).unwrap_or(usize::MAX).saturating_mul(shown)
+pub(super) fn offset(page: u32, page_size: usize) -> usize {
+    usize::try_from(page - 1).unwrap_or(usize::MAX).saturating_mul(page_size)
 }
 
 /// The address of a page of a list that has no other query.

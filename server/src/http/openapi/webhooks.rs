@@ -13,7 +13,7 @@ use utoipa::openapi::{
     schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, SchemaType, Type},
 };
 
-use super::described::{JSON, add, name, reference};
+use super::described::{JSON, Schemas, add, name, reference};
 use crate::domain::webhooks::Kind;
 
 const ANSWERED: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
@@ -46,14 +46,17 @@ pub(super) fn webhooks() -> Paths {
     all.build()
 }
 
-/// The schemas of what they tell.
-pub(super) fn add_schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-    add::<StatusChange>(schemas);
-    add::<ParcelCreated>(schemas);
-    add::<ParcelVoided>(schemas);
-    add::<Environment>(schemas);
+/// The schemas of their bodies.
+pub(super) fn schemas() -> Schemas {
+    let mut schemas = Vec::new();
+    add::<StatusChange>(&mut schemas);
+    add::<ParcelCreated>(&mut schemas);
+    add::<ParcelVoided>(&mut schemas);
+    add::<Manifest>(&mut schemas);
+    add::<Environment>(&mut schemas);
     let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
     schemas.extend(kinds.map(|kind| (body_name(&kind), body(&kind))));
+    schemas
 }
 
 fn body_name(kind: &EventKind) -> String {
@@ -75,7 +78,7 @@ fn summary(kind: &EventKind) -> &'static str {
         EventKind::ParcelCreated => "An order was created; sent when asked for",
         EventKind::ParcelVoided => "An order was voided; sent when asked for",
         EventKind::ManifestSubmitted => "A manifest was submitted; sent when asked for",
-        _ => "A test, sent when somebody asks for one",
+        _ => "A test, sent on request",
     }
 }
 
@@ -108,7 +111,7 @@ fn text() -> ObjectBuilder {
 }
 
 fn headers() -> Vec<Parameter> {
-    let told = [
+    let all = [
         (webhook::ID, "The event's id; the same at every attempt."),
         (webhook::TIMESTAMP, "The Unix second of this attempt."),
         (
@@ -125,5 +128,5 @@ fn headers() -> Vec<Parameter> {
             .schema(Some(text()))
             .build()
     };
-    told.map(header).into()
+    all.map(header).into()
 }

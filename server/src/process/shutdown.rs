@@ -1,4 +1,4 @@
-//! How `serve` ends: it is not ready at once, goes on accepting for a while, and then lets what is in
+//! How `serve` stops: it is not ready at once, keeps accepting for a while, and then lets requests in
 //! flight finish.
 
 use std::{io, time::Duration};
@@ -10,80 +10,81 @@ use crate::{
     http::{SHUTDOWN_GRACE, Stop},
 };
 
-/// How long a server whose database is lost says that it is not ready: others should hear of it, and a
-/// new start should not wait.
-const LOST: Duration = Duration::from_secs(1);
+/// How long a server with a lost database answers that it is not ready: long enough for a load balancer
+/// to see it, short so that the restart does not wait.
+const LOST_DATABASE_DRAIN: Duration = Duration::from_secs(1);
 
-/// Why it ends, as far as the drain depends on it.
+/// Why it stops: the drain depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum StopCause {
     /// A supervisor or a deployment asks.
     Terminate,
-    /// Somebody at a terminal asks, and waits.
+    /// A person at a terminal asks, and waits.
     Interrupt,
     /// The database is lost.
     Lost,
 }
 
-/// The signals that end it.
+/// The signals that stop it.
 pub(super) struct Signals {
     terminate: unix::Signal,
     interrupt: unix::Signal,
 }
 
 impl Signals {
-    /// Hears them from now on.
+    /// Catches them from now on.
     pub(super) fn listen() -> io::Result<Self> {
         let (terminate, interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         Ok(Self { terminate, interrupt })
     }
 
-    pub(super) async fn next(&mut self) -> Cause {
+    pub(super) async fn next(&mut self) -> StopCause {
         tokio::select! {
-            _ = self.terminate.recv() => Cause::Terminate,
-            _ = self.interrupt.recv() => Cause::Interrupt,
+            _ = self.terminate.recv() => StopCause::Terminate,
+            _ = self.interrupt.recv() => StopCause::Interrupt,
         }
     }
 }
 
-impl Cause {
-    /// For how long connections are still accepted, where `--drain` says so much.
+impl StopCause {
+    /// For how long connections are still accepted, given `--drain`.
     pub(super) fn drain(self, asked: Duration) -> Duration {
         match self {
             Self::Terminate => asked,
             Self::Interrupt => Duration::ZERO,
-            Self::Lost => asked.min(LOST),
+            Self::Lost => asked.min(LOST_DATABASE_DRAIN),
         }
     }
 }
 
-/// The time that all of an ending may take.
-pub(super) struct Ending {
+/// The time that a whole shutdown may take.
+pub(super) struct Shutdown {
     since: TokioClock,
 }
 
-impl Ending {
+impl Shutdown {
     pub(super) fn begin() -> Self {
         Self { since: TokioClock::starting_at(Millis(0)) }
     }
 
-    /// Lets clients go elsewhere for so long, or until `enough`; then tells the listeners to stop.
+    /// Keeps serving for this pause, or until `cut_short`, while clients move elsewhere; then stops the
+    /// listeners.
     pub(super) async fn drain(
         &self,
         stop: &Stop,
         pause: Duration,
-        enough: impl Future<Output = Cause>,
+        cut_short: impl Future<Output = StopCause>,
     ) {
         if !pause.is_zero() {
             stop.drain();
-            // A second signal is as good as the end of the pause.
-            let _ = tokio::time::timeout(pause, enough).await;
+            // A second signal ends the pause.
+            let _ = tokio::time::timeout(pause, cut_short).await;
         }
         stop.within(self.left());
     }
 
-    /// What is left of it.
+    /// The time that is left.
     pub(super) fn left(&self) -> Duration {
         let passed = Duration::from_millis(self.since.now().0.unsigned_abs());
         SHUTDOWN_GRACE.saturating_sub(passed)
@@ -98,7 +99,8 @@ mod tests {
 
     #[test]
     fn sigterm_drains_sigint_does_not_and_a_lost_database_hardly() {
-        let table = [(Cause::Terminate, 5, 5), (Cause::Interrupt, 5, 0), (Cause::Lost, 5, 1)];
+        let table =
+            [(StopCause::Terminate, 5, 5), (StopCause::Interrupt, 5, 0), (StopCause::Lost, 5, 1)];
         for (cause, asked, drained) in table {
             let [asked, drained] = [asked, drained].map(Duration::from_secs);
             assert_eq!(cause.drain(asked), drained, "{cause:?}");
@@ -109,28 +111,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn drain_and_last_requests_share_25_seconds() {
         for (pause, left) in [(0, 25), (5, 20), (25, 0)] {
-            let (ending, stop) = (Ending::begin(), Stop::default());
-            ending.drain(&stop, Duration::from_secs(pause), pending()).await;
-            assert_eq!(ending.left().as_secs(), left, "{pause}");
+            let (shutdown, stop) = (Shutdown::begin(), Stop::default());
+            shutdown.drain(&stop, Duration::from_secs(pause), pending()).await;
+            assert_eq!(shutdown.left().as_secs(), left, "{pause}");
             stop.requested().await;
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_second_signal_ends_the_drain_and_leaves_the_rest_to_last_requests() {
-        let (ending, stop) = (Ending::begin(), Stop::default());
+        let (shutdown, stop) = (Shutdown::begin(), Stop::default());
         let second = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
-            ready(Cause::Terminate).await
+            ready(StopCause::Terminate).await
         };
-        ending.drain(&stop, Duration::from_secs(10), second).await;
-        assert_eq!(ending.left().as_secs(), 23);
+        shutdown.drain(&stop, Duration::from_secs(10), second).await;
+        assert_eq!(shutdown.left().as_secs(), 23);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_stops_before_the_drain_is_over() {
-        let (ending, stop) = (Ending::begin(), Stop::default());
-        let drain = ending.drain(&stop, Duration::from_secs(5), pending());
+        let (shutdown, stop) = (Shutdown::begin(), Stop::default());
+        let drain = shutdown.drain(&stop, Duration::from_secs(5), pending());
         let early = tokio::time::timeout(Duration::from_secs(4), stop.requested());
         let (early, ()) = tokio::join!(early, drain);
         assert!(early.is_err());

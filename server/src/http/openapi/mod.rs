@@ -1,6 +1,16 @@
 //! GET /openapi.json: the documents as they are checked in. A test writes them from the code
 //! (`PARCELO_BLESS=1`) and fails when they differ, so no build but the tests' needs what writes them.
 
+#[cfg(test)]
+pub(super) mod call;
+#[cfg(test)]
+pub(crate) mod described;
+#[cfg(test)]
+#[cfg(feature = "server")]
+mod document;
+#[cfg(test)]
+mod webhooks;
+
 use std::sync::OnceLock;
 
 use axum::{
@@ -21,6 +31,9 @@ use super::{
 };
 use crate::domain::to_body;
 
+/// Where the document is, on every listener.
+pub(super) const PATH: &str = "/openapi.json";
+
 /// Which document a listener serves; on a request, where it is not the service's own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Document {
@@ -38,10 +51,10 @@ impl Document {
     /// `server/openapi` lead to, since a package holds nothing from beyond its own folder.
     pub(super) const fn checked_in(self) -> &'static str {
         match self {
-            Self::Service => include_str!("../../openapi/openapi.json"),
-            Self::WithControls => include_str!("../../openapi/openapi-mock.json"),
+            Self::Service => include_str!("../../../openapi/openapi.json"),
+            Self::WithControls => include_str!("../../../openapi/openapi-mock.json"),
             #[cfg(feature = "server")]
-            Self::Admin => include_str!("../../openapi/openapi-admin.json"),
+            Self::Admin => include_str!("../../../openapi/openapi-admin.json"),
         }
     }
 
@@ -99,7 +112,7 @@ pub(super) fn admin_route() -> MethodRouter<Api> {
     get(|headers: HeaderMap| async move { served.answer(&headers, || Document::Admin.under("/")) })
 }
 
-/// The path that a proxy has put before the API's: `/` when there is none.
+/// The path that a proxy adds before the API's, or `/`.
 fn path_of(base_url: &str) -> String {
     let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned());
     path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned())

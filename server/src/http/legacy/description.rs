@@ -15,76 +15,58 @@ use utoipa::{
     openapi::{RefOr, schema::Schema},
 };
 
-use super::{
-    described::{Query, name},
-    pages::{Page, again, files, one, unchanged},
+use crate::{
+    domain::legacy,
+    http::openapi::{
+        call::Call,
+        described::{Answer, Query, Schemas, name},
+    },
 };
-use crate::domain::legacy;
-
 const ORDER: &str = "LegacyOrder";
 const CREATED: &str = "LegacyCreated";
 const CANCELLED: &str = "LegacyCancelled";
 const TRACKED: &str = "LegacyTracked";
-pub(super) const REFUSED: &str = "LegacyError";
+pub(in crate::http) const REFUSED: &str = "LegacyError";
 
 /// Why there is no label file.
 const NO_FILE: &[ErrorCode] =
     &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed, LegacySunset];
 
-pub(super) fn pages() -> Vec<Page> {
+pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
     vec![
-        Page {
-            operation: Operation::LegacyCreateOrder,
-            summary: "Create an order in the legacy spelling",
-            query: &[],
-            request: Some((ORDER.to_owned(), example())),
-            answers: vec![
-                one("201", "The order was created.", CREATED.to_owned()),
-                again("The first answer again.", CREATED.to_owned()),
-            ],
-            refusals: &[
+        Call::new(Operation::LegacyCreateOrder, "Create an order in the legacy spelling")
+            .takes_named(ORDER.to_owned(), example())
+            .answers(Answer::named("201", "The order was created.", CREATED))
+            .answers(Answer::named("200", "The first answer again.", CREATED).repeatable())
+            .refuses(&[
                 AuthCountryNotAllowed,
                 ParcelDuplicateTracking,
                 IdempotencyConflict,
                 IdempotencyInProgress,
                 LegacySunset,
-            ],
-        },
-        Page {
-            operation: Operation::LegacyCancelOrder,
-            summary: "Void an order in the legacy spelling",
-            query: &[],
-            request: None,
-            answers: vec![one("200", "The order is void.", CANCELLED.to_owned())],
-            refusals: &[
+            ]),
+        Call::new(Operation::LegacyCancelOrder, "Void an order in the legacy spelling")
+            .answers(Answer::named("200", "The order is void.", CANCELLED))
+            .refuses(&[
                 ValidationFailed,
                 ParcelNotFound,
                 ParcelNotVoidable,
                 IdempotencyConflict,
                 IdempotencyInProgress,
                 LegacySunset,
-            ],
-        },
-        Page {
-            operation: Operation::LegacyTracking,
-            summary: "Track up to 20 parcels in the legacy spelling",
-            query: &[Query {
+            ]),
+        Call::new(Operation::LegacyTracking, "Track up to 20 parcels in the legacy spelling")
+            .query(&[Query {
                 name: "number",
                 about: "1-20 tracking numbers, separated by commas.",
                 schema: || <String as PartialSchema>::schema(),
-            }],
-            request: None,
-            answers: vec![one("200", "A result for each number.", TRACKED.to_owned())],
-            refusals: &[ValidationFailed, LegacySunset],
-        },
-        Page {
-            operation: Operation::LegacyLabel,
-            summary: "Download a label file by its name",
-            query: &[],
-            request: None,
-            answers: vec![files("200", "The file."), unchanged()],
-            refusals: NO_FILE,
-        },
+            }])
+            .answers(Answer::named("200", "A result for each number.", TRACKED))
+            .refuses(&[ValidationFailed, LegacySunset]),
+        Call::new(Operation::LegacyLabel, "Download a label file by its name")
+            .answers(Answer::file("200", "The file."))
+            .answers(Answer::unchanged())
+            .refuses(NO_FILE),
     ]
 }
 
@@ -102,7 +84,7 @@ fn example() -> Value {
 }
 
 /// The shapes of what the legacy API takes and gives; a field of an order is limited as in `all`.
-pub(super) fn schemas(all: &[(String, RefOr<Schema>)]) -> Vec<(String, RefOr<Schema>)> {
+pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
     let text = || json!({ "type": "string" });
     let event = answer(&["status", "date", "location"], &json!({}));
     let record = json!({

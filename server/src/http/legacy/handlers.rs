@@ -1,34 +1,28 @@
-//! The legacy API: its paths, its flat answers and the headers that tell of its end. Everything else
-//! is the domain's (docs/api.md, Legacy API).
+//! The legacy operations: each translates its request, calls the service as `/api/v1` does, and
+//! translates the answer.
 
 use askama::Template;
 use axum::{
     Extension,
     extract::{Path, RawQuery, Request, State, rejection::PathRejection},
-    http::{HeaderMap, HeaderName, HeaderValue},
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
 use parcelo::{
-    ErrorCode, LabelFormat, Operation,
+    ErrorCode, LabelFormat,
     model::{FaultCode, FieldFault},
 };
 use serde_json::json;
 
-use super::{Api, Refused, answer, body, docs, gate::RequestId, labels};
 use crate::{
-    clock::Millis,
     domain::{Refusal, legacy, legacy::MOST_NUMBERS, to_body},
+    http::{
+        Api, Refused,
+        answer::{self, RequestId},
+        body, docs, labels,
+    },
     service::{Answer, Caller, Keyed},
 };
-
-/// Where its users read how to move on.
-pub(super) const MIGRATION: &str = "/docs/migration";
-
-/// Whether a path is one of the legacy API's.
-pub(super) fn has(path: &str) -> bool {
-    let rest = path.strip_prefix("/api/").unwrap_or_default();
-    matches!(rest.split('/').next(), Some("orders" | "tracking" | "labels"))
-}
 
 pub(super) async fn create(
     State(api): State<Api>,
@@ -98,14 +92,14 @@ pub(super) async fn label(
 }
 
 /// GET /docs/migration: how to move on, in both languages.
-pub(super) async fn migration() -> Result<Response, Refused> {
+pub(in crate::http) async fn migration() -> Result<Response, Refused> {
     let page = Migration { fields: legacy::FIELDS };
     let page = page.render().map_err(|_| ErrorCode::InternalError)?;
-    Ok(docs::page_of(page))
+    Ok(docs::html_page(page))
 }
 
 #[derive(Template)]
-#[template(path = "migration.html")]
+#[template(path = "legacy/migration.html")]
 struct Migration {
     fields: &'static [(&'static str, &'static str)],
 }
@@ -119,36 +113,4 @@ fn not_so_many() -> FieldFault {
             format!("number indica de 1 a {MOST_NUMBERS} números de rastreo, separados por comas."),
         ),
     )
-}
-
-/// A guest's way in ends with the API.
-pub(super) fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
-    api.service.count_legacy_use(caller, now);
-    if api.service.settings().legacy.is_over(now) {
-        return Err(ErrorCode::LegacySunset.into());
-    }
-    Ok(())
-}
-
-/// Makes an answer one of the legacy API's: refusals are flat, and headers tell of its end.
-pub(super) fn dress(api: &Api, mut response: Response) -> Response {
-    if let Some(Refused(refusal)) = response.extensions().get::<Refused>().cloned() {
-        response = answer::with_said(&response, &refusal, to_body(&legacy::refusal(&refusal)));
-    }
-    let era = api.service.settings().legacy;
-    let base = &api.service.settings().site(api.environment).base_url;
-    let successor = Operation::CreateOrder.path();
-    let link = format!(
-        "<{base}{MIGRATION}>; rel=\"deprecation\", <{base}{successor}>; rel=\"successor-version\""
-    );
-    let mut say = |name: &'static str, text: String| {
-        let value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
-        response.headers_mut().insert(HeaderName::from_static(name), value);
-    };
-    say("deprecation", format!("@{}", era.deprecated.second()));
-    say("link", link);
-    if let Some(sunset) = era.sunset {
-        say("sunset", answer::http_date(sunset));
-    }
-    response
 }

@@ -1,5 +1,5 @@
 //! How a call stands in an OpenAPI document: its parameters, its body, its answers, its refusals grouped by
-//! status. What there is to tell of each, the documents know.
+//! status.
 
 use parcelo::{
     Environment, ErrorCode, Language,
@@ -21,6 +21,9 @@ use utoipa::{
 };
 
 pub(crate) const JSON: &str = "application/json";
+
+/// Schemas with their names.
+pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
 
 /// A call of an API.
 pub(crate) struct Described {
@@ -56,8 +59,8 @@ pub(crate) struct Answer {
     pub(crate) about: &'static str,
     pub(crate) contents: Vec<(&'static str, RefOr<Schema>)>,
     pub(crate) headers: &'static [Header],
-    /// The schema that its contents refer to, when no type of the vocabulary is it.
-    pub(crate) component: Option<(String, RefOr<Schema>)>,
+    /// The schemas that its contents refer to.
+    pub(crate) schemas: Schemas,
 }
 
 /// A header of an answer: its name, what it says, and the type of its value.
@@ -134,10 +137,10 @@ impl Described {
     }
 
     fn refusal(&self, codes: &[ErrorCode]) -> Response {
-        let told = codes.iter().map(|code| format!("`{code}`: {}", code.template(Language::En)));
+        let texts = codes.iter().map(|code| format!("`{code}`: {}", code.template(Language::En)));
         let schema = Ref::from_schema_name(&self.envelope);
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        let about = told.collect::<Vec<_>>().join("\n\n");
+        let about = texts.collect::<Vec<_>>().join("\n\n");
         let headers = if codes.iter().copied().any(says_when) { WAITED_FOR } else { &[] };
         self.with_headers(ResponseBuilder::new().description(about).content(JSON, content), headers)
     }
@@ -166,7 +169,7 @@ fn needs(key: &'static str) -> SecurityRequirement {
 }
 
 /// What a document is about.
-pub(super) fn info(title: &str, about: &str) -> Info {
+pub(in crate::http) fn info(title: &str, about: &str) -> Info {
     let licence = env!("CARGO_PKG_LICENSE");
     let licence = LicenseBuilder::new().name(licence).identifier(Some(licence));
     InfoBuilder::new()
@@ -179,16 +182,16 @@ pub(super) fn info(title: &str, about: &str) -> Info {
 }
 
 /// Where the calls are: on the host that the document came from, under this path.
-pub(super) fn server(path: &str) -> Server {
+pub(in crate::http) fn server(path: &str) -> Server {
     ServerBuilder::new().url(path).description(Some("The host that this document is from")).build()
 }
 
 /// What calls are grouped by, and what each group is about.
-pub(crate) fn tags(told: &[(&str, &str)]) -> Vec<Tag> {
+pub(crate) fn tags(groups: &[(&str, &str)]) -> Vec<Tag> {
     let tag = |(name, about): &(&str, &str)| {
         TagBuilder::new().name(*name).description(Some(*about)).build()
     };
-    told.iter().map(tag).collect()
+    groups.iter().map(tag).collect()
 }
 
 /// The envelope of refusals, but for the legacy API's.
@@ -244,7 +247,7 @@ pub(crate) fn reference<T: ToSchema>() -> RefOr<Schema> {
 }
 
 /// A type and all that it refers to, with the limits that the rules set.
-pub(crate) fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+pub(crate) fn add<T: ToSchema>(schemas: &mut Schemas) {
     let mut further = Vec::new();
     T::schemas(&mut further);
     further.push((name::<T>(), T::schema()));

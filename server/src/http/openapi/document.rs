@@ -1,16 +1,10 @@
-//! The OpenAPI document: written from the tables of operations and errors, the types of the
-//! vocabulary, and what stands here about each operation that is served. Only tests write it; what is
-//! served is the [file that they check](super::openapi).
+//! The OpenAPI document of the API: each operation as it is described beside its handler, with what
+//! follows from the tables of operations and errors. Only tests write it; what is served is the
+//! [file that they check](super).
 
 use parcelo::{
-    ErrorCode, IdempotencyKey, ManifestRequest, Operation, OrderRequest, ReprintRequest,
-    VoidRequest,
-    admin::{CarrierEvents, CarrierResults},
-    model::{
-        Auth, BatchTracking, BatchTrackingRequest, CreatedOrder, ErrorEnvelope, Health,
-        Idempotency, LabelMetadata, Manifest, Meta, Method, PageMeta, ParcelSummary, SandboxReset,
-        TrackingRecord, VoidedOrders, header,
-    },
+    ErrorCode, IdempotencyKey, Operation,
+    model::{Auth, ErrorEnvelope, Idempotency, Meta, Method, header},
 };
 use utoipa::{
     PartialSchema,
@@ -24,10 +18,12 @@ use utoipa::{
 };
 
 use super::{
+    call::Call,
     described::{self, Described, add, in_header, name},
-    legacy_pages,
-    pages::{Page, list_meta, pages},
-    webhook_pages,
+    webhooks,
+};
+use crate::http::{
+    carriers, health, labels, legacy, manifests, orders, parcels, public, sandbox, tracking,
 };
 
 const KEY: &str = "apiKey";
@@ -52,18 +48,39 @@ const TAGS: &[(&str, &str)] = &[
     ("webhooks", "What is sent to an account's webhook."),
 ];
 
-/// The document of the endpoints that are served.
+/// Every operation, from beside its handler.
+fn calls() -> Vec<Call<Operation>> {
+    let all = [
+        orders::description::calls(),
+        manifests::description::calls(),
+        tracking::description::calls(),
+        labels::description::calls(),
+        parcels::description::calls(),
+        health::description::calls(),
+        sandbox::description::calls(),
+        public::description::calls(),
+        carriers::description::calls(),
+        legacy::description::calls(),
+    ];
+    all.into_iter().flatten().collect()
+}
+
 fn service() -> OpenApi {
-    let (mut paths, mut schemas) = (PathsBuilder::new(), schemas());
-    for page in pages() {
-        let method = match page.operation.method() {
+    let (mut paths, mut schemas) = (PathsBuilder::new(), webhooks::schemas());
+    add::<Meta>(&mut schemas);
+    add::<ErrorEnvelope>(&mut schemas);
+    add::<IdempotencyKey>(&mut schemas);
+    for call in calls() {
+        let method = match call.target.method() {
             Method::Get => HttpMethod::Get,
             Method::Post => HttpMethod::Post,
         };
-        schemas.extend(page.answers.iter().filter_map(|answer| answer.component.clone()));
-        let operation = describe(&page).into_operation();
-        paths = paths.path(page.operation.path(), PathItem::new(method, operation));
+        schemas.extend(call.schemas());
+        let path = call.target.path();
+        paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
     }
+    let legacy = legacy::description::schemas(&schemas);
+    schemas.extend(legacy);
     let key = |header| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(header)));
     let components = ComponentsBuilder::new()
         .schemas_from_iter(schemas)
@@ -74,15 +91,15 @@ fn service() -> OpenApi {
         .servers(Some([described::server("/")]))
         .tags(Some(described::tags(TAGS)))
         .paths(paths)
-        .webhooks(Some(webhook_pages::webhooks()))
+        .webhooks(Some(webhooks::webhooks()))
         .components(Some(components.build()))
         .build()
 }
 
-fn describe(page: &Page) -> Described {
-    let operation = page.operation;
+fn describe(call: Call<Operation>) -> Described {
+    let operation = call.target;
     let envelope = if operation.is_legacy() {
-        legacy_pages::REFUSED.to_owned()
+        legacy::description::REFUSED.to_owned()
     } else {
         name::<ErrorEnvelope>()
     };
@@ -91,25 +108,25 @@ fn describe(page: &Page) -> Described {
         Auth::CarrierKey => Some(CARRIER_KEY),
         Auth::Public => None,
     };
-    let mut parameters = described::parameters(operation.path(), page.query);
-    parameters.extend(headers(page));
+    let mut parameters = described::parameters(operation.path(), call.query);
+    parameters.extend(headers(&call));
     Described {
         id: operation.name(),
         tag: group_of(operation),
-        summary: page.summary,
+        summary: call.summary,
         about: about(operation).to_owned(),
         deprecated: operation.is_legacy(),
         parameters,
-        request: page.request.clone().map(|(body, example)| (body, example, Required::True)),
-        answers: page.answers.clone(),
-        refusals: refusals(page),
+        refusals: refusals(&call),
+        request: call.request.map(|(body, example)| (body, example, Required::True)),
+        answers: call.answers,
         envelope,
         security: key,
         is_counted: true,
     }
 }
 
-/// What an operation is about: the first word of its path that is no version.
+/// The group of an operation: the first segment of its path after the version.
 fn group_of(operation: Operation) -> &'static str {
     if operation.is_legacy() {
         return "legacy";
@@ -136,12 +153,12 @@ fn about(operation: Operation) -> &'static str {
 }
 
 /// The headers that a request may have.
-fn headers(page: &Page) -> Vec<Parameter> {
+fn headers(call: &Call<Operation>) -> Vec<Parameter> {
     let about = "The language of texts: `en`, the default, or `es`; texts of errors come in both.";
     let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).examples(["es"]);
     let language = in_header("Accept-Language", about, text);
     let mut all = vec![language];
-    if page.is_conditional() {
+    if call.refusals.contains(&ErrorCode::PreconditionFailed) {
         let text = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
         let about = "Tags of files that need not be sent again: 304.";
         all.push(in_header("If-None-Match", about, text()));
@@ -151,7 +168,7 @@ fn headers(page: &Page) -> Vec<Parameter> {
             text(),
         ));
     }
-    match page.operation.idempotency() {
+    match call.target.idempotency() {
         Idempotency::Required | Idempotency::Optional => {
             let about = "The idempotency key, where the body has none; the same one where it has.";
             all.push(in_header("X-Idempotency-Key", about, IdempotencyKey::schema()));
@@ -174,14 +191,14 @@ fn quoted_key() -> RefOr<Schema> {
 }
 
 /// What any operation may answer, by its authentication and its body, and its own refusals.
-fn refusals(page: &Page) -> Vec<ErrorCode> {
+fn refusals(call: &Call<Operation>) -> Vec<ErrorCode> {
     let mut codes = vec![
         ErrorCode::RateLimitExceeded,
         ErrorCode::MethodNotAllowed,
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
     ];
-    match page.operation.auth() {
+    match call.target.auth() {
         Auth::ApiKey => codes.extend([
             ErrorCode::AuthMissingApiKey,
             ErrorCode::AuthInvalidApiKey,
@@ -190,7 +207,7 @@ fn refusals(page: &Page) -> Vec<ErrorCode> {
         Auth::CarrierKey => codes.push(ErrorCode::CarrierAuthFailed),
         Auth::Public => {}
     }
-    if page.request.is_some() {
+    if call.request.is_some() {
         codes.extend([
             ErrorCode::ValidationFailed,
             ErrorCode::PayloadTooLarge,
@@ -198,45 +215,25 @@ fn refusals(page: &Page) -> Vec<ErrorCode> {
             ErrorCode::UnsupportedMediaType,
         ]);
     }
-    codes.extend(page.refusals);
+    codes.extend(call.refusals);
     codes
-}
-
-fn schemas() -> Vec<(String, RefOr<Schema>)> {
-    let mut schemas = Vec::new();
-    add::<OrderRequest>(&mut schemas);
-    add::<CreatedOrder>(&mut schemas);
-    add::<VoidRequest>(&mut schemas);
-    add::<VoidedOrders>(&mut schemas);
-    add::<ManifestRequest>(&mut schemas);
-    add::<Manifest>(&mut schemas);
-    add::<BatchTrackingRequest>(&mut schemas);
-    add::<BatchTracking>(&mut schemas);
-    add::<LabelMetadata>(&mut schemas);
-    add::<ReprintRequest>(&mut schemas);
-    add::<TrackingRecord>(&mut schemas);
-    add::<Health>(&mut schemas);
-    add::<ParcelSummary>(&mut schemas);
-    add::<PageMeta>(&mut schemas);
-    add::<SandboxReset>(&mut schemas);
-    add::<CarrierEvents>(&mut schemas);
-    add::<CarrierResults>(&mut schemas);
-    webhook_pages::add_schemas(&mut schemas);
-    add::<Meta>(&mut schemas);
-    add::<ErrorEnvelope>(&mut schemas);
-    add::<IdempotencyKey>(&mut schemas);
-    schemas.push(list_meta());
-    let legacy = legacy_pages::schemas(&schemas);
-    schemas.extend(legacy);
-    schemas
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{super::openapi::Document, *};
+    use super::{super::Document, *};
     use crate::{http::admin::document::document as admin, mock::controls};
+
+    #[test]
+    fn every_operation_is_described_once_beside_its_handler() {
+        let mut described: Vec<_> = calls().iter().map(|call| call.target.name()).collect();
+        let mut all: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+        described.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(described, all);
+    }
 
     /// `PARCELO_BLESS=1` writes the documents that the code describes.
     #[test]

@@ -12,25 +12,28 @@ use parcelo::{ErrorCode, Language};
 use url::form_urlencoded;
 
 use super::{
-    FlashStore, Here,
+    flash::FlashStore,
     frame::{self, Frame, Notice},
 };
-use crate::http::{Refused, answer, body, public};
-
-/// What a form is refused with that was not shown by this dashboard to this visitor.
-pub(super) const FORGED: ErrorCode = ErrorCode::FormNotAccepted;
+use crate::http::{
+    Api, Refused, answer,
+    area::{Restyle, Styling},
+    body,
+    client_address::client_address,
+    public,
+};
 
 /// Who is signed in.
-const SESSION: &str = "__Host-parcelo_session";
+const SESSION_COOKIE: &str = "__Host-parcelo_session";
 /// To whom the form to sign in was shown; a session never has its value.
-const GUEST: &str = "__Host-parcelo_guest";
+const GUEST_COOKIE: &str = "__Host-parcelo_guest";
 /// The language that was chosen.
-const LANGUAGE: &str = "__Host-parcelo_language";
+const LANGUAGE_COOKIE: &str = "__Host-parcelo_language";
 /// A language is remembered for a year.
-const YEAR: i64 = 31_536_000;
+const YEAR_SECONDS: i64 = 31_536_000;
 
 /// What every answer says to browsers and caches.
-const SAFETY: [(&str, &str); 5] = [
+const SECURITY_HEADERS: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
     ("referrer-policy", "no-referrer"),
@@ -42,9 +45,9 @@ const SAFETY: [(&str, &str); 5] = [
     ),
 ];
 
-/// Somebody who looks at the dashboard.
+/// What every page needs of its request.
 #[derive(Clone)]
-pub(in crate::http) struct Visit {
+pub(super) struct PageContext {
     pub(super) language: Language,
     /// The language was chosen with this request.
     chosen: bool,
@@ -54,42 +57,50 @@ pub(in crate::http) struct Visit {
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
     pub(super) flashes: Arc<FlashStore>,
-    /// Somebody sees the page, and not only its head.
+    /// The page is shown, and not only its head asked for.
     pub(super) is_seen: bool,
 }
 
-impl Visit {
-    /// A visit to something under [`FOLDER`], on a listener that has a dashboard.
-    pub(in crate::http) fn of(request: &Request, client: IpAddr) -> Option<Self> {
-        let Here(flashes) = request.extensions().get::<Here>()?;
+/// Reads each request's visit, and makes its answer one of the dashboard's.
+pub(super) fn style(flashes: Arc<FlashStore>) -> Styling {
+    Arc::new(move |api: &Api, request: &mut Request| -> Restyle {
+        let client = client_address(api, request);
+        let context = PageContext::new(request, client, Arc::clone(&flashes));
+        request.extensions_mut().insert(context.clone());
+        Box::new(move |response| context.restyle(response))
+    })
+}
+
+impl PageContext {
+    fn new(request: &Request, client: IpAddr, flashes: Arc<FlashStore>) -> Self {
         let headers = request.headers();
         let asked = body::query(request.uri().query(), "lang");
         let asked = asked.and_then(|tag| public::language_of(&tag));
-        let kept = cookie(headers, LANGUAGE).and_then(|tag| public::language_of(&tag));
-        Some(Self {
+        let kept = cookie(headers, LANGUAGE_COOKIE).and_then(|tag| public::language_of(&tag));
+        Self {
             language: asked.or(kept).unwrap_or_else(|| body::language(headers)),
             chosen: asked.is_some(),
             here: without_language(request.uri()),
-            session: cookie(headers, SESSION),
-            guest: cookie(headers, GUEST),
+            session: cookie(headers, SESSION_COOKIE),
+            guest: cookie(headers, GUEST_COOKIE),
             client,
-            flashes: Arc::clone(flashes),
+            flashes,
             is_seen: request.method() != Method::HEAD,
-        })
+        }
     }
 
     /// Makes an answer fit for the dashboard: refusals become pages.
-    pub(in crate::http) fn dress(&self, response: Response) -> Response {
+    fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
             Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
-            // The router's own word for a path that is no text.
+            // The router's own answer to a path that is not text.
             None if response.status().is_client_error() && !is_page(&response) => {
                 self.refusal(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
             }
             None => response,
         };
-        for (name, value) in SAFETY {
+        for (name, value) in SECURITY_HEADERS {
             let name = HeaderName::from_static(name);
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
@@ -97,16 +108,16 @@ impl Visit {
         headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(self.language.code()));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
         if self.chosen {
-            set_cookie(headers, LANGUAGE, self.language.code(), YEAR);
+            set_cookie(headers, LANGUAGE_COOKIE, self.language.code(), YEAR_SECONDS);
         }
         response
     }
 
     fn refusal(&self, Refused(refusal): &Refused, bare: &Response) -> Option<Response> {
-        let notice = Notice::of(self.frame(), refusal);
+        let notice = Notice::for_refusal(self.frame(), refusal);
         let mut response = frame::page(&notice).ok()?;
         *response.status_mut() = answer::status_of(refusal.code);
-        // What the router has said already, such as the methods that are allowed, stays.
+        // Headers that the router has set, such as the allowed methods, stay.
         if let Some(methods) = bare.headers().get(header::ALLOW) {
             response.headers_mut().insert(header::ALLOW, methods.clone());
         }
@@ -116,7 +127,7 @@ impl Visit {
         Some(response)
     }
 
-    /// What is around a page for somebody who is not signed in.
+    /// What is around a page for a user who is not signed in.
     pub(super) fn frame(&self) -> Frame {
         Frame::new(self.language, &self.here)
     }
@@ -130,25 +141,25 @@ fn is_page(response: &Response) -> bool {
 /// Signs the visitor in, with a session that begins here.
 pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
-    set_cookie(response.headers_mut(), SESSION, token, seconds);
-    set_cookie(response.headers_mut(), GUEST, "", 0);
+    set_cookie(response.headers_mut(), SESSION_COOKIE, token, seconds);
+    set_cookie(response.headers_mut(), GUEST_COOKIE, "", 0);
     response
 }
 
 /// Takes the session's cookie back.
 pub(super) fn signed_out(mut response: Response) -> Response {
-    set_cookie(response.headers_mut(), SESSION, "", 0);
+    set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     response
 }
 
-/// Tells the visitor apart from others until the form to sign in comes back.
+/// Identifies the browser until the sign-in form comes back.
 pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
-    set_cookie(response.headers_mut(), GUEST, guest, seconds);
+    set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);
     response
 }
 
-/// A cookie that no script, no other site and no plain connection sees, and that nobody else sets:
+/// A cookie that no script, no other site and no plain connection sees, and that only this site sets:
 /// `__Host-` keeps a neighbour's domain, or a plain page, from planting one of this name. It needs
 /// `Path=/`. Browsers take a connection to the machine itself for a safe one.
 fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
@@ -183,8 +194,8 @@ mod tests {
         headers
             .append(header::COOKIE, HeaderValue::from_static("a=1; __Host-parcelo_session=tok-en"));
         headers.append(header::COOKIE, HeaderValue::from_static("__Host-parcelo_guest="));
-        assert_eq!(cookie(&headers, SESSION).as_deref(), Some("tok-en"));
-        assert_eq!(cookie(&headers, GUEST), None);
+        assert_eq!(cookie(&headers, SESSION_COOKIE).as_deref(), Some("tok-en"));
+        assert_eq!(cookie(&headers, GUEST_COOKIE), None);
         assert_eq!(cookie(&headers, "session"), None);
     }
 

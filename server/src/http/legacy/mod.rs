@@ -1,0 +1,96 @@
+//! The legacy API: its routes, its flat answers, and the headers that announce its end (docs/api.md,
+//! Legacy API).
+//!
+//! Its removal is the deletion of this folder, of `templates/legacy`, of its lines in `http/routes.rs`,
+//! and of what stands for it in other layers: `domain/legacy.rs` (the translation and the dates),
+//! `service/legacy.rs` and `store/legacy.rs` (who still uses it), `dashboard/legacy.rs` with its
+//! template and `process/legacy.rs` (which show that), `--legacy-deprecated` and `--legacy-sunset` of
+//! `serve`, and its rows in the table of operations.
+
+#[cfg(test)]
+pub(super) mod description;
+mod handlers;
+
+use std::sync::Arc;
+
+use axum::{
+    extract::Request,
+    http::{HeaderName, HeaderValue},
+    response::Response,
+};
+use parcelo::{ErrorCode, Operation};
+
+use super::{
+    Api, Refused, answer,
+    area::{Area, Policy, Principal, ResponseStyle, Restyle},
+};
+use crate::{
+    clock::Millis,
+    domain::{Refusal, legacy, to_body},
+    service::Caller,
+};
+pub(super) use handlers::migration;
+
+/// Where its users read how to move on.
+pub(super) const MIGRATION: &str = "/docs/migration";
+
+/// The legacy API, in folders that `/api/v1` left free.
+pub(super) fn area() -> Area {
+    let policy = Policy {
+        style: ResponseStyle::Custom(Arc::new(style)),
+        ..Policy::json(Principal::ApiKey(Some(check)))
+    };
+    Area::new(policy)
+        .folder("/api/orders")
+        .folder("/api/tracking")
+        .folder("/api/labels")
+        .operation(Operation::LegacyCreateOrder, handlers::create)
+        .operation(Operation::LegacyCancelOrder, handlers::cancel)
+        .operation(Operation::LegacyTracking, handlers::track)
+        .operation(Operation::LegacyLabel, handlers::label)
+}
+
+/// Counts the use, which operators watch to see who still depends on the API, and refuses all of them
+/// from its sunset on.
+fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
+    api.service.count_legacy_use(caller, now);
+    if api.service.settings().legacy.is_over(now) {
+        return Err(ErrorCode::LegacySunset.into());
+    }
+    Ok(())
+}
+
+/// Refusals are flat, and headers announce the API's end.
+fn style(api: &Api, _request: &mut Request) -> Restyle {
+    let api = api.clone();
+    Box::new(move |response| with_end(&api, flat(response)))
+}
+
+fn flat(response: Response) -> Response {
+    let refused = response.extensions().get::<Refused>().cloned();
+    match refused {
+        Some(Refused(refusal)) => {
+            answer::refusal_response(&response, &refusal, to_body(&legacy::refusal(&refusal)))
+        }
+        None => response,
+    }
+}
+
+fn with_end(api: &Api, mut response: Response) -> Response {
+    let era = api.service.settings().legacy;
+    let base = &api.service.settings().site(api.environment).base_url;
+    let successor = Operation::CreateOrder.path();
+    let link = format!(
+        "<{base}{MIGRATION}>; rel=\"deprecation\", <{base}{successor}>; rel=\"successor-version\""
+    );
+    let mut set = |name: &'static str, text: String| {
+        let value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
+        response.headers_mut().insert(HeaderName::from_static(name), value);
+    };
+    set("deprecation", format!("@{}", era.deprecated.second()));
+    set("link", link);
+    if let Some(sunset) = era.sunset {
+        set("sunset", answer::http_date(sunset));
+    }
+    response
+}

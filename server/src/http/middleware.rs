@@ -1,0 +1,355 @@
+//! The middleware around every area: request id, caller, limit; then headers, a log line, metrics, and
+//! JSON for refusals, panics and requests that take too long. It knows no paths: what differs from area to
+//! area is in its [`Policy`].
+
+use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, pin::pin, time::Duration};
+
+use axum::{
+    extract::{MatchedPath, Request, State},
+    http::{HeaderValue, Method, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use parcelo::{ErrorCode, Operation, model::header as names};
+use tokio::time::{sleep, timeout};
+
+use super::{
+    Api, Refused,
+    answer::{self, RequestId},
+    area::{AddressLimit, CallerCheck, Policy, Principal, ResponseStyle},
+    body::header_text,
+    client_address::client_address,
+    host,
+    request_body::{self, SharedBody},
+};
+use crate::{
+    clock::{Millis, stopwatch},
+    domain::{
+        Refusal,
+        limit::{Admission, Quota},
+    },
+    service::{Limited, Request as Answered, Visitor},
+};
+
+/// How long a request's body may take to arrive: measured apart from the handler's time, since a slow
+/// client is answered with 408 and a slow handler with 503.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a handler may take once the body is there.
+const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the rate headers say, and whether the request goes on to its handler.
+type Admitted = (Quota, Result<(), Refusal>);
+
+/// The middleware of one area.
+#[derive(Clone)]
+pub(super) struct Gate {
+    pub(super) api: Api,
+    /// Which listener was called: an environment's, or the operators'.
+    pub(super) listener: &'static str,
+    pub(super) policy: Policy,
+}
+
+/// Lets a request in, or answers it here.
+pub(super) async fn gate(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    let expects_continue = request_body::expects_continue(&request);
+    let (body, request) = SharedBody::split_from(request);
+    let response = gate.answer(request, (body.as_ref(), next)).await;
+    match body {
+        // Last: reading what is left of the body may take seconds, which are not the handler's.
+        Some(body) => body.drain_or_close(expects_continue, response).await,
+        None => response,
+    }
+}
+
+impl Gate {
+    async fn answer(
+        &self,
+        mut request: Request,
+        (body, next): (Option<&SharedBody>, Next),
+    ) -> Response {
+        let (now, begun) = (self.api.service.now(), stopwatch());
+        let request_id = self.api.service.request_id(now);
+        let (method, path) = (request.method().clone(), route_of(&request));
+        let operation = self.operation(&method, path.as_deref());
+        let restyle = match &self.policy.style {
+            ResponseStyle::Json => None,
+            ResponseStyle::Custom(styling) => Some(styling(&self.api, &mut request)),
+        };
+        let (quota, admitted) = self.admit(&mut request, now).await;
+        let response = match admitted {
+            Ok(()) => {
+                request.extensions_mut().insert(RequestId(request_id.clone()));
+                guarded(next.run(request), body).await
+            }
+            Err(refusal) => Refused(refusal).into_response(),
+        };
+        // Before the area's own form, which may be a page that no longer knows its code.
+        let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
+        let response = match restyle {
+            Some(restyle) => restyle(response),
+            None => response,
+        };
+        let mut response = answer::render_refusal(response, &request_id);
+        answer::set_common_headers(response.headers_mut(), &request_id, quota);
+        let date =
+            HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
+        response.headers_mut().insert(header::DATE, date);
+        let (status, listener) = (response.status().as_u16(), self.listener);
+        let took = begun.elapsed();
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let code = code.map_or("", ErrorCode::code);
+        let path = path.as_deref().unwrap_or("(no route)");
+        tracing::info!(%request_id, listener, %method, path, status, code, micros, "answered");
+        self.api.service.metrics().answered(Answered { listener, operation, code, status }, took);
+        response
+    }
+
+    /// What metrics call the request: a word from a closed list, so that no caller can add a series.
+    fn operation(&self, method: &Method, path: Option<&str>) -> &'static str {
+        let Some(path) = path else { return "Other" };
+        let is_it = |operation: &&Operation| {
+            operation.path() == path && operation.method().as_str() == method.as_str()
+        };
+        let found = Operation::ALL.iter().find(is_it);
+        found.map_or(self.policy.metrics_name, |operation| operation.name())
+    }
+
+    /// Whether the request may go on, by the area's policy; handlers find its caller among its
+    /// extensions.
+    async fn admit(&self, request: &mut Request, now: Millis) -> Admitted {
+        let client = client_address(&self.api, request);
+        if let Err(refusal) = host::check(request) {
+            return self.turn_away(refusal, client, now);
+        }
+        match self.policy.principal {
+            Principal::ApiKey(check) => self.admit_caller(request, (client, check), now).await,
+            Principal::CarrierKey => self.admit_carrier(request, client, now).await,
+            Principal::Anyone(limit) => self.admit_anyone(limit, client, now),
+        }
+    }
+
+    async fn admit_caller(
+        &self,
+        request: &mut Request,
+        (client, check): (IpAddr, Option<CallerCheck>),
+        now: Millis,
+    ) -> Admitted {
+        let (service, environment) = (&self.api.service, self.api.environment);
+        let key = header_text(request.headers(), names::API_KEY);
+        let caller = match service.authenticate(Visitor { environment, key: key.as_deref() }).await
+        {
+            Ok(caller) => caller,
+            Err(refusal) => return self.turn_away(refusal, client, now),
+        };
+        // From an address that the key is not for, a request costs the key's owner nothing.
+        if let Err(refusal) = service.check_address(&caller, client) {
+            return (service.quota_of(&caller, now), Err(refusal));
+        }
+        let (quota, admitted) = counted(service.admit_caller(&caller, now), now);
+        let admitted = admitted.and_then(|()| match check {
+            Some(check) => check(&self.api, &caller, now),
+            None => Ok(()),
+        });
+        request.extensions_mut().insert(caller);
+        (quota, admitted)
+    }
+
+    async fn admit_carrier(&self, request: &mut Request, client: IpAddr, now: Millis) -> Admitted {
+        let key = header_text(request.headers(), names::CARRIER_KEY);
+        let service = &self.api.service;
+        match service.authenticate_carrier(self.api.environment, key.as_deref()).await {
+            Ok(carrier) => {
+                let admitted = counted(service.admit_carrier(&carrier, now), now);
+                request.extensions_mut().insert(carrier);
+                admitted
+            }
+            Err(refusal) => self.turn_away(refusal, client, now),
+        }
+    }
+
+    fn admit_anyone(&self, limit: AddressLimit, client: IpAddr, now: Millis) -> Admitted {
+        let limited = match limit {
+            AddressLimit::Unlimited => {
+                let limit = self.api.service.settings().limits.unauthenticated;
+                return (Quota::whole(limit, now), Ok(()));
+            }
+            AddressLimit::Unauthenticated => Limited::Address(self.api.environment, client),
+            AddressLimit::PublicPages => Limited::Public(self.api.environment, client),
+            AddressLimit::Operators => Limited::Operator(client),
+        };
+        counted(self.api.service.admit(limited, now), now)
+    }
+
+    /// Refuses a request without a valid key; it counts against its address, so that keys cannot be
+    /// guessed at speed.
+    fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
+        let limited = Limited::Address(self.api.environment, client);
+        let (quota, admitted) = counted(self.api.service.admit(limited, now), now);
+        (quota, admitted.and(Err(refusal)))
+    }
+}
+
+/// The pattern of the route, if there is one: what stands in a path itself is not for logs.
+fn route_of(request: &Request) -> Option<String> {
+    request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned())
+}
+
+fn counted(admission: Admission, now: Millis) -> Admitted {
+    match admission {
+        Admission::Granted(quota) => (quota, Ok(())),
+        Admission::Refused(quota) => (quota, Err(wait_for(quota, now))),
+    }
+}
+
+fn wait_for(quota: Quota, now: Millis) -> Refusal {
+    let seconds = u32::try_from(quota.reset - now.second()).unwrap_or(1);
+    Refusal::rate_limited(seconds.max(1))
+}
+
+/// The handler's response; a panic or a handler that takes too long is answered in its place.
+async fn guarded(handler: impl Future<Output = Response>, body: Option<&SharedBody>) -> Response {
+    // Unwind-safe: what a handler shares with others is the store, which applies whole changes only, and
+    // counters behind locks that a panic cannot leave half-written.
+    let mut handler = pin!(AssertUnwindSafe(handler).catch_unwind());
+    if let Some(body) = body {
+        tokio::select! {
+            // First the handler: one that is done is answered, though its body ended or timed out just now.
+            biased;
+            done = &mut handler => return unless_panicked(done),
+            () = body.ended() => {}
+            () = sleep(BODY_TIMEOUT) => return late(body),
+        }
+    }
+    match timeout(HANDLER_TIMEOUT, handler).await {
+        Ok(done) => unless_panicked(done),
+        Err(_) => Refused(Refusal::unavailable()).into_response(),
+    }
+}
+
+/// The answer when the body did not end in time: 408 when the handler waits for it, else 503 for the handler.
+fn late(body: &SharedBody) -> Response {
+    let is_the_clients = body.is_awaited();
+    body.give_up();
+    if is_the_clients {
+        Refused::from(ErrorCode::RequestTimeout).into_response()
+    } else {
+        Refused(Refusal::unavailable()).into_response()
+    }
+}
+
+fn unless_panicked(done: Result<Response, Box<dyn Any + Send>>) -> Response {
+    done.unwrap_or_else(|_| {
+        tracing::error!("a handler panicked");
+        Refused::from(ErrorCode::InternalError).into_response()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::{
+        Router,
+        body::{Body, Bytes},
+        extract,
+        http::Request,
+        response::Response,
+        routing::{get, post},
+    };
+    use futures_util::{StreamExt, stream};
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    use crate::{
+        http::{Refused, body::json_object, routes::open_routes},
+        mock::MockServer,
+    };
+
+    /// What a handler did not see coming.
+    async fn faulty() -> &'static str {
+        panic!("a handler's own fault")
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_handler_is_a_json_500_and_the_server_lives_on() {
+        let server = MockServer::start().await;
+        let routes = Router::new().route("/faulty", get(faulty)).route("/fine", get(|| async {}));
+        let routes = open_routes(routes, server.api());
+        let call = |path| routes.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
+        for _ in 0..3 {
+            let answer = call("/faulty").await.unwrap();
+            assert_eq!(answer.status().as_u16(), 500);
+            assert!(answer.headers().contains_key("x-ratelimit-limit"));
+            let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["error"]["code"], "INTERNAL_ERROR");
+            assert_eq!(body["error"]["requestId"], id);
+            assert_eq!(call("/fine").await.unwrap().status().as_u16(), 200);
+        }
+    }
+
+    /// Reads a body, and then takes its time.
+    async fn slow(request: extract::Request) -> Result<&'static str, Refused> {
+        json_object(request).await?;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        Ok("done")
+    }
+
+    /// Reads a body, and never comes back.
+    async fn stuck(request: extract::Request) -> Result<&'static str, Refused> {
+        json_object(request).await?;
+        std::future::pending().await
+    }
+
+    /// Comes back never, and reads nothing.
+    async fn deaf() -> &'static str {
+        std::future::pending().await
+    }
+
+    /// `{}` in two pieces, the second so late; or never.
+    fn lagging(seconds: Option<u64>) -> Body {
+        let first = stream::once(async { Ok::<_, std::io::Error>(Bytes::from("{")) });
+        let second = stream::once(async move {
+            match seconds {
+                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                None => std::future::pending().await,
+            }
+            Ok(Bytes::from("}"))
+        });
+        Body::from_stream(first.chain(second))
+    }
+
+    async fn answered(path: &str, body: Body) -> Response {
+        let server = MockServer::start().await;
+        let routes = Router::new()
+            .route("/slow", post(slow))
+            .route("/stuck", post(stuck))
+            .route("/deaf", post(deaf));
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.body(body).unwrap();
+        open_routes(routes, server.api()).oneshot(request).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_body_is_the_clients_fault_and_a_slow_answer_is_not() {
+        let table = [
+            ("/slow", lagging(Some(0)), 200, false),
+            ("/slow", lagging(Some(29)), 200, false),
+            ("/slow", lagging(None), 408, true),
+            ("/slow", lagging(Some(31)), 408, true),
+            ("/stuck", lagging(Some(29)), 503, false),
+            ("/stuck", Body::from("{}"), 503, false),
+            ("/deaf", lagging(None), 503, true),
+            ("/nowhere", lagging(Some(1)), 404, false),
+            ("/nowhere", lagging(Some(3)), 404, true),
+        ];
+        for (path, body, status, closes) in table {
+            let answer = answered(path, body).await;
+            assert_eq!(answer.status().as_u16(), status, "{path}");
+            let is_closed = answer.headers().get("connection").is_some_and(|it| it == "close");
+            assert_eq!(is_closed, closes, "{path} {status}");
+        }
+    }
+}

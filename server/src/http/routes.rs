@@ -1,0 +1,189 @@
+//! Every route of the listeners, by area: the API of an environment, and the operators' side.
+
+use axum::{Router, middleware, routing::get};
+use parcelo::{ErrorCode, Operation};
+use url::Url;
+
+use super::{
+    Api, Refused,
+    area::{AddressLimit, Area, Policy, Principal, not_found},
+    carriers, health, labels, legacy, manifests,
+    middleware::{Gate, gate},
+    openapi, orders, parcels, public, sandbox, tracking,
+};
+#[cfg(feature = "server")]
+use super::{admin, dashboard, metrics, swagger};
+
+/// The API of one environment.
+pub(crate) fn router(api: Api) -> Router {
+    router_through(api, |routes| routes)
+}
+
+/// The same, with something between the middleware and the handlers.
+pub(crate) fn router_through(api: Api, between: impl Fn(Router<Api>) -> Router<Api>) -> Router {
+    let areas = [v1(), legacy::area(), carrier_api(), public::area(), probes(), open_pages(&api)];
+    let areas = areas.map(|area| area.with(&between));
+    assemble(api.environment.code(), areas, api)
+}
+
+/// The operators' listener: the dashboard, the admin API, probes and metrics.
+#[cfg(feature = "server")]
+pub fn admin_router(api: Api) -> Router {
+    let metrics =
+        Area::new(Policy::open(AddressLimit::Unlimited)).route(metrics::PATH, get(metrics::scrape));
+    let rest = Area::new(Policy::open(AddressLimit::Operators))
+        .route("/", get(dashboard::redirect))
+        .route(openapi::PATH, openapi::admin_route())
+        .with(|routes| routes.fallback(not_found));
+    let areas = [dashboard::area(), admin::area(&api), probes(), metrics, rest];
+    assemble("operators", areas, api)
+}
+
+/// The API, version 1.
+fn v1() -> Area {
+    Area::new(Policy::json(Principal::ApiKey(None)))
+        .folder("/api")
+        .operation(Operation::CreateOrder, orders::create)
+        .operation(Operation::VoidOrders, orders::void)
+        .operation(Operation::SubmitManifest, manifests::submit)
+        .operation(Operation::GetManifest, manifests::get)
+        .operation(Operation::GetTracking, tracking::get)
+        .operation(Operation::BatchTracking, tracking::batch)
+        .operation(Operation::GetLabel, labels::metadata)
+        .operation(Operation::DownloadLabel, labels::download)
+        .operation(Operation::ReprintLabel, labels::reprint)
+        .operation(Operation::Health, health::check_key)
+        .operation(Operation::ListParcels, parcels::list)
+        .operation(Operation::ResetSandbox, sandbox::reset)
+}
+
+fn carrier_api() -> Area {
+    Area::new(Policy::json(Principal::CarrierKey))
+        .folder("/carrier")
+        .operation(Operation::PushCarrierEvents, carriers::push)
+}
+
+/// Whether the process lives and can serve: on every listener.
+fn probes() -> Area {
+    Area::new(Policy::open(AddressLimit::Unlimited))
+        .route(health::LIVE, get(health::live))
+        .route(health::READY, get(health::ready))
+}
+
+/// What needs no key: label files by their signed links, and documentation.
+fn open_pages(api: &Api) -> Area {
+    let files = format!("{}/{{file}}", labels_path(api));
+    let area = Area::new(Policy::open(AddressLimit::Unauthenticated))
+        .route(&files, get(labels::linked))
+        .route(openapi::PATH, openapi::route())
+        .route(legacy::MIGRATION, get(legacy::migration))
+        .with(|routes| routes.fallback(not_found));
+    #[cfg(feature = "server")]
+    let area = area.merge(swagger::routes());
+    area
+}
+
+/// One router of all areas, each behind the middleware with its policy.
+fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: Api) -> Router {
+    let behind_middleware = |Area { policy, routes }: Area| {
+        let gate = Gate { api: api.clone(), listener, policy };
+        routes
+            .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) })
+            .layer(middleware::from_fn_with_state(gate, self::gate))
+    };
+    let all = areas.into_iter().map(behind_middleware);
+    all.fold(Router::new(), Router::merge).with_state(api)
+}
+
+/// Where label files are served: what their address has beyond the API's, whose own path a proxy
+/// takes away; on a host of their own, the whole path.
+fn labels_path(api: &Api) -> String {
+    let site = api.service.settings().site(api.environment);
+    let beyond = site.labels_host.strip_prefix(&site.base_url);
+    if let Some(path) = beyond.filter(|path| path.is_empty() || path.starts_with('/')) {
+        return path.to_owned();
+    }
+    let path = Url::parse(&site.labels_host).map(|url| url.path().trim_end_matches('/').to_owned());
+    path.unwrap_or_default()
+}
+
+/// Routes that anyone may call, behind the middleware.
+#[cfg(test)]
+pub(super) fn open_routes(routes: Router<Api>, api: Api) -> Router {
+    let area = Area::new(Policy::open(AddressLimit::Unauthenticated));
+    let area = area.merge(routes).with(|routes| routes.fallback(not_found));
+    assemble("sandbox", [area], api)
+}
+
+#[cfg(feature = "server")]
+#[cfg(test)]
+mod tests {
+    use axum::{
+        body::Body,
+        http::{Request, StatusCode},
+    };
+    use http_body_util::BodyExt;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::mock::MockServer;
+
+    async fn asked(routes: &Router, path: &str) -> (StatusCode, String) {
+        let request = Request::get(path).header("accept", "text/html");
+        let request = request.body(Body::empty()).unwrap();
+        let answer = routes.clone().oneshot(request).await.unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        let form = match body.get(..9) {
+            Some("<!doctype") => "page",
+            _ if body.contains("\"ok\":false") => "legacy",
+            _ if body.contains("\"success\":false") => "json",
+            _ => "other",
+        };
+        (status, form.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_path_without_a_route_is_answered_under_the_policy_of_its_folder() {
+        let server = MockServer::start().await;
+        let (service, operators) = (router(server.api()), admin_router(server.api()));
+        let table = [
+            (&service, "/", 404, "json"),
+            (&service, "/nowhere", 404, "json"),
+            (&service, "/apix", 404, "json"),
+            (&service, "/api", 401, "json"),
+            (&service, "/api/", 401, "json"),
+            (&service, "/api//", 401, "json"),
+            (&service, "/api/v1/nowhere", 401, "json"),
+            (&service, "/api/v1/orders/create", 401, "json"),
+            (&service, "/api/ordersx", 401, "json"),
+            (&service, "/api/orders", 401, "legacy"),
+            (&service, "/api/orders/", 401, "legacy"),
+            (&service, "/api/orders/X/nowhere", 401, "legacy"),
+            (&service, "/api/tracking/", 401, "legacy"),
+            (&service, "/api/labels", 401, "legacy"),
+            (&service, "/api/labels/", 401, "legacy"),
+            (&service, "/carrier", 401, "json"),
+            (&service, "/carrier/", 401, "json"),
+            (&service, "/carrier/v1/nowhere", 401, "json"),
+            (&service, "/track", 404, "page"),
+            (&service, "/track/", 404, "page"),
+            (&service, "/track/X/nowhere", 404, "page"),
+            (&service, "/tracks", 404, "json"),
+            (&service, "/dashboard", 404, "json"),
+            (&operators, "/nowhere", 404, "json"),
+            (&operators, "/api/v1/health", 404, "json"),
+            (&operators, "/admin/v1", 404, "json"),
+            (&operators, "/admin/v1/nowhere", 404, "json"),
+            (&operators, "/admin/v1/keys", 401, "json"),
+            (&operators, "/dashboard/nowhere", 404, "page"),
+            (&operators, "/dashboard/keys/", 404, "page"),
+            (&operators, "/dashboards", 404, "json"),
+        ];
+        for (routes, path, status, form) in table {
+            let (got, shown) = asked(routes, path).await;
+            assert_eq!((got.as_u16(), shown.as_str()), (status, form), "{path}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Which database a command works on, and opening it beside a server that runs on it.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::Failure;
+use crate::{ids::Ids, store::Store};
+
+#[derive(Debug, Clone, ClapArgs)]
+pub(super) struct DatabaseArg {
+    /// The database: `sqlite:FILE`, or `sqlite::memory:` for a temporary one.
+    #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", value_parser = parse_database)]
+    pub(super) database: Database,
+}
+
+/// Where data is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Database {
+    Memory,
+    File(PathBuf),
+}
+
+pub(super) fn parse_database(text: &str) -> Result<Database, String> {
+    match text.strip_prefix("sqlite:") {
+        Some(":memory:") => Ok(Database::Memory),
+        Some(file) if !matches!(file, "" | "//") => {
+            Ok(Database::File(file.strip_prefix("//").unwrap_or(file).into()))
+        }
+        Some(_) | None => Err("expected sqlite:FILE or sqlite::memory:".to_owned()),
+    }
+}
+
+/// Opens the database, and makes it where it is not there yet.
+pub(super) fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
+    match &database.database {
+        Database::Memory => Err(Failure::MemoryOnly),
+        Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
+    }
+}
+
+/// A database that is there: looking into one must not make it.
+pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
+    match &database.database {
+        Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
+        Database::File(_) | Database::Memory => open(database, &Ids::random()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_a_file_or_memory() {
+        assert_eq!(parse_database("sqlite:parcelo.db"), Ok(Database::File("parcelo.db".into())));
+        assert_eq!(parse_database("sqlite:///var/p.db"), Ok(Database::File("/var/p.db".into())));
+        assert_eq!(parse_database("sqlite::memory:"), Ok(Database::Memory));
+        assert_eq!(parse_database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
+        assert!(parse_database("sqlite://").is_err());
+        assert!(parse_database("postgres://x").is_err() && parse_database("sqlite:").is_err());
+    }
+}

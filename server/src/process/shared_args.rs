@@ -1,0 +1,99 @@
+//! Arguments and their values that more than one command has.
+
+use std::ffi::OsStr;
+
+use clap::{
+    Arg, Args as ClapArgs, Command, Error, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+};
+use ipnet::IpNet;
+use parcelo::{CountryCode, Environment, model::FaultCode};
+use url::Url;
+
+use super::database::DatabaseArg;
+use crate::domain::access;
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ListKeys {
+    #[command(flatten)]
+    pub(super) database: DatabaseArg,
+    /// Print JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EnvironmentArg {
+    /// Live shipments.
+    Production,
+    /// Simulated ones.
+    Sandbox,
+}
+
+impl From<EnvironmentArg> for Environment {
+    fn from(arg: EnvironmentArg) -> Self {
+        match arg {
+            EnvironmentArg::Production => Self::Production,
+            EnvironmentArg::Sandbox => Self::Sandbox,
+        }
+    }
+}
+
+/// The parser of one entry of a list, without the blanks around it: `EC, MX` is `EC,MX`, as it is in the
+/// dashboard's forms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trimmed<P>(pub(super) P);
+
+impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        flag: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<P::Value, Error> {
+        let trimmed = value.to_str().map_or(value, |text| OsStr::new(text.trim()));
+        self.0.parse_ref(command, flag, trimmed)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
+}
+
+pub(super) fn country(text: &str) -> Result<CountryCode, String> {
+    CountryCode::parse(text).map_err(|error| error.to_string())
+}
+
+/// A public address: other paths and signatures are written behind it.
+pub(super) fn address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.filter(|url| url.query().is_none() && url.fragment().is_none())
+        .ok_or_else(|| "an address such as https://parcelo.example, without ? and #".to_owned())
+}
+
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
+    access::network(text)
+        .ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
+}
+
+pub(super) fn name(text: &str) -> Result<String, String> {
+    parcelo::admin::check_name(text).map_err(|fault| match fault.code {
+        FaultCode::InvalidFormat => fault.message,
+        _ => "expected 1-100 characters".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_seen_as_it_is() {
+        assert_eq!(name(" Shop "), Ok("Shop".to_owned()));
+        for bad in ["", "  ", "\u{200B}", "a\u{202E}b", "a\nkey_2 forged", "a\u{1b}[31m"] {
+            assert!(name(bad).is_err(), "{bad:?}");
+        }
+    }
+}
