@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-#[cfg(feature = "openapi")]
-use super::schema;
 use super::{
-    ErrorCode, Language, ParcelStatus, RequestId, Row, Unreadable, VoidResult, lenient,
+    ErrorCode, ItemError, Language, ParcelStatus, RequestId, Row, Unreadable, VoidResult, lenient,
     macros::setters, macros::wire_enum,
 };
 
@@ -193,7 +191,7 @@ pub struct ErrorBody {
     pub message_es: String,
     /// More, depending on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = schema::ErrorDetails, required = false))]
+    #[cfg_attr(feature = "openapi", schema(value_type = details::ErrorDetails, required = false))]
     pub details: Option<Value>,
     /// The id to quote to support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -324,28 +322,54 @@ impl ErrorEnvelope {
     }
 }
 
-/// What is wrong with one item of a list, in the answer to the whole list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[non_exhaustive]
-pub struct ItemError {
-    /// What went wrong, in one word; a newer server may have further ones.
-    #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
-    pub code: String,
-    /// What happened, in English.
-    #[serde(default, deserialize_with = "lenient::word")]
-    #[cfg_attr(feature = "openapi", schema(required = true))]
-    pub message: String,
-    /// The same in Spanish.
-    #[serde(default, deserialize_with = "lenient::word")]
-    #[cfg_attr(feature = "openapi", schema(required = true))]
-    pub message_es: String,
-}
+/// The schema of an error's details, which depend on the code.
+#[cfg(feature = "openapi")]
+mod details {
+    use utoipa::{
+        PartialSchema, ToSchema,
+        openapi::{
+            ObjectBuilder, Ref, RefOr,
+            schema::{AnyOfBuilder, ArrayBuilder, Schema},
+        },
+    };
 
-impl ItemError {
-    /// What is wrong, with a code and in English and Spanish.
-    pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
-        Self { code: code.into(), message: en.into(), message_es: es.into() }
+    use super::{FieldFault, RejectedParcel, VoidResult};
+
+    /// The members that several codes have.
+    pub(super) struct ErrorDetails;
+
+    impl PartialSchema for ErrorDetails {
+        fn schema() -> RefOr<Schema> {
+            let reference = |name| Ref::from_schema_name(name);
+            let fault = AnyOfBuilder::new()
+                .item(reference(FieldFault::name()))
+                .item(reference(RejectedParcel::name()));
+            let errors = ArrayBuilder::new().items(fault).description(Some(
+                "Every fault of an invalid request; or every parcel that cannot be added to a manifest.",
+            ));
+            let results = ArrayBuilder::new()
+                .items(reference(VoidResult::name()))
+                .description(Some("Why each order could not be voided."));
+            ObjectBuilder::new()
+                .description(Some("Details of the error; some codes have further members."))
+                .property("errors", errors)
+                .property("results", results)
+                .into()
+        }
+    }
+
+    impl ToSchema for ErrorDetails {
+        fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+            add::<FieldFault>(schemas);
+            add::<RejectedParcel>(schemas);
+            add::<VoidResult>(schemas);
+        }
+    }
+
+    /// A type's schema and those that it refers to.
+    fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
+        schemas.push((T::name().into_owned(), T::schema()));
     }
 }
 

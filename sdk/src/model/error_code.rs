@@ -149,7 +149,7 @@ impl ErrorCode {
 impl utoipa::PartialSchema for ErrorCode {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
         let about = "What went wrong, in one word; a newer server may have further ones.";
-        super::schema::open_words(about, Self::ALL.iter().map(|code| code.code()))
+        super::schema::open_enum(about, Self::ALL.iter().map(|code| code.code()))
     }
 }
 

@@ -58,7 +58,7 @@ macro_rules! wire_enum {
         #[cfg(feature = "openapi")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                crate::model::schema::words(Self::KNOWN.iter().map(Self::code))
+                crate::model::schema::closed_enum(Self::KNOWN.iter().map(Self::code))
             }
         }
 

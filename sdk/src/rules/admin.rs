@@ -10,11 +10,10 @@ use serde_json::Value;
 use super::{
     Rejected,
     destinations::Destinations,
+    field_types::{Text, is_blank},
     fields::{Fields, Kind::Leaf},
-    kinds::{Text, is_blank},
-    outcome,
-    reader::Object,
-    texts::{Wrong, faults},
+    reader::{Object, validate},
+    texts::{FaultText, faults},
 };
 use crate::model::{
     AccountRequest, AllowedCountries, CarrierKeyRequest, CountryCode, DEFAULT_ACCOUNT, Environment,
@@ -25,9 +24,9 @@ const COUNTRIES: &str = "allowedCountries";
 const ADDRESSES: &str = "ipWhitelist";
 const KINDS: &str = "events";
 /// The most addresses and networks that a key may be tied to.
-pub const MOST_ADDRESSES: usize = 50;
+pub const MAX_IP_ADDRESSES: usize = 50;
 /// More than there are countries, or kinds of events.
-pub(crate) const MOST_WORDS: usize = 300;
+pub(crate) const MAX_LIST_WORDS: usize = 300;
 
 const KEY: Fields = Fields(&[
     ("name", Leaf),
@@ -43,7 +42,7 @@ const REPLAY: Fields = Fields(&[("eventId", Leaf), ("since", Leaf)]);
 
 /// Checks a request to make an API key that ships to some of `destinations`.
 pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest, Rejected> {
-    let checked = outcome::of(body, &KEY, |key| {
+    let checked = validate(body, &KEY, |key| {
         let name = key.text("name", Text::NAME).required();
         let environment = environment(key);
         let allowed = countries(key, destinations);
@@ -62,8 +61,8 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
 
 /// Checks a request to set a webhook up.
 pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
-    let checked = outcome::of(body, &WEBHOOK, |webhook| {
-        let url = webhook.text("url", Text::DATA.most(usize::MAX)).required();
+    let checked = validate(body, &WEBHOOK, |webhook| {
+        let url = webhook.text("url", Text::DATA.with_max(usize::MAX)).required();
         let events = words(webhook, KINDS, kind);
         Some(WebhookRequest { url: url?.to_owned(), events: events? })
     });
@@ -72,7 +71,7 @@ pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
 
 /// Checks a request to make a carrier key.
 pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
-    let checked = outcome::of(body, &CARRIER, |carrier| {
+    let checked = validate(body, &CARRIER, |carrier| {
         let name = carrier.text("name", Text::NAME).required();
         let environment = environment(carrier);
         Some(CarrierKeyRequest { name: name?.to_owned(), environment: environment? })
@@ -82,7 +81,7 @@ pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
 
 /// Checks a request to make an account.
 pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
-    let checked = outcome::of(body, &ACCOUNT, |account| {
+    let checked = validate(body, &ACCOUNT, |account| {
         Some(AccountRequest { name: account.text("name", Text::NAME).required()?.to_owned() })
     });
     checked.map(|accepted| accepted.value)
@@ -90,9 +89,9 @@ pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
 
 /// Checks a request to send events again.
 pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
-    let checked = outcome::of(body, &REPLAY, |replay| {
-        let event = replay.text("eventId", Text::DATA).then(event_id).optional();
-        let since = replay.text("since", Text::DATA).then(moment);
+    let checked = validate(body, &REPLAY, |replay| {
+        let event = replay.text("eventId", Text::DATA).and_then(event_id).optional();
+        let since = replay.text("since", Text::DATA).and_then(moment);
         if event.is_some() && !since.is_absent() {
             since.fault(faults::event_or_since());
         }
@@ -118,7 +117,7 @@ pub fn check_name(name: &str) -> Result<String, FieldFault> {
 
 fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
     let read = if is_blank(name) { Err(faults::required()) } else { Text::NAME.read(name) };
-    read.map(str::to_owned).map_err(|wrong| wrong.at(field))
+    read.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
 /// The default account only when none is named: a blank name is a mistake of the caller's.
@@ -134,12 +133,12 @@ fn environment(request: &Object<'_>) -> Option<Environment> {
         let mut all = Environment::ALL.into_iter();
         all.find(|environment| environment.code() == word).ok_or_else(faults::environment)
     };
-    request.text("environment", Text::DATA).then(named).required()
+    request.text("environment", Text::DATA).and_then(named).required()
 }
 
 /// Countries that are shipped to, each once, or all.
 fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
-    let list = key.list(COUNTRIES, MOST_WORDS).required()?;
+    let list = key.list(COUNTRIES, MAX_LIST_WORDS).required()?;
     if list.is_empty() {
         key.fault_at(COUNTRIES, faults::too_few());
         return None;
@@ -148,7 +147,8 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
         "*" => Ok(None),
         code => destination(code, destinations).map(Some),
     };
-    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(country).required()).collect();
+    let read: Vec<_> =
+        list.texts(Text::DATA).map(|each| each.and_then(country).required()).collect();
     let read: Vec<_> = read.into_iter().collect::<Option<_>>()?;
     let mut named: Vec<_> = read.iter().copied().flatten().collect();
     if named.is_empty() {
@@ -163,7 +163,7 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
     Some(AllowedCountries::Only(named))
 }
 
-fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, Wrong> {
+fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, FaultText> {
     let country: CountryCode = code.parse().map_err(|_| faults::country())?;
     if destinations.supports(country) {
         Ok(country)
@@ -173,13 +173,16 @@ fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, W
 }
 
 fn addresses(key: &Object<'_>) -> Option<Vec<String>> {
-    let Some(list) = key.list(ADDRESSES, MOST_ADDRESSES).sound().ok()? else { return Some(vec![]) };
-    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(network).required()).collect();
+    let Some(list) = key.list(ADDRESSES, MAX_IP_ADDRESSES).into_result().ok()? else {
+        return Some(vec![]);
+    };
+    let read: Vec<_> =
+        list.texts(Text::DATA).map(|each| each.and_then(network).required()).collect();
     read.into_iter().map(|each| each.map(str::to_owned)).collect()
 }
 
 /// An address, or one with the length of its network's prefix behind a slash.
-fn network(text: &str) -> Result<&str, Wrong> {
+fn network(text: &str) -> Result<&str, FaultText> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "0"));
     let longest = match address.parse() {
         Ok(IpAddr::V4(_)) => 32,
@@ -195,28 +198,30 @@ fn network(text: &str) -> Result<&str, Wrong> {
 fn words<T>(
     request: &Object<'_>,
     name: &str,
-    read: impl Fn(&str) -> Result<T, Wrong>,
+    read: impl Fn(&str) -> Result<T, FaultText>,
 ) -> Option<Vec<T>> {
-    let Some(list) = request.list(name, MOST_WORDS).sound().ok()? else { return Some(vec![]) };
-    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(&read).required()).collect();
+    let Some(list) = request.list(name, MAX_LIST_WORDS).into_result().ok()? else {
+        return Some(vec![]);
+    };
+    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.and_then(&read).required()).collect();
     read.into_iter().collect()
 }
 
 /// A kind that can be asked for.
-fn kind(word: &str) -> Result<EventKind, Wrong> {
+fn kind(word: &str) -> Result<EventKind, FaultText> {
     match EventKind::from(word) {
         EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::event_kind()),
         kind => Ok(kind),
     }
 }
 
-fn event_id(text: &str) -> Result<&str, Wrong> {
+fn event_id(text: &str) -> Result<&str, FaultText> {
     let ulid = text.strip_prefix("evt_").unwrap_or_default();
     let fits = ulid.len() == 26 && ulid.bytes().all(|b| b.is_ascii_alphanumeric());
     if fits { Ok(text) } else { Err(faults::event_id()) }
 }
 
-fn moment(text: &str) -> Result<DateTime<Utc>, Wrong> {
+fn moment(text: &str) -> Result<DateTime<Utc>, FaultText> {
     let read = DateTime::parse_from_rfc3339(text);
     read.map(|moment| moment.to_utc()).map_err(|_| faults::moment())
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     path,
-    texts::{Wrong, faults},
+    texts::{FaultText, faults},
 };
 use crate::model::FieldFault;
 
@@ -33,15 +33,15 @@ pub fn parse_body(bytes: &[u8]) -> Result<Value, FieldFault> {
     let twice = RefCell::new(None);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let read = Json { twice: &twice }.deserialize(&mut reader);
-    let wrong = match read.and_then(|value| reader.end().map(|()| value)) {
+    let fault = match read.and_then(|value| reader.end().map(|()| value)) {
         Ok(value) if value.is_object() => return Ok(value),
-        Ok(_) => faults::body_no_object(),
+        Ok(_) => faults::body_not_object(),
         Err(error) => malformed(&error, twice.into_inner()),
     };
-    Err(wrong.at("body"))
+    Err(fault.at("body"))
 }
 
-fn malformed(error: &serde_json::Error, twice: Option<String>) -> Wrong {
+fn malformed(error: &serde_json::Error, twice: Option<String>) -> FaultText {
     match twice {
         Some(name) => faults::body_duplicate(path::shown(&name)),
         None => faults::body_malformed(error.line(), error.column()),

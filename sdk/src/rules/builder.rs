@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Accepted, Destinations, OrderContext, Rejected, check_order, key};
+use super::{Accepted, Destinations, OrderContext, Rejected, check_order, idempotency_key};
 use crate::model::{
     CurrencyCode, CustomsInfo, IdempotencyKey, OrderRequest, Product, Receiver, Sender,
     TrackingNumber, decimal,
@@ -50,7 +50,7 @@ impl OrderRequest {
 impl OrderBuilder {
     /// The caller's name for this write; required. See [`IdempotencyKey`].
     pub fn idempotency_key(self, key: IdempotencyKey) -> Self {
-        self.with(key::FIELD, key)
+        self.with(idempotency_key::FIELD, key)
     }
 
     /// A tracking number of the caller's own; the service makes one otherwise. In the sandbox it starts

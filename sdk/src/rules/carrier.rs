@@ -8,25 +8,24 @@ use serde_json::Value;
 
 use super::{
     Rejected,
+    field_types::Text,
     fields::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    kinds::Text,
-    outcome,
-    reader::Object,
-    texts::{Wrong, faults},
+    reader::{Object, validate},
+    texts::{FaultText, faults},
 };
 use crate::model::{CarrierEvent, CarrierEvents, ParcelStatus};
 
 const EVENTS: &str = "events";
 /// The most scans of a request.
-pub(crate) const MOST: usize = 100;
+pub(crate) const MAX_EVENTS: usize = 100;
 /// How far a carrier's clock may be ahead.
-const AHEAD: TimeDelta = TimeDelta::minutes(5);
+const MAX_CLOCK_LEAD: TimeDelta = TimeDelta::minutes(5);
 /// Enough for a UUID, a ULID or a hash in hexadecimal digits.
-pub(crate) const EVENT_ID: Text = Text::CODE.most(100);
-pub(crate) const CARRIER_CODE: Text = Text::DATA.most(100);
+pub(crate) const EVENT_ID: Text = Text::CODE.with_max(100);
+pub(crate) const CARRIER_CODE: Text = Text::DATA.with_max(100);
 
 const EVENT: Fields = Fields(&[
     ("eventId", Leaf),
@@ -54,8 +53,8 @@ const BODY: Fields = Fields(&[(EVENTS, Nested(&EVENT))]);
 /// assert_eq!(at("2026-01-10T14:59:59Z").unwrap_err().faults[0].field, "events[0].occurredAt");
 /// ```
 pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierEvents, Rejected> {
-    let checked = outcome::of(body, &BODY, |request| {
-        let events = request.list(EVENTS, MOST).required()?;
+    let checked = validate(body, &BODY, |request| {
+        let events = request.list(EVENTS, MAX_EVENTS).required()?;
         if events.is_empty() {
             request.fault_at(EVENTS, faults::too_few());
         }
@@ -68,9 +67,9 @@ pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierE
 /// Reads one scan; `None` when a fault was found.
 fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     let event_id = event.text("eventId", EVENT_ID).required();
-    let tracking_number = event.text("trackingNumber", Text::SOUGHT_NUMBER).required();
-    let status = event.text("status", Text::CODE.most(255)).then(status).required();
-    let occurred_at = event.text("occurredAt", Text::DATA).then(|text| moment(text, now));
+    let tracking_number = event.text("trackingNumber", Text::LOOKUP_NUMBER).required();
+    let status = event.text("status", Text::CODE.with_max(255)).and_then(status).required();
+    let occurred_at = event.text("occurredAt", Text::DATA).and_then(|text| moment(text, now));
     let occurred_at = occurred_at.required();
     let location = event.text("location", Text::DATA).required();
     let description = event.text("description", Text::NOTE).optional();
@@ -86,17 +85,17 @@ fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     })
 }
 
-fn status(code: &str) -> Result<ParcelStatus, Wrong> {
+fn status(code: &str) -> Result<ParcelStatus, FaultText> {
     match ParcelStatus::from(code) {
         ParcelStatus::Unknown(_) => Err(faults::parcel_status()),
         known => Ok(known),
     }
 }
 
-fn moment(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, Wrong> {
+fn moment(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, FaultText> {
     let moment = DateTime::parse_from_rfc3339(text).map_err(|_| faults::moment())?;
     match moment.to_utc() {
-        utc if utc - now > AHEAD => Err(faults::too_far_ahead()),
+        utc if utc - now > MAX_CLOCK_LEAD => Err(faults::too_far_ahead()),
         // A time before the year 0 of UTC cannot even be written in an answer.
         utc if utc < DateTime::UNIX_EPOCH => Err(faults::too_long_ago()),
         _ => Ok(moment),

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{
     path::{self, Path},
-    reader::Report,
     texts::warnings,
+    validation::Report,
 };
 use crate::model::WarningCode;
 
@@ -55,10 +55,10 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Unknown fields that are told one by one; a body of nothing else must not become a long answer.
-const UNKNOWN_TOLD: usize = 20;
+const MAX_UNKNOWN_FIELD_WARNINGS: usize = 20;
 
 /// Names this alike were probably meant.
-const ALIKE: f64 = 0.85;
+const MIN_SIMILARITY: f64 = 0.85;
 
 impl Fields {
     /// Warns of every member of the body that no field reads.
@@ -108,7 +108,7 @@ impl Fields {
         for (name, value) in members {
             let here = path.member(name);
             match self.position(name) {
-                None if unknown.told.len() < UNKNOWN_TOLD => {
+                None if unknown.told.len() < MAX_UNKNOWN_FIELD_WARNINGS => {
                     let name = path::shown(name);
                     unknown.told.push((here.to_string(), name.to_owned(), self.meant(name)));
                 }
@@ -160,7 +160,7 @@ impl Fields {
             .iter()
             .map(|(known, _)| (score(known), *known))
             .max_by(|one, other| one.0.total_cmp(&other.0))?;
-        (best >= ALIKE).then(|| known.to_owned())
+        (best >= MIN_SIMILARITY).then(|| known.to_owned())
     }
 
     /// A field that belongs into an object of this one.

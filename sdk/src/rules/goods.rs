@@ -3,11 +3,11 @@
 use rust_decimal::Decimal;
 
 use super::{
+    field_types::{Bounds, Text},
     fields::{Fields, Kind::Leaf},
-    folding::{is_digits, without},
-    kinds::{Bounds, Text},
-    reader::{Entry, List, Object},
-    texts::{Wrong, faults, warnings},
+    normalize::{is_digits, without},
+    reader::{FieldValue, List, Object},
+    texts::{FaultText, faults, warnings},
 };
 use crate::model::{CurrencyCode, CustomsInfo, ParcelDetails, Product};
 
@@ -32,30 +32,31 @@ pub(crate) const PRODUCT: Fields = Fields(&[
 ]);
 
 /// Line items in one order, at most.
-pub(crate) const PRODUCTS: usize = 500;
+pub(crate) const MAX_PRODUCTS: usize = 500;
 
-pub(crate) const QUANTITY: u32 = 1_000_000;
-pub(crate) const MONEY: Bounds =
+pub(crate) const MAX_QUANTITY: u32 = 1_000_000;
+pub(crate) const MONEY_BOUNDS: Bounds =
     Bounds::Between(Decimal::ZERO, Decimal::from_parts(0x4876_E7FF, 0x17, 0, false, 2));
-pub(crate) const KILOGRAMS: Bounds = Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
+pub(crate) const WEIGHT_KG_BOUNDS: Bounds =
+    Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
 /// 10,000 kg in pounds, rounded down to a gram or so.
-pub(crate) const POUNDS: Bounds =
+pub(crate) const WEIGHT_LBS_BOUNDS: Bounds =
     Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3));
-pub(crate) const CENTIMETRES: Bounds =
+pub(crate) const LENGTH_CM_BOUNDS: Bounds =
     Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0));
 /// Two weights of one parcel may differ by this share, two sums of money by this much.
 const HUNDREDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 /// Reads weight, size and value; `None` when a fault was found.
 pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
-    let lbs = details.number("weightLbs", POUNDS);
-    let kg = details.number("weightKg", KILOGRAMS);
+    let lbs = details.number("weightLbs", WEIGHT_LBS_BOUNDS);
+    let kg = details.number("weightKg", WEIGHT_KG_BOUNDS);
     check_weights(&lbs, &kg);
-    let length_cm = details.number("lengthCm", CENTIMETRES).optional();
-    let width_cm = details.number("widthCm", CENTIMETRES).optional();
-    let height_cm = details.number("heightCm", CENTIMETRES).optional();
-    let declared_value = details.number("declaredValue", MONEY).required();
-    let currency = details.text("currency", Text::CODE).then(currency).optional();
+    let length_cm = details.number("lengthCm", LENGTH_CM_BOUNDS).optional();
+    let width_cm = details.number("widthCm", LENGTH_CM_BOUNDS).optional();
+    let height_cm = details.number("heightCm", LENGTH_CM_BOUNDS).optional();
+    let declared_value = details.number("declaredValue", MONEY_BOUNDS).required();
+    let currency = details.text("currency", Text::CODE).and_then(currency).optional();
     Some(ParcelDetails {
         weight_lbs: lbs.optional(),
         weight_kg: kg.optional(),
@@ -67,9 +68,9 @@ pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
     })
 }
 
-fn check_weights(lbs: &Entry<'_, Decimal>, kg: &Entry<'_, Decimal>) {
+fn check_weights(lbs: &FieldValue<'_, Decimal>, kg: &FieldValue<'_, Decimal>) {
     if lbs.is_absent() {
-        kg.demand(faults::weight_required);
+        kg.require_or(faults::weight_required);
     }
     let (Some(lbs_given), Some(kg_given)) = (lbs.value(), kg.value()) else { return };
     let agree = lbs_given
@@ -83,7 +84,7 @@ fn check_weights(lbs: &Entry<'_, Decimal>, kg: &Entry<'_, Decimal>) {
     }
 }
 
-fn currency(code: &str) -> Result<CurrencyCode, Wrong> {
+fn currency(code: &str) -> Result<CurrencyCode, FaultText> {
     let active = |code: &str| CurrencyCode::parse(code).ok().filter(|code| code.is_active());
     active(code).ok_or_else(|| {
         let meant = active(&code.trim().to_uppercase());
@@ -95,8 +96,8 @@ fn currency(code: &str) -> Result<CurrencyCode, Wrong> {
 pub(crate) fn customs(customs: &Object<'_>) -> Option<CustomsInfo> {
     let (description, hs_code) = (customs.text("description", Text::NOTE), hs_code(customs));
     Some(CustomsInfo {
-        description: description.sound().ok()?.map(str::to_owned),
-        hs_code: hs_code.sound().ok()?.map(str::to_owned),
+        description: description.into_result().ok()?.map(str::to_owned),
+        hs_code: hs_code.into_result().ok()?.map(str::to_owned),
     })
 }
 
@@ -108,24 +109,24 @@ pub(crate) fn products(list: &List<'_>) -> Option<Vec<Product>> {
 
 fn product(product: &Object<'_>) -> Option<Product> {
     let description = product.text("description", Text::NOTE);
-    let quantity = product.count("quantity", QUANTITY).required();
-    let unit_fob_value = product.number("unitFobValue", MONEY).required();
+    let quantity = product.whole_number("quantity", MAX_QUANTITY).required();
+    let unit_fob_value = product.number("unitFobValue", MONEY_BOUNDS).required();
     let hs_code = hs_code(product);
     let sku = product.text("sku", Text::DATA).optional();
     Some(Product {
-        description: description.sound().ok()?.map(str::to_owned),
+        description: description.into_result().ok()?.map(str::to_owned),
         quantity: quantity?,
         unit_fob_value: unit_fob_value?,
-        hs_code: hs_code.sound().ok()?.map(str::to_owned),
+        hs_code: hs_code.into_result().ok()?.map(str::to_owned),
         sku: sku.map(str::to_owned),
     })
 }
 
-fn hs_code<'a>(goods: &'a Object<'a>) -> Entry<'a, &'a str> {
+fn hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let digits = |code: &str| without(code, &['.']);
     let code = goods
         .text("hsCode", Text::DATA)
-        .then(|code| if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code()) });
+        .and_then(|code| if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code()) });
     if code.value().is_some_and(|code| !(6..=10).contains(&digits(code).len())) {
         code.warn(warnings::hs_code_digits());
     }

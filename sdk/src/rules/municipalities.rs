@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::OnceLock};
 
 use super::{
-    folding::{fold, is_digits},
-    regions::{ALIKE, Region, Regions},
+    normalize::{fold, is_digits},
+    regions::{MIN_SIMILARITY, Region, Regions},
 };
 use crate::model::CountryCode;
 
@@ -23,7 +23,7 @@ const COUNTRY: &str = "colombia";
 /// What people put between a city and its department.
 const BETWEEN: &[char] = &[',', '(', '/', ';', '-', '–', '—'];
 /// Of a department; nothing as short is one of its names.
-const LONGEST_CODE: usize = 3;
+const MAX_DEPARTMENT_CODE_LEN: usize = 3;
 
 /// Articles that people leave out or add, folded.
 const ARTICLES: &[&str] = &["el ", "la ", "los ", "las "];
@@ -98,7 +98,7 @@ impl Municipalities {
         if fold(region) == COUNTRY {
             return self.find(city);
         }
-        let department = Regions::of(CountryCode::CO).find(region)?;
+        let department = Regions::for_country(CountryCode::CO).find(region)?;
         Some(self.by_name(&fold(city))?.narrowed(department))
     }
 
@@ -106,15 +106,15 @@ impl Municipalities {
     /// one, and no code.
     fn city_in(&self, city: &str, region: &str) -> Option<Found> {
         let found = self.by_name(city)?;
-        let department = Regions::of(CountryCode::CO).find(region)?;
-        let is_name = region.len() > LONGEST_CODE && found.is_in(department.code);
+        let department = Regions::for_country(CountryCode::CO).find(region)?;
+        let is_name = region.len() > MAX_DEPARTMENT_CODE_LEN && found.is_in(department.code);
         is_name.then(|| found.narrowed(department))
     }
 
     /// The official name that was probably meant: in the department that is given, or stands behind the
     /// city's name, and in no other.
     pub(crate) fn suggest(&self, text: &str, department: Option<&str>) -> Option<&'static str> {
-        let departments = Regions::of(CountryCode::CO);
+        let departments = Regions::for_country(CountryCode::CO);
         let (city, written) = parts(text)
             .find_map(|(city, region)| Some((city, Some(departments.find(region)?.code))))
             .unwrap_or((text, None));
@@ -124,7 +124,7 @@ impl Municipalities {
             strsim::jaro_winkler(known, &whole).max(strsim::jaro_winkler(known, &head))
         };
         let alike = self.places.iter().map(|(known, places)| (score(known), places));
-        let alike = alike.filter(|(score, _)| *score >= ALIKE);
+        let alike = alike.filter(|(score, _)| *score >= MIN_SIMILARITY);
         let each =
             alike.flat_map(|(score, places)| places.iter().map(move |place| (score, *place)));
         let rated = each.filter_map(|(score, place)| Some((score, self.list.get(place)?)));
@@ -218,7 +218,7 @@ mod tests {
         let all = Municipalities::all();
         assert_eq!(all.list.len(), 1122);
         assert!(all.list.is_sorted_by(|a, b| a.code < b.code));
-        let departments = Regions::of(CountryCode::CO);
+        let departments = Regions::for_country(CountryCode::CO);
         for city in &all.list {
             assert_eq!(city.code.len(), 5);
             assert!(departments.find(city.department()).is_some(), "{}", city.code);

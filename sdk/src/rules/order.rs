@@ -5,21 +5,20 @@ use serde_json::Value;
 
 use super::{
     Accepted, Destinations, Rejected,
+    field_types::Text,
     fields::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    goods, key,
-    kinds::Text,
-    outcome,
-    reader::Object,
+    goods, idempotency_key,
+    reader::{Object, validate},
     receiver, sender,
-    texts::{Wrong, faults},
+    texts::{FaultText, faults},
 };
 use crate::model::{CustomsInfo, Environment, OrderRequest, Product, TrackingNumber};
 
 const FIELDS: Fields = Fields(&[
-    (key::FIELD, Leaf),
+    (idempotency_key::FIELD, Leaf),
     ("trackingNumber", Leaf),
     ("externalOrderId", Leaf),
     ("customerReference", Leaf),
@@ -78,16 +77,16 @@ pub fn check_order(
     body: &Value,
     context: &OrderContext<'_>,
 ) -> Result<Accepted<OrderRequest>, Rejected> {
-    outcome::of(body, &FIELDS, |order| {
+    validate(body, &FIELDS, |order| {
         order.warn_unknown(&FIELDS);
         read(order, context)
     })
 }
 
 fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> {
-    let idempotency_key = key::required(order, context.header_key);
+    let idempotency_key = idempotency_key::required(order, context.header_key);
     let number = |text: &str| tracking_number(text, context.environment);
-    let tracking_number = order.text("trackingNumber", Text::CODE).then(number).optional();
+    let tracking_number = order.text("trackingNumber", Text::CODE).and_then(number).optional();
     let external_order_id = order.text("externalOrderId", Text::REFERENCE).optional();
     let customer_reference = order.text("customerReference", Text::REFERENCE).optional();
     let sender = order.object("sender").required();
@@ -116,7 +115,7 @@ fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> 
 fn read_goods(order: &Object<'_>) -> (Option<CustomsInfo>, Option<Vec<Product>>) {
     let info = order.object("customsInfo");
     let customs = info.value().and_then(goods::customs);
-    let list = order.list("products", goods::PRODUCTS);
+    let list = order.list("products", goods::MAX_PRODUCTS);
     let products = match list.value() {
         Some(list) => goods::products(list),
         None => list.is_absent().then(Vec::new),
@@ -128,7 +127,10 @@ fn read_goods(order: &Object<'_>) -> (Option<CustomsInfo>, Option<Vec<Product>>)
     (customs, products)
 }
 
-fn tracking_number(text: &str, environment: Option<Environment>) -> Result<TrackingNumber, Wrong> {
+fn tracking_number(
+    text: &str,
+    environment: Option<Environment>,
+) -> Result<TrackingNumber, FaultText> {
     let number = TrackingNumber::parse(text).map_err(|_| match text.chars().count() {
         0..TrackingNumber::MIN => faults::too_short(TrackingNumber::MIN),
         TrackingNumber::MIN..=TrackingNumber::MAX => faults::tracking_number(),

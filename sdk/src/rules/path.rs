@@ -17,7 +17,7 @@ enum Step<'a> {
 }
 
 /// Longer names are cut where they are shown: only unknown fields have them.
-const NAME_SHOWN: usize = 64;
+const MAX_SHOWN_NAME_CHARS: usize = 64;
 
 impl<'a> Path<'a> {
     /// The body itself.
@@ -55,7 +55,10 @@ impl fmt::Display for Path<'_> {
 
 /// A member's name, cut to what is worth showing.
 pub(crate) fn shown(name: &str) -> &str {
-    name.char_indices().nth(NAME_SHOWN).and_then(|(end, _)| name.get(..end)).unwrap_or(name)
+    name.char_indices()
+        .nth(MAX_SHOWN_NAME_CHARS)
+        .and_then(|(end, _)| name.get(..end))
+        .unwrap_or(name)
 }
 
 #[cfg(test)]

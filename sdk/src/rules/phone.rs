@@ -1,8 +1,8 @@
 //! Telephone numbers: international, and of the address's country.
 
 use super::{
-    reader::Entry,
-    texts::{Wrong, faults, warnings},
+    reader::FieldValue,
+    texts::{FaultText, faults, warnings},
 };
 use crate::model::CountryCode;
 
@@ -17,7 +17,7 @@ pub(crate) fn pattern() -> String {
 }
 
 /// Accepts a number with `+`, a country code and the usual separators, and keeps it as written.
-pub(crate) fn check(phone: &str) -> Result<&str, Wrong> {
+pub(crate) fn check(phone: &str) -> Result<&str, FaultText> {
     let fits = phone.starts_with('+')
         && digits(phone).all(|c| c.is_ascii_digit())
         && DIGITS.contains(&digits(phone).count())
@@ -26,7 +26,7 @@ pub(crate) fn check(phone: &str) -> Result<&str, Wrong> {
 }
 
 /// Warns when the calling code is another country's.
-pub(crate) fn check_country(phone: &Entry<'_, &str>, country: CountryCode) {
+pub(crate) fn check_country(phone: &FieldValue<'_, &str>, country: CountryCode) {
     let belongs = |phone: &str| {
         let mut digits = digits(phone);
         country.calling_code().chars().all(|expected| digits.next() == Some(expected))

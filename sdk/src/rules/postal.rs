@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use regex_lite::Regex;
 
-use super::{reader::Entry, texts::warnings};
+use super::{reader::FieldValue, texts::warnings};
 use crate::model::CountryCode;
 
 const DATA: &str = include_str!("../../data/postal_patterns.tsv");
@@ -17,7 +17,7 @@ struct Pattern {
 }
 
 /// Warns when the code does not have its country's form; a country without a form takes any.
-pub(crate) fn check_form(zip: &Entry<'_, &str>, country: CountryCode) {
+pub(crate) fn check_form(zip: &FieldValue<'_, &str>, country: CountryCode) {
     if zip.value().is_some_and(|zip| fits(zip, country) == Some(false)) {
         zip.warn(warnings::postal_code_format(country));
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::RangeInclusive, sync::OnceLock};
 
-use super::folding::fold;
+use super::normalize::fold;
 use crate::model::CountryCode;
 
 const DATA: &str = include_str!("../../data/regions.csv");
@@ -33,11 +33,11 @@ pub(crate) struct Regions {
 }
 
 /// The least likeness of a suggestion, Jaro-Winkler over folded names.
-pub(crate) const ALIKE: f64 = 0.9;
+pub(crate) const MIN_SIMILARITY: f64 = 0.9;
 
 impl Regions {
     /// The regions of a country; only EC, MX, CO, US and CA have any here.
-    pub(crate) fn of(country: CountryCode) -> &'static Self {
+    pub(crate) fn for_country(country: CountryCode) -> &'static Self {
         static ALL: OnceLock<HashMap<&'static str, Regions>> = OnceLock::new();
         static NONE: OnceLock<Regions> = OnceLock::new();
         let all = ALL.get_or_init(read);
@@ -51,7 +51,7 @@ impl Regions {
     }
 
     /// The region whose postal codes start with these two digits.
-    pub(crate) fn of_postal(&self, first_two: u8) -> Option<&Region> {
+    pub(crate) fn with_postal(&self, first_two: u8) -> Option<&Region> {
         self.list.iter().find(|region| region.has_postal(first_two))
     }
 
@@ -63,7 +63,7 @@ impl Regions {
             .iter()
             .map(|(known, place)| (strsim::jaro_winkler(known, &name), *place))
             .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
-        (score >= ALIKE).then(|| self.list.get(place).map(|region| region.name))?
+        (score >= MIN_SIMILARITY).then(|| self.list.get(place).map(|region| region.name))?
     }
 
     fn add(&mut self, region: Region, names: impl Iterator<Item = String>) {
@@ -104,7 +104,7 @@ mod tests {
     fn every_country_has_all_its_regions_and_no_name_means_two() {
         let table = [("CO", 33), ("EC", 24), ("MX", 32), ("US", 62), ("CA", 13)];
         for (country, count) in table {
-            let regions = Regions::of(CountryCode::parse(country).unwrap());
+            let regions = Regions::for_country(CountryCode::parse(country).unwrap());
             assert_eq!(regions.list.len(), count, "{country}");
         }
         let mut owners: HashMap<(String, String), String> = HashMap::new();
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn no_two_regions_share_a_postal_prefix() {
         for country in ["CO", "EC", "MX"] {
-            let regions = Regions::of(CountryCode::parse(country).unwrap());
+            let regions = Regions::for_country(CountryCode::parse(country).unwrap());
             for first_two in 0..100 {
                 let owners = regions.list.iter().filter(|region| region.has_postal(first_two));
                 assert!(owners.count() <= 1, "{country} {first_two}");
@@ -139,6 +139,6 @@ mod tests {
 
     #[test]
     fn a_country_without_rules_has_no_regions() {
-        assert!(Regions::of(CountryCode::parse("FR").unwrap()).find("Paris").is_none());
+        assert!(Regions::for_country(CountryCode::parse("FR").unwrap()).find("Paris").is_none());
     }
 }

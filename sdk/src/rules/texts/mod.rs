@@ -16,14 +16,14 @@ type Words = Cow<'static, str>;
 
 /// What is wrong with a field, before it is known which field.
 #[derive(Clone)]
-pub(crate) struct Wrong {
+pub(crate) struct FaultText {
     code: FaultCode,
     en: Words,
     es: Words,
     suggestion: Option<String>,
 }
 
-impl Wrong {
+impl FaultText {
     fn new(code: FaultCode, en: impl Into<Words>, es: impl Into<Words>) -> Self {
         Self { code, en: en.into(), es: es.into(), suggestion: None }
     }
@@ -68,13 +68,13 @@ impl Wrong {
 
 /// What is odd about a field, before it is known which field.
 #[derive(Clone)]
-pub(crate) struct Odd {
+pub(crate) struct WarningText {
     code: WarningCode,
     en: Words,
     es: Words,
 }
 
-impl Odd {
+impl WarningText {
     fn new(code: WarningCode, en: impl Into<Words>, es: impl Into<Words>) -> Self {
         Self { code, en: en.into(), es: es.into() }
     }

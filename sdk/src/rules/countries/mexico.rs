@@ -5,14 +5,16 @@
 use chrono::NaiveDate;
 use unicode_normalization::UnicodeNormalization;
 
-use super::{
-    folding::{first_two, is_digits, without},
-    reader::Entry,
-    receiver::Destination,
-    regions::{Region, Regions},
-    texts::{Odd, Wrong, countries, warnings},
+use super::ReceiverFields;
+use crate::{
+    model::CountryCode,
+    rules::{
+        normalize::{first_two, is_digits, without},
+        reader::FieldValue,
+        regions::{Region, Regions},
+        texts::{FaultText, WarningText, countries, warnings},
+    },
 };
-use crate::model::CountryCode;
 
 /// The RFCs for the general public and for foreigners, which have no check digit.
 const GENERIC: [&str; 2] = ["XAXX010101000", "XEXX010101000"];
@@ -24,17 +26,17 @@ const ALPHABET: &str = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ Ñ";
 const CURP: usize = 18;
 
 /// Checks what Mexico asks of a receiver.
-pub(crate) fn check(to: &Destination<'_>) {
+pub(crate) fn check(to: &ReceiverFields<'_>) {
     check_rfc(&to.national_id);
     let state = state(to);
-    to.zip.demand(countries::mexico_zip_required);
+    to.zip.require_or(countries::mexico_zip_required);
     check_zip(&to.zip, state);
 }
 
 /// The state that `province`, `state` or both name.
-fn state(to: &Destination<'_>) -> Option<&'static Region> {
+fn state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
     if to.state.is_absent() {
-        to.province.demand(countries::mexico_state_required);
+        to.province.require_or(countries::mexico_state_required);
         return named(&to.province);
     }
     if to.province.is_absent() {
@@ -48,9 +50,9 @@ fn state(to: &Destination<'_>) -> Option<&'static Region> {
     Some(province)
 }
 
-fn named(given: &Entry<'_, &str>) -> Option<&'static Region> {
+fn named(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = given.value()?;
-    let states = Regions::of(CountryCode::MX);
+    let states = Regions::for_country(CountryCode::MX);
     let state = states.find(name);
     if state.is_none() {
         given.fault(countries::mexico_state().suggest(states.suggest(name)));
@@ -58,7 +60,7 @@ fn named(given: &Entry<'_, &str>) -> Option<&'static Region> {
     state
 }
 
-fn check_zip(zip: &Entry<'_, &str>, state: Option<&Region>) {
+fn check_zip(zip: &FieldValue<'_, &str>, state: Option<&Region>) {
     let Some(code) = zip.value() else { return };
     if code.len() != 5 || !is_digits(code) {
         zip.fault(countries::mexico_zip_form());
@@ -66,24 +68,25 @@ fn check_zip(zip: &Entry<'_, &str>, state: Option<&Region>) {
     }
     let (Some(state), Some(prefix)) = (state, first_two(code)) else { return };
     if !state.has_postal(prefix) {
-        let owner = Regions::of(CountryCode::MX).of_postal(prefix).map(|owner| owner.name);
+        let owner =
+            Regions::for_country(CountryCode::MX).with_postal(prefix).map(|owner| owner.name);
         zip.warn(warnings::postal_state(owner, state.name));
     }
 }
 
-fn check_rfc(id: &Entry<'_, &str>) {
+fn check_rfc(id: &FieldValue<'_, &str>) {
     let Some(text) = id.value() else { return };
     let composed: String = text.nfc().collect();
     let rfc = without(&composed, &['-', '_']).to_uppercase();
     match judge(&rfc) {
         Ok(None) => {}
-        Ok(Some(odd)) => id.warn(odd),
-        Err(wrong) => id.fault(wrong),
+        Ok(Some(warning)) => id.warn(warning),
+        Err(fault) => id.fault(fault),
     }
 }
 
 /// What is wrong with an RFC, or else what is odd about it.
-fn judge(rfc: &str) -> Result<Option<Odd>, Wrong> {
+fn judge(rfc: &str) -> Result<Option<WarningText>, FaultText> {
     let chars: Vec<char> = rfc.chars().collect();
     let letters = match chars.len() {
         12 => 3,

@@ -92,7 +92,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
 
 /// True when a name holds a hidden character that none of its letters needs, so that it can look
 /// like another name. Control characters have a fault of their own.
-pub(crate) fn hides_needlessly(name: &str) -> bool {
+pub(crate) fn has_suspicious_hidden_character(name: &str) -> bool {
     let is_needed = |c: char| {
         NEEDED.iter().any(|(hidden, letters)| {
             within(hidden, c) && name.chars().any(|letter| within(letters, letter))

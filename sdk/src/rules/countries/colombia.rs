@@ -1,18 +1,20 @@
 //! Colombia: the city of DIVIPOLA, its department, the cédula (spec: country rules).
 
-use super::{
-    folding::{first_two, is_digits, without},
-    municipalities::{Found, Municipalities},
-    reader::Entry,
-    receiver::Destination,
-    regions::{Region, Regions},
-    texts::{countries, warnings},
+use super::ReceiverFields;
+use crate::{
+    model::{CountryCode, IdType},
+    rules::{
+        municipalities::{Found, Municipalities},
+        normalize::{first_two, is_digits, without},
+        reader::FieldValue,
+        regions::{Region, Regions},
+        texts::{countries, warnings},
+    },
 };
-use crate::model::{CountryCode, IdType};
 
 /// Checks what Colombia asks of a receiver.
-pub(crate) fn check(to: &Destination<'_>) {
-    to.national_id.demand(countries::colombia_id_required);
+pub(crate) fn check(to: &ReceiverFields<'_>) {
+    to.national_id.require_or(countries::colombia_id_required);
     check_id(to);
     let given = department(&to.province);
     let found = city(&to.city, given);
@@ -23,7 +25,7 @@ pub(crate) fn check(to: &Destination<'_>) {
     check_zip(&to.zip, found.as_ref(), department);
 }
 
-fn check_id(to: &Destination<'_>) {
+fn check_id(to: &ReceiverFields<'_>) {
     if to.id_type.value().is_some_and(|kind| *kind != IdType::Cedula) {
         to.id_type.fault(countries::colombia_id_type());
         return;
@@ -36,16 +38,16 @@ fn check_id(to: &Destination<'_>) {
     }
 }
 
-fn department(province: &Entry<'_, &str>) -> Option<&'static Region> {
+fn department(province: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = province.value()?;
-    let found = Regions::of(CountryCode::CO).find(name);
+    let found = Regions::for_country(CountryCode::CO).find(name);
     if found.is_none() {
         province.warn(warnings::department_unknown());
     }
     found
 }
 
-fn city(city: &Entry<'_, &str>, department: Option<&Region>) -> Option<Found> {
+fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<Found> {
     let name = city.value()?;
     let found = Municipalities::all().find(name);
     if found.is_none() {
@@ -57,7 +59,7 @@ fn city(city: &Entry<'_, &str>, department: Option<&Region>) -> Option<Found> {
 
 /// The department in which the city is, when there is one answer to that.
 fn check_department(
-    to: &Destination<'_>,
+    to: &ReceiverFields<'_>,
     found: &Found,
     given: Option<&'static Region>,
 ) -> Option<&'static Region> {
@@ -71,7 +73,7 @@ fn check_department(
     }
 }
 
-fn check_zip(zip: &Entry<'_, &str>, found: Option<&Found>, department: Option<&Region>) {
+fn check_zip(zip: &FieldValue<'_, &str>, found: Option<&Found>, department: Option<&Region>) {
     if zip.is_absent() {
         zip.warn(warnings::postal_code_missing());
     }
@@ -81,8 +83,8 @@ fn check_zip(zip: &Entry<'_, &str>, found: Option<&Found>, department: Option<&R
         return;
     }
     let Some(prefix) = first_two(code) else { return };
-    let departments = Regions::of(CountryCode::CO);
-    let owner = departments.of_postal(prefix).map(|region| region.name);
+    let departments = Regions::for_country(CountryCode::CO);
+    let owner = departments.with_postal(prefix).map(|region| region.name);
     match (department, found) {
         (Some(region), _) if !region.has_postal(prefix) => {
             zip.warn(warnings::postal_state(owner, region.name));

@@ -6,9 +6,10 @@ use std::cell::RefCell;
 use serde_json::{Map, Value};
 
 use super::{
-    kinds::{Text, is_blank},
-    reader::{Faulty, Object, Report},
-    texts::{Wrong, faults},
+    field_types::{Text, is_blank},
+    reader::{AlreadyReported, Object},
+    texts::{FaultText, faults},
+    validation::Report,
 };
 use crate::model::{FieldFault, IdempotencyKey};
 
@@ -39,12 +40,12 @@ pub(crate) const FIELD: &str = "idempotencyKey";
 /// ```
 pub fn read_key(body: &Value, header: Option<&str>) -> KeyReading {
     let (report, no_members) = (RefCell::<Report>::default(), Map::new());
-    let request = Object::of(body.as_object().unwrap_or(&no_members), &report);
+    let request = Object::from_members(body.as_object().unwrap_or(&no_members), &report);
     let key = optional(&request, header);
     match (key, report.take().faults.pop()) {
         (_, Some(fault)) => KeyReading::Faulty(fault),
         (Ok(Some(key)), None) => KeyReading::Key(key),
-        (Ok(None) | Err(Faulty), None) => KeyReading::Missing,
+        (Ok(None) | Err(AlreadyReported), None) => KeyReading::Missing,
     }
 }
 
@@ -52,18 +53,18 @@ pub fn read_key(body: &Value, header: Option<&str>) -> KeyReading {
 pub(crate) fn optional(
     request: &Object<'_>,
     header: Option<&str>,
-) -> Result<Option<IdempotencyKey>, Faulty> {
+) -> Result<Option<IdempotencyKey>, AlreadyReported> {
     let agree = |key| match present(header) {
         Some(other) if other != key => Err(faults::key_mismatch()),
         Some(_) | None => parse(key),
     };
-    let given = request.text(FIELD, Text::CODE).then(agree);
+    let given = request.text(FIELD, Text::CODE).and_then(agree);
     match present(header) {
-        Some(alone) if given.is_absent() => one(alone).and_then(parse).map(Some).map_err(|wrong| {
-            given.fault(wrong);
-            Faulty
+        Some(alone) if given.is_absent() => one(alone).and_then(parse).map(Some).map_err(|fault| {
+            given.fault(fault);
+            AlreadyReported
         }),
-        Some(_) | None => given.sound(),
+        Some(_) | None => given.into_result(),
     }
 }
 
@@ -80,11 +81,11 @@ fn present(header: Option<&str>) -> Option<&str> {
     header.filter(|key| !is_blank(key))
 }
 
-fn one(header: &str) -> Result<&str, Wrong> {
+fn one(header: &str) -> Result<&str, FaultText> {
     if header.contains(',') { Err(faults::key_mismatch()) } else { Ok(header) }
 }
 
-fn parse(key: &str) -> Result<IdempotencyKey, Wrong> {
+fn parse(key: &str) -> Result<IdempotencyKey, FaultText> {
     IdempotencyKey::parse(key).map_err(|_| match key.chars().count() {
         0..IdempotencyKey::MIN => faults::too_short(IdempotencyKey::MIN),
         IdempotencyKey::MIN..=IdempotencyKey::MAX => faults::key_characters(),

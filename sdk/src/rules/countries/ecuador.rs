@@ -2,27 +2,29 @@
 //!
 //! Check digits only warn: the tax office issues company numbers that follow no algorithm.
 
-use super::{
-    folding::{first_two, is_digits, without},
-    reader::Entry,
-    receiver::Destination,
-    regions::{Region, Regions},
-    texts::{Odd, Wrong, countries, warnings},
+use super::ReceiverFields;
+use crate::{
+    model::{CountryCode, IdType},
+    rules::{
+        normalize::{first_two, is_digits, without},
+        reader::FieldValue,
+        regions::{Region, Regions},
+        texts::{FaultText, WarningText, countries, warnings},
+    },
 };
-use crate::model::{CountryCode, IdType};
 
 /// Checks what Ecuador asks of a receiver.
-pub(crate) fn check(to: &Destination<'_>) {
-    to.national_id.demand(countries::ecuador_id_required);
-    to.province.demand(countries::ecuador_province_required);
+pub(crate) fn check(to: &ReceiverFields<'_>) {
+    to.national_id.require_or(countries::ecuador_id_required);
+    to.province.require_or(countries::ecuador_province_required);
     check_id(to);
     let province = province(&to.province);
     check_zip(&to.zip, province);
 }
 
-fn province(given: &Entry<'_, &str>) -> Option<&'static Region> {
+fn province(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = given.value()?;
-    let provinces = Regions::of(CountryCode::EC);
+    let provinces = Regions::for_country(CountryCode::EC);
     let province = provinces.find(name);
     if province.is_none() {
         given.fault(countries::ecuador_province().suggest(provinces.suggest(name)));
@@ -30,7 +32,7 @@ fn province(given: &Entry<'_, &str>) -> Option<&'static Region> {
     province
 }
 
-fn check_zip(zip: &Entry<'_, &str>, province: Option<&Region>) {
+fn check_zip(zip: &FieldValue<'_, &str>, province: Option<&Region>) {
     let Some(code) = zip.value() else { return };
     if code.len() != 6 || !is_digits(code) {
         zip.fault(countries::six_digit_zip(CountryCode::EC));
@@ -38,7 +40,8 @@ fn check_zip(zip: &Entry<'_, &str>, province: Option<&Region>) {
     }
     let (Some(province), Some(prefix)) = (province, first_two(code)) else { return };
     if !province.has_postal(prefix) {
-        let owner = Regions::of(CountryCode::EC).of_postal(prefix).map(|owner| owner.name);
+        let owner =
+            Regions::for_country(CountryCode::EC).with_postal(prefix).map(|owner| owner.name);
         zip.fault(countries::zip_of_other_province(code, owner, province.name));
     }
 }
@@ -50,7 +53,7 @@ enum Kind {
     Ruc,
 }
 
-fn check_id(to: &Destination<'_>) {
+fn check_id(to: &ReceiverFields<'_>) {
     let id = to.national_id.value().map(|id| without(id, &['-']));
     let kind = match to.id_type.value() {
         Some(IdType::Cedula) => Some(Kind::Cedula),
@@ -65,12 +68,12 @@ fn check_id(to: &Destination<'_>) {
     let (Some(id), Some(kind)) = (id, kind) else { return };
     match judge(&id, kind) {
         Ok(None) => {}
-        Ok(Some(odd)) => to.national_id.warn(odd),
-        Err(wrong) => to.national_id.fault(wrong),
+        Ok(Some(warning)) => to.national_id.warn(warning),
+        Err(fault) => to.national_id.fault(fault),
     }
 }
 
-fn guess(to: &Destination<'_>, id: &str) -> Option<Kind> {
+fn guess(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
     let kind = match id.len() {
         10 if is_digits(id) => Kind::Cedula,
         13 if is_digits(id) => Kind::Ruc,
@@ -84,8 +87,8 @@ fn guess(to: &Destination<'_>, id: &str) -> Option<Kind> {
 }
 
 /// What is wrong with a number, or else what is odd about it.
-fn judge(id: &str, kind: Kind) -> Result<Option<Odd>, Wrong> {
-    let (length, form): (_, fn() -> Wrong) = match kind {
+fn judge(id: &str, kind: Kind) -> Result<Option<WarningText>, FaultText> {
+    let (length, form): (_, fn() -> FaultText) = match kind {
         Kind::Cedula => (10, countries::ecuador_cedula_form),
         Kind::Ruc => (13, countries::ecuador_ruc_form),
     };
@@ -98,32 +101,37 @@ fn judge(id: &str, kind: Kind) -> Result<Option<Odd>, Wrong> {
         return Err(countries::ecuador_id_province());
     };
     match kind {
-        Kind::Cedula => Ok(odd_cedula(&digits, prefix, third)),
+        Kind::Cedula => Ok(cedula_warning(&digits, prefix, third)),
         Kind::Ruc => judge_ruc(id, &digits, prefix, third),
     }
 }
 
-fn judge_ruc(id: &str, digits: &[u32], prefix: u8, third: u32) -> Result<Option<Odd>, Wrong> {
+fn judge_ruc(
+    id: &str,
+    digits: &[u32],
+    prefix: u8,
+    third: u32,
+) -> Result<Option<WarningText>, FaultText> {
     if id.ends_with("000") {
         return Err(countries::ecuador_ruc_establishment());
     }
     // 30 is for persons registered abroad: their number is a cédula whatever its third digit.
     match (prefix, third) {
-        (30, _) | (_, 0..=5) => Ok(odd_check_digit(digits)),
+        (30, _) | (_, 0..=5) => Ok(check_digit_warning(digits)),
         (_, 7 | 8) => Err(countries::ecuador_ruc_third_digit()),
         _ => Ok(None),
     }
 }
 
-fn odd_cedula(digits: &[u32], prefix: u8, third: u32) -> Option<Odd> {
+fn cedula_warning(digits: &[u32], prefix: u8, third: u32) -> Option<WarningText> {
     if third > 6 && prefix != 30 {
         return Some(warnings::id_third_digit());
     }
-    odd_check_digit(digits)
+    check_digit_warning(digits)
 }
 
 /// Modulo 10 over the first ten digits, the check digit among them.
-fn odd_check_digit(digits: &[u32]) -> Option<Odd> {
+fn check_digit_warning(digits: &[u32]) -> Option<WarningText> {
     let weigh = |(place, digit): (usize, &u32)| match (place % 2, digit * 2) {
         (0, doubled) if doubled > 9 => doubled - 9,
         (0, doubled) => doubled,

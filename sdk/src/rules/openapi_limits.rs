@@ -11,10 +11,10 @@ use utoipa::{
 };
 
 use super::{
-    admin::{MOST_ADDRESSES, MOST_WORDS},
-    carrier, goods,
-    kinds::{Bounds, Text},
-    phone, places, receiver, requests,
+    admin::{MAX_IP_ADDRESSES, MAX_LIST_WORDS},
+    carrier, contact,
+    field_types::{Bounds, Text},
+    goods, phone, receiver, requests,
 };
 
 /// What bounds a field.
@@ -33,8 +33,8 @@ enum Limit {
 
 use Limit::{AtMost, Characters, OneTo, Phone, Within};
 
-const COUNT: Bounds =
-    Bounds::Between(Decimal::ONE, Decimal::from_parts(goods::QUANTITY, 0, 0, false, 0));
+const QUANTITY_BOUNDS: Bounds =
+    Bounds::Between(Decimal::ONE, Decimal::from_parts(goods::MAX_QUANTITY, 0, 0, false, 0));
 
 /// The fields of requests, type by type; a field of a form of its own has that as its pattern.
 #[rustfmt::skip]
@@ -42,13 +42,13 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
     ("OrderRequest", &[
         ("externalOrderId", Characters(Text::REFERENCE)),
         ("customerReference", Characters(Text::REFERENCE)),
-        ("products", AtMost(goods::PRODUCTS)),
+        ("products", AtMost(goods::MAX_PRODUCTS)),
     ]),
     ("Sender", &[
         ("fullName", Characters(Text::LINE)),
         ("companyName", Characters(Text::LINE)),
         ("phone", Phone),
-        ("email", Characters(places::EMAIL)),
+        ("email", Characters(contact::EMAIL)),
     ]),
     ("SenderAddress", &[
         ("line1", Characters(Text::LINE)),
@@ -60,7 +60,7 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
     ("Receiver", &[
         ("fullName", Characters(Text::LINE)),
         ("phone", Phone),
-        ("email", Characters(places::EMAIL)),
+        ("email", Characters(contact::EMAIL)),
         ("nationalId", Characters(Text::DATA)),
     ]),
     ("ReceiverAddress", &[
@@ -71,12 +71,12 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
         ("deliveryInstructions", Characters(receiver::INSTRUCTIONS)),
     ]),
     ("ParcelDetails", &[
-        ("weightLbs", Within(goods::POUNDS)),
-        ("weightKg", Within(goods::KILOGRAMS)),
-        ("lengthCm", Within(goods::CENTIMETRES)),
-        ("widthCm", Within(goods::CENTIMETRES)),
-        ("heightCm", Within(goods::CENTIMETRES)),
-        ("declaredValue", Within(goods::MONEY)),
+        ("weightLbs", Within(goods::WEIGHT_LBS_BOUNDS)),
+        ("weightKg", Within(goods::WEIGHT_KG_BOUNDS)),
+        ("lengthCm", Within(goods::LENGTH_CM_BOUNDS)),
+        ("widthCm", Within(goods::LENGTH_CM_BOUNDS)),
+        ("heightCm", Within(goods::LENGTH_CM_BOUNDS)),
+        ("declaredValue", Within(goods::MONEY_BOUNDS)),
     ]),
     ("CustomsInfo", &[
         ("description", Characters(Text::NOTE)),
@@ -84,46 +84,46 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
     ]),
     ("Product", &[
         ("description", Characters(Text::NOTE)),
-        ("quantity", Within(COUNT)),
-        ("unitFobValue", Within(goods::MONEY)),
+        ("quantity", Within(QUANTITY_BOUNDS)),
+        ("unitFobValue", Within(goods::MONEY_BOUNDS)),
         ("hsCode", Characters(Text::DATA)),
         ("sku", Characters(Text::DATA)),
     ]),
     ("VoidRequest", &[
-        ("trackingNumbers", OneTo(requests::MAX_NUMBERS)),
-        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumbers", OneTo(requests::MAX_TRACKING_NUMBERS)),
+        ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),
         ("reason", Characters(Text::NOTE)),
     ]),
     ("ReprintRequest", &[("reason", Characters(Text::NOTE))]),
     ("BatchTrackingRequest", &[
-        ("trackingNumbers", OneTo(requests::MAX_NUMBERS)),
-        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumbers", OneTo(requests::MAX_TRACKING_NUMBERS)),
+        ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),
     ]),
     ("ManifestRequest", &[
-        ("trackingNumbers", OneTo(requests::MAX_PARCELS)),
-        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumbers", OneTo(requests::MAX_MANIFEST_PARCELS)),
+        ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),
         ("flightNumber", Characters(Text::DATA)),
         ("originAirport", Characters(Text::DATA)),
         ("destinationAirport", Characters(Text::DATA)),
         ("reference", Characters(Text::REFERENCE)),
     ]),
-    ("CarrierEvents", &[("events", OneTo(carrier::MOST))]),
+    ("CarrierEvents", &[("events", OneTo(carrier::MAX_EVENTS))]),
     ("CarrierEvent", &[
         ("eventId", Characters(carrier::EVENT_ID)),
-        ("trackingNumber", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumber", Characters(Text::LOOKUP_NUMBER)),
         ("location", Characters(Text::DATA)),
         ("description", Characters(Text::NOTE)),
         ("carrierCode", Characters(carrier::CARRIER_CODE)),
     ]),
     ("KeyRequest", &[
         ("name", Characters(Text::NAME)),
-        ("allowedCountries", OneTo(MOST_WORDS)),
+        ("allowedCountries", OneTo(MAX_LIST_WORDS)),
         ("allowedCountries", Characters(Text::DATA)),
-        ("ipWhitelist", AtMost(MOST_ADDRESSES)),
+        ("ipWhitelist", AtMost(MAX_IP_ADDRESSES)),
         ("ipWhitelist", Characters(Text::DATA)),
         ("account", Characters(Text::NAME)),
     ]),
-    ("WebhookRequest", &[("events", AtMost(MOST_WORDS))]),
+    ("WebhookRequest", &[("events", AtMost(MAX_LIST_WORDS))]),
     ("CarrierKeyRequest", &[("name", Characters(Text::NAME))]),
     ("AccountRequest", &[("name", Characters(Text::NAME))]),
     ("ReplayRequest", &[("eventId", Characters(Text::DATA))]),
