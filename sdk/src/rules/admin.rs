@@ -1,6 +1,6 @@
-//! What operators ask of the admin API: keys, webhooks, carriers, accounts (api: 12). Unknown fields
-//! are ignored, unless they stand alone where an empty request means everything. Where a webhook may
-//! be sent, the server judges.
+//! The admin API's requests: keys, webhooks, carriers, accounts (docs/api.md, Admin API). Unknown fields are
+//! ignored, except in a replay, where an empty request means every event. Which addresses webhooks may go
+//! to is the server's rule.
 
 use std::net::IpAddr;
 
@@ -22,10 +22,10 @@ use crate::model::{
 
 const COUNTRIES: &str = "allowedCountries";
 const ADDRESSES: &str = "ipWhitelist";
-const KINDS: &str = "events";
-/// The most addresses and networks that a key may be tied to.
+const EVENTS: &str = "events";
+/// The most addresses and networks of a key's whitelist: all are compared with every request.
 pub const MAX_IP_ADDRESSES: usize = 50;
-/// More than there are countries, or kinds of events.
+/// The most elements of a list of codes: more than there are countries, or kinds of events.
 pub(crate) const MAX_LIST_WORDS: usize = 300;
 
 const KEY: Fields = Fields(&[
@@ -35,12 +35,12 @@ const KEY: Fields = Fields(&[
     (ADDRESSES, Leaf),
     ("account", Leaf),
 ]);
-const WEBHOOK: Fields = Fields(&[("url", Leaf), (KINDS, Leaf)]);
+const WEBHOOK: Fields = Fields(&[("url", Leaf), (EVENTS, Leaf)]);
 const CARRIER: Fields = Fields(&[("name", Leaf), ("environment", Leaf)]);
 const ACCOUNT: Fields = Fields(&[("name", Leaf)]);
 const REPLAY: Fields = Fields(&[("eventId", Leaf), ("since", Leaf)]);
 
-/// Checks a request to make an API key that ships to some of `destinations`.
+/// Checks a request to create an API key for some of `destinations`.
 pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest, Rejected> {
     let checked = validate(body, &KEY, |key| {
         let name = key.text("name", Text::NAME).required();
@@ -59,17 +59,17 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to set a webhook up.
+/// Checks a request to configure a webhook.
 pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
     let checked = validate(body, &WEBHOOK, |webhook| {
         let url = webhook.text("url", Text::DATA.with_max(usize::MAX)).required();
-        let events = words(webhook, KINDS, kind);
+        let events = codes(webhook, EVENTS, kind);
         Some(WebhookRequest { url: url?.to_owned(), events: events? })
     });
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to make a carrier key.
+/// Checks a request to create a carrier key.
 pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
     let checked = validate(body, &CARRIER, |carrier| {
         let name = carrier.text("name", Text::NAME).required();
@@ -79,7 +79,7 @@ pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to make an account.
+/// Checks a request to create an account.
 pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
     let checked = validate(body, &ACCOUNT, |account| {
         Some(AccountRequest { name: account.text("name", Text::NAME).required()?.to_owned() })
@@ -87,15 +87,15 @@ pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to send events again.
+/// Checks a request to resend events.
 pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
     let checked = validate(body, &REPLAY, |replay| {
         let event = replay.text("eventId", Text::DATA).and_then(event_id).optional();
-        let since = replay.text("since", Text::DATA).and_then(moment);
+        let since = replay.text("since", Text::DATA).and_then(since);
         if event.is_some() && !since.is_absent() {
             since.fault(faults::event_or_since());
         }
-        // A misspelt name must not mean everything.
+        // An empty object means every event, so a misspelt `eventId` must not be taken for one.
         let names_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
         if names_neither && !replay.members().is_empty() {
             replay.fault_at("eventId", faults::event_or_empty());
@@ -105,12 +105,12 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks the name of an account, as it stands in a query.
+/// Checks the name of an account in a query.
 pub fn check_account_name(name: &str) -> Result<String, FieldFault> {
     name_at("account", name)
 }
 
-/// Checks the name of a key, a token, a carrier or an account, wherever it is given.
+/// Checks the name of a key, a token, a carrier or an account.
 pub fn check_name(name: &str) -> Result<String, FieldFault> {
     name_at("name", name)
 }
@@ -120,7 +120,8 @@ fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
     read.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
-/// The default account only when none is named: a blank name is a mistake of the caller's.
+/// The default account if the field is absent. A blank name is a fault, unlike a blank text elsewhere: a key of
+/// the wrong account would see another customer's parcels.
 fn account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
         None | Some(Value::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
@@ -136,7 +137,7 @@ fn environment(request: &Object<'_>) -> Option<Environment> {
     request.text("environment", Text::DATA).and_then(named).required()
 }
 
-/// Countries that are shipped to, each once, or all.
+/// The supported countries in the list, each once, or `*` for all.
 fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
     let list = key.list(COUNTRIES, MAX_LIST_WORDS).required()?;
     if list.is_empty() {
@@ -181,7 +182,7 @@ fn addresses(key: &Object<'_>) -> Option<Vec<String>> {
     read.into_iter().map(|each| each.map(str::to_owned)).collect()
 }
 
-/// An address, or one with the length of its network's prefix behind a slash.
+/// An address, or a network in CIDR notation.
 fn network(text: &str) -> Result<&str, FaultText> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "0"));
     let longest = match address.parse() {
@@ -194,8 +195,8 @@ fn network(text: &str) -> Result<&str, FaultText> {
     if fits { Ok(text) } else { Err(faults::network()) }
 }
 
-/// A list of words, none when it is absent.
-fn words<T>(
+/// A list of codes; empty if it is absent.
+fn codes<T>(
     request: &Object<'_>,
     name: &str,
     read: impl Fn(&str) -> Result<T, FaultText>,
@@ -207,7 +208,7 @@ fn words<T>(
     read.into_iter().collect()
 }
 
-/// A kind that can be asked for.
+/// A kind of event that can be subscribed to: `webhook.test` is sent to every webhook on demand.
 fn kind(word: &str) -> Result<EventKind, FaultText> {
     match EventKind::from(word) {
         EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::event_kind()),
@@ -221,9 +222,9 @@ fn event_id(text: &str) -> Result<&str, FaultText> {
     if fits { Ok(text) } else { Err(faults::event_id()) }
 }
 
-fn moment(text: &str) -> Result<DateTime<Utc>, FaultText> {
+fn since(text: &str) -> Result<DateTime<Utc>, FaultText> {
     let read = DateTime::parse_from_rfc3339(text);
-    read.map(|moment| moment.to_utc()).map_err(|_| faults::moment())
+    read.map(|time| time.to_utc()).map_err(|_| faults::time_with_offset())
 }
 
 #[cfg(test)]
@@ -297,9 +298,7 @@ mod tests {
         for hidden in hidden.split(' ') {
             let fault = check_name(&format!("a{hidden}b")).unwrap_err();
             assert_eq!((fault.field.as_str(), fault.code), ("name", FaultCode::InvalidFormat));
-            assert!(
-                fault.message.contains("cannot be seen") && fault.message_es.contains("no se ve")
-            );
+            assert!(fault.message.contains("invisible") && fault.message_es.contains("invisible"));
             assert!(check_account_name(&format!("a{hidden}b")).is_err(), "{hidden:?}");
         }
         for blank in ["", " ", "\u{200b}\u{a0}", "\u{3164}"] {

@@ -1,4 +1,4 @@
-//! What every address and every person has in common: countries, e-mail addresses.
+//! What sender and receiver have in common: country and e-mail address.
 
 use email_address::{EmailAddress, Options};
 
@@ -8,10 +8,11 @@ use super::{
 };
 use crate::model::CountryCode;
 
-/// The longest address that mail servers carry (RFC 5321).
+/// 254 characters: the longest address that mail servers accept (RFC 5321).
 pub(crate) const EMAIL: Text = Text::DATA.with_max(254);
 
-/// Accepts an address alone, with a dot in its domain.
+/// Accepts an address without display name, with a dot in its domain: `ana@localhost` is valid but never reaches a
+/// receiver.
 pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
     let strict =
         Options::default().with_required_tld().without_domain_literal().without_display_text();
@@ -21,7 +22,7 @@ pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
     }
 }
 
-/// Accepts an assigned code in exact upper case.
+/// Accepts an assigned ISO 3166-1 code in upper case (spec: 2-letter ISO country code).
 pub(crate) fn country(code: &str) -> Result<CountryCode, FaultText> {
     CountryCode::parse(code).map_err(|_| {
         let meant = CountryCode::parse(&code.trim().to_uppercase());

@@ -1,5 +1,5 @@
 //! The idempotency key of a write: in the body, in the header, or the same in both
-//! (spec: Idempotency; api: 5).
+//! (spec: Idempotency; docs/api.md, Idempotency).
 
 use std::cell::RefCell;
 
@@ -13,18 +13,18 @@ use super::{
 };
 use crate::model::{FieldFault, IdempotencyKey};
 
-/// What a write names itself.
+/// The idempotency key of a request, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyReading {
     /// Neither the body nor the header has a key.
     Missing,
     /// The key.
     Key(IdempotencyKey),
-    /// There is one, and it cannot be used.
+    /// There is a key, and it is not valid.
     Faulty(FieldFault),
 }
 
-/// The body's field, and in faults the header's too.
+/// The body's field; faults of the header name it too, since its value stands in for the field's.
 pub(crate) const FIELD: &str = "idempotencyKey";
 
 /// Reads the key from the body's `idempotencyKey` and the header `X-Idempotency-Key`: either stands
@@ -49,7 +49,7 @@ pub fn read_key(body: &Value, header: Option<&str>) -> KeyReading {
     }
 }
 
-/// The key of a request that may have one.
+/// The key of a request for which it is optional: a manifest.
 pub(crate) fn optional(
     request: &Object<'_>,
     header: Option<&str>,
@@ -60,15 +60,17 @@ pub(crate) fn optional(
     };
     let given = request.text(FIELD, Text::CODE).and_then(agree);
     match present(header) {
-        Some(alone) if given.is_absent() => one(alone).and_then(parse).map(Some).map_err(|fault| {
-            given.fault(fault);
-            AlreadyReported
-        }),
+        Some(alone) if given.is_absent() => {
+            single(alone).and_then(parse).map(Some).map_err(|fault| {
+                given.fault(fault);
+                AlreadyReported
+            })
+        }
         Some(_) | None => given.into_result(),
     }
 }
 
-/// The key of a request that must have one.
+/// The key of a request for which it is required.
 pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
     let key = optional(request, header).ok()?;
     if key.is_none() {
@@ -81,7 +83,8 @@ fn present(header: Option<&str>) -> Option<&str> {
     header.filter(|key| !is_blank(key))
 }
 
-fn one(header: &str) -> Result<&str, FaultText> {
+/// Several headers arrive joined by commas, and no key contains one.
+fn single(header: &str) -> Result<&str, FaultText> {
     if header.contains(',') { Err(faults::key_mismatch()) } else { Ok(header) }
 }
 

@@ -49,7 +49,7 @@ impl Default for ListQuery {
 }
 
 impl ListQuery {
-    /// The largest page: what one page may cost the server in rows and in memory.
+    /// The largest page size.
     pub const MAX_LIMIT: u32 = 100;
     /// The page size without `limit`.
     pub const DEFAULT_LIMIT: u32 = 20;

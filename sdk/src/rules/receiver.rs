@@ -53,7 +53,7 @@ pub fn destination(body: &Value) -> Option<CountryCode> {
     CountryCode::parse(code).ok()
 }
 
-/// Reads the receiver; `None` when a fault was found.
+/// Reads the receiver; `None` if there is a fault.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();

@@ -1,8 +1,7 @@
-//! The smaller requests: void, manifest, reprint, tracking batch (api: 4). Their unknown fields are
-//! ignored.
+//! The smaller requests: void, manifest, reprint, tracking batch (docs/api.md). Their unknown fields are ignored.
 //!
-//! A tracking number in a list only has to be a text: whether there is such a parcel is answered for
-//! each of them.
+//! A tracking number in a list only has to be a string: whether the parcel exists is answered for each number.
+//! A request is rejected as a whole only for its form.
 
 use std::collections::HashSet;
 
@@ -20,9 +19,9 @@ use super::{
 use crate::model::{Awb, BatchTrackingRequest, ManifestRequest, ReprintRequest, VoidRequest};
 
 const NUMBERS: &str = "trackingNumbers";
-/// The most numbers of a void and of a batch.
+/// The most numbers of a void and of a tracking batch (docs/api.md; the spec has no limit).
 pub(crate) const MAX_TRACKING_NUMBERS: usize = 100;
-/// The most parcels of a manifest.
+/// The most parcels of a manifest (docs/api.md; the spec has no limit). It is all or nothing, so one transaction.
 pub(crate) const MAX_MANIFEST_PARCELS: usize = 500;
 
 const VOID: Fields = Fields(&[(idempotency_key::FIELD, Leaf), (NUMBERS, Leaf), ("reason", Leaf)]);
@@ -54,7 +53,7 @@ const MANIFEST: Fields = Fields(&[
 pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rejected> {
     let checked = validate(body, &VOID, |void| {
         let idempotency_key = idempotency_key::required(void, header);
-        let tracking_numbers = each_once(void, MAX_TRACKING_NUMBERS);
+        let tracking_numbers = unique_numbers(void, MAX_TRACKING_NUMBERS);
         let reason = void.text("reason", Text::NOTE).optional().map(str::to_owned);
         Some(VoidRequest {
             idempotency_key: idempotency_key?,
@@ -79,7 +78,7 @@ pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequ
     let checked = validate(body, &MANIFEST, |manifest| {
         let idempotency_key = idempotency_key::optional(manifest, header);
         let awb_number = manifest.text("awbNumber", Text::CODE).and_then(awb).required();
-        let tracking_numbers = each_once(manifest, MAX_MANIFEST_PARCELS);
+        let tracking_numbers = unique_numbers(manifest, MAX_MANIFEST_PARCELS);
         let flight = manifest.text("flightNumber", Text::DATA).and_then(flight_number).optional();
         let departure = manifest.text("departureDate", Text::DATA).and_then(date).optional();
         let origin = manifest.text("originAirport", Text::DATA).and_then(airport).optional();
@@ -117,7 +116,7 @@ pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintReques
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to track 1-100 parcels; the same number may stand twice (docs/api.md, Track many
+/// Checks a request to track 1-100 parcels; a number may be repeated (docs/api.md, Track many
 /// parcels).
 ///
 /// ```
@@ -134,9 +133,9 @@ pub fn check_batch(body: &Value) -> Result<BatchTrackingRequest, Rejected> {
     checked.map(|accepted| accepted.value)
 }
 
-/// The tracking numbers; a second spelling of one in another case is the same number.
-fn each_once(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
-    let numbers = numbers(request, most)?;
+/// The tracking numbers without repetition; tracking numbers are compared without case.
+fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
+    let numbers = numbers(request, max)?;
     let mut seen = HashSet::new();
     for (i, number) in numbers.iter().enumerate() {
         let path = format!("{NUMBERS}[{i}]");
@@ -149,9 +148,9 @@ fn each_once(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
     Some(numbers)
 }
 
-/// The tracking numbers as given, a blank one empty; `None` when one of them is no text.
-fn numbers(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
-    let list = request.list(NUMBERS, most).required()?;
+/// The tracking numbers as received, a blank one empty; `None` if one is not a string.
+fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
+    let list = request.list(NUMBERS, max).required()?;
     if list.is_empty() {
         request.fault_at(NUMBERS, faults::too_few());
         return None;
@@ -165,6 +164,7 @@ fn awb(number: &str) -> Result<Awb, FaultText> {
     Awb::parse(number).map_err(|_| faults::awb())
 }
 
+/// An airline's two characters (IATA) and 1-4 digits.
 fn flight_number(number: &str) -> Result<&str, FaultText> {
     let fits = number.split_at_checked(2).is_some_and(|(airline, flight)| {
         airline.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
@@ -174,6 +174,7 @@ fn flight_number(number: &str) -> Result<&str, FaultText> {
     if fits { Ok(number) } else { Err(faults::flight_number()) }
 }
 
+/// A date in full form: chrono also reads `2026-1-1`, hence the length.
 fn date(day: &str) -> Result<NaiveDate, FaultText> {
     let read = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
     read.filter(|_| day.len() == 10).ok_or_else(faults::date)

@@ -1,4 +1,4 @@
-//! The sender's part of an order (spec: Sender).
+//! The sender of an order (spec: Sender).
 
 use super::{
     contact,
@@ -31,7 +31,7 @@ const ADDRESS: Fields = Fields(&[
     ("country", Leaf),
 ]);
 
-/// Reads the sender; `None` when a fault was found.
+/// Reads the sender; `None` if there is a fault.
 pub(crate) fn read(sender: &Object<'_>) -> Option<Sender> {
     let full_name = sender.text("fullName", Text::PERSON).required();
     let company_name = sender.text("companyName", Text::PERSON).optional();
@@ -70,6 +70,7 @@ fn read_address(address: &Object<'_>, phone: &FieldValue<'_, &str>) -> Option<Se
     })
 }
 
+/// Warns of an unknown state (spec: state/province for US and CA; optional, so never a fault).
 fn check_state(state: &FieldValue<'_, &str>, country: CountryCode) {
     if !matches!(country.as_str(), "US" | "CA") {
         return;

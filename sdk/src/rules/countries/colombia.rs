@@ -1,18 +1,19 @@
-//! Colombia: the city of DIVIPOLA, its department, the cédula (spec: country rules).
+//! Colombia: the city by DIVIPOLA, its department, the cédula (spec: country rules; docs/api.md, Colombia).
 
 use super::ReceiverFields;
 use crate::{
     model::{CountryCode, IdType},
     rules::{
         municipalities::{Found, Municipalities},
-        normalize::{first_two, is_digits, without},
+        normalize::{first_two, is_digits, strip_separators},
         reader::FieldValue,
         regions::{Region, Regions},
         texts::{countries, warnings},
     },
 };
 
-/// Checks what Colombia asks of a receiver.
+/// Checks Colombia's rules. The spec requires the cédula and a valid city; the department and the postal code are not
+/// in its rules, so a mismatch there only warns.
 pub(crate) fn check(to: &ReceiverFields<'_>) {
     to.national_id.require_or(countries::colombia_id_required);
     check_id(to);
@@ -31,7 +32,8 @@ fn check_id(to: &ReceiverFields<'_>) {
         return;
     }
     let Some(id) = to.national_id.value() else { return };
-    let digits = without(id, &['.', ',', '-']);
+    // 6 to 10 digits: old numbers are shorter, and there is no check digit. All zeros stand for a missing number.
+    let digits = strip_separators(id, &['.', ',', '-']);
     let fits = (6..=10).contains(&digits.len()) && is_digits(&digits);
     if !fits || digits.bytes().all(|digit| digit == b'0') {
         to.national_id.fault(countries::colombia_id_form());
@@ -57,7 +59,7 @@ fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<Foun
     found
 }
 
-/// The department in which the city is, when there is one answer to that.
+/// The department of the city, if it is known: 70 names occur in more than one department, and the province decides.
 fn check_department(
     to: &ReceiverFields<'_>,
     found: &Found,

@@ -1,4 +1,4 @@
-//! The faults of one country's rules: what refuses an order to it.
+//! The faults of single countries' rules.
 
 use super::FaultText;
 use crate::model::{CountryCode, FaultCode, Language};
@@ -7,7 +7,7 @@ use crate::model::{CountryCode, FaultCode, Language};
 
 pub(crate) fn ecuador_id_required() -> FaultText {
     FaultText::missing(
-        "Parcels to Ecuador need the receiver's cédula or RUC: add it.",
+        "Parcels to Ecuador require the receiver's cédula or RUC: add it.",
         "Los envíos a Ecuador requieren la cédula o el RUC del destinatario: agréguelo.",
     )
 }
@@ -42,8 +42,8 @@ pub(crate) fn ecuador_ruc_form() -> FaultText {
 
 pub(crate) fn ecuador_id_province() -> FaultText {
     FaultText::invalid(
-        "An Ecuadorian id starts with a province, 01 to 24, or with 30 or 50: check its first two digits.",
-        "Una identificación ecuatoriana empieza con la provincia, 01 a 24, o con 30 o 50: revise los dos primeros dígitos.",
+        "An Ecuadorian ID starts with a province code, 01 to 24, or with 30 or 50: check its first two digits.",
+        "Una identificación ecuatoriana empieza con el código de la provincia, 01 a 24, o con 30 o 50: revise los dos primeros dígitos.",
     )
 }
 
@@ -56,21 +56,21 @@ pub(crate) fn ecuador_ruc_third_digit() -> FaultText {
 
 pub(crate) fn ecuador_ruc_establishment() -> FaultText {
     FaultText::invalid(
-        "A RUC ends with its establishment, 001 or above: check the last three digits.",
-        "El RUC termina con el establecimiento, 001 o mayor: revise los tres últimos dígitos.",
+        "A RUC ends with an establishment number, 001 or above: check the last three digits.",
+        "El RUC termina con el número de establecimiento, 001 o mayor: revise los tres últimos dígitos.",
     )
 }
 
 pub(crate) fn ecuador_province_required() -> FaultText {
     FaultText::missing(
-        "Addresses in Ecuador need their province, such as Pichincha: add it.",
+        "Addresses in Ecuador require a province, such as Pichincha: add it.",
         "Las direcciones del Ecuador requieren la provincia, por ejemplo Pichincha: agréguela.",
     )
 }
 
 pub(crate) fn ecuador_province() -> FaultText {
     FaultText::unknown(
-        "This is no province of Ecuador: give its name, its ISO code (EC-P) or its INEC code (17).",
+        "This is not a province of Ecuador: give its name, its ISO code (EC-P) or its INEC code (17).",
         "No es una provincia del Ecuador: indique su nombre, su código ISO (EC-P) o su código INEC (17).",
     )
 }
@@ -79,8 +79,8 @@ pub(crate) fn six_digit_zip(country: CountryCode) -> FaultText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
     FaultText::new(
         FaultCode::InvalidFormat,
-        format!("A postal code of {en} has 6 digits: correct it or leave it out."),
-        format!("Un código postal de {es} tiene 6 dígitos: corríjalo u omítalo."),
+        format!("Postal codes in {en} have 6 digits: correct it or leave it out."),
+        format!("Los códigos postales de {es} tienen 6 dígitos: corríjalo u omítalo."),
     )
 }
 
@@ -95,8 +95,12 @@ pub(crate) fn zip_of_other_province(zip: &str, owner: Option<&str>, given: &str)
             ),
         ),
         None => (
-            format!("{zip} belongs to no province, and not to {given}: correct or leave it out."),
-            format!("{zip} no pertenece a ninguna provincia, ni a {given}: corríjalo u omítalo."),
+            format!(
+                "{zip} does not belong to {given} or any other province: correct it or leave it out."
+            ),
+            format!(
+                "{zip} no pertenece a {given} ni a ninguna otra provincia: corríjalo u omítalo."
+            ),
         ),
     };
     FaultText::new(FaultCode::Mismatch, en, es)
@@ -106,14 +110,14 @@ pub(crate) fn zip_of_other_province(zip: &str, owner: Option<&str>, given: &str)
 
 pub(crate) fn colombia_city() -> FaultText {
     FaultText::unknown(
-        "This is no municipality of Colombia: use its name in the DIVIPOLA list or its 5-digit code.",
+        "This is not a municipality of Colombia: use its name in the DIVIPOLA list or its 5-digit code.",
         "No es un municipio de Colombia: use su nombre en la lista DIVIPOLA o su código de 5 dígitos.",
     )
 }
 
 pub(crate) fn colombia_id_required() -> FaultText {
     FaultText::missing(
-        "Parcels to Colombia need the receiver's cédula: add it.",
+        "Parcels to Colombia require the receiver's cédula: add it.",
         "Los envíos a Colombia requieren la cédula del destinatario: agréguela.",
     )
 }
@@ -136,15 +140,15 @@ pub(crate) fn colombia_id_form() -> FaultText {
 
 pub(crate) fn mexico_state_required() -> FaultText {
     FaultText::missing(
-        "Addresses in Mexico need their state: give it in province, such as Jalisco.",
+        "Addresses in Mexico require a state: give it in province, such as Jalisco.",
         "Las direcciones de México requieren el estado: indíquelo en province, por ejemplo Jalisco.",
     )
 }
 
 pub(crate) fn mexico_state() -> FaultText {
     FaultText::unknown(
-        "This is no state of Mexico: give its name, its ISO code (MX-JAL) or its usual short form (Jal.).",
-        "No es un estado de México: indique su nombre, su código ISO (MX-JAL) o su abreviatura (Jal.).",
+        "This is not a state of Mexico: give its name, its ISO code (MX-JAL) or its usual abbreviation (Jal.).",
+        "No es un estado de México: indique su nombre, su código ISO (MX-JAL) o su abreviatura usual (Jal.).",
     )
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn mexico_two_states() -> FaultText {
 
 pub(crate) fn mexico_zip_required() -> FaultText {
     FaultText::missing(
-        "Addresses in Mexico need their postal code: add its 5 digits.",
+        "Addresses in Mexico require a postal code: add its 5 digits.",
         "Las direcciones de México requieren el código postal: agregue sus 5 dígitos.",
     )
 }

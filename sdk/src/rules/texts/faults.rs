@@ -1,4 +1,4 @@
-//! The faults that any request or any order can have: what refuses it.
+//! The faults of requests; those of single countries' rules are in `countries`.
 
 use rust_decimal::Decimal;
 
@@ -26,8 +26,8 @@ pub(crate) fn body_malformed(line: usize, column: usize) -> FaultText {
 pub(crate) fn body_duplicate(name: &str) -> FaultText {
     FaultText::new(
         FaultCode::MalformedJson,
-        format!("The member `{name}` stands twice in one object: keep one of the two."),
-        format!("El miembro `{name}` está dos veces en un objeto: deje solo uno."),
+        format!("The member `{name}` appears twice in one object: keep one of the two."),
+        format!("El miembro `{name}` aparece dos veces en un mismo objeto: deje solo uno."),
     )
 }
 
@@ -41,13 +41,16 @@ pub(crate) fn required() -> FaultText {
 }
 
 pub(crate) fn not_text() -> FaultText {
-    FaultText::invalid("This must be a text in quotes.", "Debe ser un texto entre comillas.")
+    FaultText::invalid(
+        "This must be a string: write it in quotes.",
+        "Debe ser una cadena de texto: escríbala entre comillas.",
+    )
 }
 
 pub(crate) fn number_for_text() -> FaultText {
     FaultText::invalid(
-        "This is a number where a text is needed: write it in quotes, so that zeros in front are kept.",
-        "Es un número donde se necesita un texto: escríbalo entre comillas para conservar los ceros iniciales.",
+        "This must be a string, not a number: write it in quotes, so that leading zeros are kept.",
+        "Debe ser una cadena de texto, no un número: escríbala entre comillas para conservar los ceros iniciales.",
     )
 }
 
@@ -86,27 +89,27 @@ pub(crate) fn not_list() -> FaultText {
     )
 }
 
-pub(crate) fn too_long(most: usize) -> FaultText {
+pub(crate) fn too_long(max: usize) -> FaultText {
     FaultText::new(
         FaultCode::TooLong,
-        format!("This has too many characters: use at most {most}."),
-        format!("Tiene demasiados caracteres: use {most} como máximo."),
+        format!("This has too many characters: use at most {max}."),
+        format!("Tiene demasiados caracteres: use {max} como máximo."),
     )
 }
 
-pub(crate) fn too_short(least: usize) -> FaultText {
+pub(crate) fn too_short(min: usize) -> FaultText {
     FaultText::new(
         FaultCode::TooShort,
-        format!("This has too few characters: use at least {least}."),
-        format!("Tiene muy pocos caracteres: use {least} como mínimo."),
+        format!("This has too few characters: use at least {min}."),
+        format!("Tiene muy pocos caracteres: use {min} como mínimo."),
     )
 }
 
-pub(crate) fn too_many(most: usize) -> FaultText {
+pub(crate) fn too_many(max: usize) -> FaultText {
     FaultText::new(
         FaultCode::TooLong,
-        format!("This list has too many elements: send at most {most} at a time."),
-        format!("La lista tiene demasiados elementos: envíe {most} como máximo por vez."),
+        format!("This list has too many elements: send at most {max} at a time."),
+        format!("La lista tiene demasiados elementos: envíe {max} como máximo por vez."),
     )
 }
 
@@ -121,7 +124,7 @@ pub(crate) fn too_few() -> FaultText {
 pub(crate) fn duplicate() -> FaultText {
     FaultText::new(
         FaultCode::Duplicate,
-        "This element stands in the list already: send it once.",
+        "This element is already in the list: send it once.",
         "Este elemento ya está en la lista: envíelo una sola vez.",
     )
 }
@@ -135,24 +138,24 @@ pub(crate) fn control_character() -> FaultText {
 
 pub(crate) fn hidden_character() -> FaultText {
     FaultText::invalid(
-        "This contains a character that cannot be seen: type it again without it.",
-        "Contiene un carácter que no se ve: escríbalo de nuevo sin él.",
+        "This contains an invisible character: type the text again without it.",
+        "Contiene un carácter invisible: escriba el texto de nuevo sin él.",
     )
 }
 
-pub(crate) fn above_zero(most: Decimal) -> FaultText {
+pub(crate) fn above_zero(max: Decimal) -> FaultText {
     FaultText::new(
         FaultCode::OutOfRange,
-        format!("This must be above 0 and at most {most}."),
-        format!("Debe ser mayor que 0 y como máximo {most}."),
+        format!("This must be above 0 and at most {max}."),
+        format!("Debe ser mayor que 0 y como máximo {max}."),
     )
 }
 
-pub(crate) fn between(least: Decimal, most: Decimal) -> FaultText {
+pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
     FaultText::new(
         FaultCode::OutOfRange,
-        format!("This must be at least {least} and at most {most}."),
-        format!("Debe ser como mínimo {least} y como máximo {most}."),
+        format!("This must be at least {min} and at most {max}."),
+        format!("Debe ser como mínimo {min} y como máximo {max}."),
     )
 }
 
@@ -174,8 +177,8 @@ pub(crate) fn key_characters() -> FaultText {
 
 pub(crate) fn key_mismatch() -> FaultText {
     FaultText::mismatch(
-        "Different idempotency keys are given, here or in the headers X-Idempotency-Key and Idempotency-Key, or one header is given twice: send one key only, and each header once.",
-        "Se indican claves de idempotencia distintas, aquí o en los encabezados X-Idempotency-Key e Idempotency-Key, o un encabezado está repetido: envíe una sola clave, y cada encabezado una vez.",
+        "The idempotency keys in the body and in the headers X-Idempotency-Key and Idempotency-Key differ, or one header is sent twice: send a single key, and each header once.",
+        "Las claves de idempotencia del cuerpo y de los encabezados X-Idempotency-Key e Idempotency-Key son distintas, o un encabezado está repetido: envíe una sola clave, y cada encabezado una vez.",
     )
 }
 
@@ -188,15 +191,15 @@ pub(crate) fn tracking_number() -> FaultText {
 
 pub(crate) fn tracking_number_reserved() -> FaultText {
     FaultText::unsupported(
-        "Numbers that start with SB are reserved for the sandbox: choose another one, or leave it out.",
-        "Los números que empiezan con SB están reservados para el sandbox: elija otro u omítalo.",
+        "Tracking numbers that start with SB are reserved for the sandbox: choose another one or leave it out.",
+        "Los números de rastreo que empiezan con SB están reservados para el entorno de pruebas: elija otro u omítalo.",
     )
 }
 
-pub(crate) fn tracking_number_of_production() -> FaultText {
+pub(crate) fn tracking_number_not_sandbox() -> FaultText {
     FaultText::unsupported(
-        "In the sandbox a tracking number starts with SB: put SB in front, or leave the number out.",
-        "En el sandbox el número de guía empieza con SB: antepóngale SB u omita el número.",
+        "In the sandbox a tracking number must start with SB: put SB in front or leave the number out.",
+        "En el entorno de pruebas el número de rastreo debe empezar con SB: antepóngale SB u omítalo.",
     )
 }
 
@@ -211,14 +214,14 @@ pub(crate) fn phone() -> FaultText {
 
 pub(crate) fn email() -> FaultText {
     FaultText::invalid(
-        "This is no e-mail address: write it as name@example.com, with no name before it.",
+        "This is not an e-mail address: write it as name@example.com, without a display name.",
         "No es un correo electrónico: escríbalo como nombre@ejemplo.com, sin un nombre delante.",
     )
 }
 
 pub(crate) fn country() -> FaultText {
     FaultText::unknown(
-        "This is no ISO 3166-1 country code: use two upper-case letters, such as EC.",
+        "This is not an ISO 3166-1 country code: use two upper-case letters, such as EC.",
         "No es un código de país ISO 3166-1: use dos letras mayúsculas, como EC.",
     )
 }
@@ -245,14 +248,14 @@ pub(crate) fn weight_required() -> FaultText {
 
 pub(crate) fn weights_disagree() -> FaultText {
     FaultText::mismatch(
-        "weightLbs and weightKg are more than 1 % apart: correct one or leave it out.",
-        "weightLbs y weightKg difieren en más de 1 %: corrija uno u omítalo.",
+        "weightLbs and weightKg differ by more than 1 %: correct one or leave it out.",
+        "weightLbs y weightKg difieren en más del 1 %: corrija uno u omítalo.",
     )
 }
 
 pub(crate) fn currency() -> FaultText {
     FaultText::unknown(
-        "This is no active ISO 4217 currency: use three upper-case letters, such as USD.",
+        "This is not an active ISO 4217 currency: use three upper-case letters, such as USD.",
         "No es una moneda ISO 4217 vigente: use tres letras mayúsculas, como USD.",
     )
 }
@@ -262,7 +265,7 @@ pub(crate) fn under_declared(sum: Decimal) -> FaultText {
     FaultText::new(
         FaultCode::Mismatch,
         format!(
-            "The products add up to {sum}, more than the declared value: declare at least that."
+            "The products add up to {sum}, more than the declared value: declare at least that amount."
         ),
         format!(
             "Los productos suman {sum}, más que el valor declarado: declare al menos esa suma."
@@ -272,8 +275,8 @@ pub(crate) fn under_declared(sum: Decimal) -> FaultText {
 
 pub(crate) fn hs_code() -> FaultText {
     FaultText::invalid(
-        "An HS code has digits only, with dots if you like, such as 6109.10.",
-        "Un código HS tiene solo dígitos, con puntos si se desea, como 6109.10.",
+        "An HS code consists of digits, optionally with dots, such as 6109.10.",
+        "Un código HS consta de dígitos, con puntos opcionales, como 6109.10.",
     )
 }
 
@@ -281,8 +284,8 @@ pub(crate) fn hs_code() -> FaultText {
 
 pub(crate) fn awb() -> FaultText {
     FaultText::invalid(
-        "An air waybill has 3 digits, a hyphen and 8 digits, the last a check digit: check it.",
-        "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último verificador: revísela.",
+        "An air waybill has 3 digits, a hyphen and 8 digits, the last of which is a check digit: check the number.",
+        "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último de ellos verificador: revise el número.",
     )
 }
 
@@ -307,20 +310,20 @@ pub(crate) fn airport() -> FaultText {
     )
 }
 
-// Carriers.
+// Carrier events and lists.
 
 pub(crate) fn parcel_status() -> FaultText {
     FaultText::unknown(
-        "This is no status of a parcel: use one of the documented codes, such as IN_TRANSIT.",
+        "This is not a parcel status: use one of the documented codes, such as IN_TRANSIT.",
         "No es un estado de paquete: use uno de los códigos documentados, como IN_TRANSIT.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn moment() -> FaultText {
+pub(crate) fn time_with_offset() -> FaultText {
     FaultText::invalid(
-        "Write date, time and offset from UTC, such as 2026-01-10T10:05:00-05:00.",
-        "Escriba fecha, hora y diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
+        "Write the date, the time and the offset from UTC, such as 2026-01-10T10:05:00-05:00.",
+        "Escriba la fecha, la hora y la diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
     )
 }
 
@@ -328,7 +331,7 @@ pub(crate) fn moment() -> FaultText {
 pub(crate) fn too_far_ahead() -> FaultText {
     FaultText::new(
         FaultCode::OutOfRange,
-        "This is more than 5 minutes ahead: check the clock and the offset.",
+        "This is more than 5 minutes in the future: check the clock and the offset from UTC.",
         "Está más de 5 minutos en el futuro: revise el reloj y la diferencia con UTC.",
     )
 }
@@ -352,8 +355,8 @@ pub(crate) fn environment() -> FaultText {
 #[cfg(feature = "server")]
 pub(crate) fn all_or_some_countries() -> FaultText {
     FaultText::mismatch(
-        "Use * alone for every country, or name countries without it.",
-        "Use * solo para todos los países, o nombre países sin él.",
+        "Use * alone for every country, or list countries without it.",
+        "Use * solo para todos los países, o indique países sin él.",
     )
 }
 
@@ -382,16 +385,16 @@ pub(crate) fn event_or_since() -> FaultText {
 pub(crate) fn event_or_empty() -> FaultText {
     FaultText::new(
         FaultCode::Required,
-        "Give eventId or since; an empty object {} sends all that failed or was held.",
-        "Indique eventId o since; un objeto vacío {} envía todo lo fallido o retenido.",
+        "Give eventId or since; an empty object {} resends every failed or held event.",
+        "Indique eventId o since; un objeto vacío {} reenvía todos los eventos fallidos o retenidos.",
     )
 }
 
 #[cfg(feature = "server")]
 pub(crate) fn event_id() -> FaultText {
     FaultText::invalid(
-        "An event's id is evt_ and 26 letters and digits.",
-        "El identificador de un evento es evt_ y 26 letras y dígitos.",
+        "An event ID is evt_ followed by 26 letters and digits.",
+        "El identificador de un evento es evt_ seguido de 26 letras y dígitos.",
     )
 }
 
@@ -399,14 +402,14 @@ pub(crate) fn event_id() -> FaultText {
 
 pub(crate) fn date_or_time() -> FaultText {
     FaultText::invalid(
-        "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z, with a + as %2B.",
-        "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z, con + como %2B.",
+        "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z; encode + as %2B.",
+        "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z; codifique + como %2B.",
     )
 }
 
 pub(crate) fn ends_before_start() -> FaultText {
     FaultText::mismatch(
-        "The end lies before the beginning: exchange createdFrom and createdTo.",
-        "El final es anterior al inicio: intercambie createdFrom y createdTo.",
+        "createdTo is before createdFrom: swap them.",
+        "createdTo es anterior a createdFrom: intercámbielos.",
     )
 }

@@ -1,4 +1,4 @@
-//! The warnings: what is odd and accepted all the same.
+//! The warnings: what looks unlikely and is accepted all the same.
 
 use super::WarningText;
 use crate::model::{CountryCode, Language, WarningCode};
@@ -38,8 +38,8 @@ pub(crate) fn not_printable() -> WarningText {
 pub(crate) fn hidden_character() -> WarningText {
     WarningText::new(
         WarningCode::TextHiddenCharacter,
-        "The name contains a character that cannot be seen, as its alphabet may need: check that it belongs there.",
-        "El nombre contiene un carácter que no se ve, como puede necesitar su alfabeto: compruebe que corresponde.",
+        "The name contains an invisible character, which its script may need: check that it belongs there.",
+        "El nombre contiene un carácter invisible, que su escritura puede requerir: compruebe que corresponde.",
     )
 }
 
@@ -49,9 +49,11 @@ pub(crate) fn phone_country(country: CountryCode) -> WarningText {
     WarningText::new(
         WarningCode::PhoneCountryMismatch,
         format!(
-            "The address is in {en} (+{code}) and the telephone is not: check the country code."
+            "The address is in {en} (+{code}) but the telephone number is not: check the country code."
         ),
-        format!("La dirección es de {es} (+{code}) y el teléfono no: revise el código de país."),
+        format!(
+            "La dirección es de {es} (+{code}), pero el teléfono no: revise el código de país."
+        ),
     )
 }
 
@@ -67,7 +69,7 @@ pub(crate) fn postal_code_format(country: CountryCode) -> WarningText {
 pub(crate) fn postal_code_missing() -> WarningText {
     WarningText::new(
         WarningCode::PostalCodeMissing,
-        "The postal code is missing: add it for a faster delivery.",
+        "The postal code is missing: add it for faster delivery.",
         "Falta el código postal: agréguelo para una entrega más rápida.",
     )
 }
@@ -90,7 +92,7 @@ pub(crate) fn state_unknown(country: CountryCode) -> WarningText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
     WarningText::new(
         WarningCode::StateUnknown,
-        format!("This is no state or province of {en}: check it."),
+        format!("This is not a state or province of {en}: check it."),
         format!("No es un estado o provincia de {es}: revíselo."),
     )
 }
@@ -98,7 +100,7 @@ pub(crate) fn state_unknown(country: CountryCode) -> WarningText {
 pub(crate) fn id_type_guessed() -> WarningText {
     WarningText::new(
         WarningCode::NationalIdTypeGuessed,
-        "The kind of id was taken from its length: send idType cedula or ruc to be sure.",
+        "The type of ID was inferred from its length: send idType cedula or ruc to be sure.",
         "El tipo de identificación se dedujo de su longitud: envíe idType cedula o ruc para asegurarlo.",
     )
 }
@@ -106,7 +108,7 @@ pub(crate) fn id_type_guessed() -> WarningText {
 pub(crate) fn id_third_digit() -> WarningText {
     WarningText::new(
         WarningCode::NationalIdCheckDigit,
-        "The third digit of a cédula is seldom above 6: check the number.",
+        "The third digit of a cédula is rarely above 6: check the number.",
         "El tercer dígito de una cédula rara vez es mayor que 6: revise el número.",
     )
 }
@@ -114,7 +116,7 @@ pub(crate) fn id_third_digit() -> WarningText {
 pub(crate) fn id_check_digit() -> WarningText {
     WarningText::new(
         WarningCode::NationalIdCheckDigit,
-        "The check digit does not fit: check the number for a typo.",
+        "The check digit is wrong: check the number for typos.",
         "El dígito verificador no coincide: revise si el número tiene un error.",
     )
 }
@@ -122,9 +124,11 @@ pub(crate) fn id_check_digit() -> WarningText {
 pub(crate) fn city_of_other_department(given: &str) -> WarningText {
     WarningText::new(
         WarningCode::CityDepartmentMismatch,
-        format!("No municipality of this name is in {given}: check the city and the department."),
         format!(
-            "Ningún municipio con este nombre está en {given}: revise la ciudad y el departamento."
+            "There is no municipality of this name in {given}: check the city and the department."
+        ),
+        format!(
+            "No hay ningún municipio con este nombre en {given}: revise la ciudad y el departamento."
         ),
     )
 }
@@ -132,7 +136,7 @@ pub(crate) fn city_of_other_department(given: &str) -> WarningText {
 pub(crate) fn department_unknown() -> WarningText {
     WarningText::new(
         WarningCode::CityDepartmentMismatch,
-        "This is no department of Colombia: check it.",
+        "This is not a department of Colombia: check it.",
         "No es un departamento de Colombia: revíselo.",
     )
 }
@@ -140,7 +144,7 @@ pub(crate) fn department_unknown() -> WarningText {
 pub(crate) fn both_weights() -> WarningText {
     WarningText::new(
         WarningCode::BothWeightsGiven,
-        "Both weights are given and weightKg is used: send one of them.",
+        "Both weights are given, and weightKg is used: send only one.",
         "Se indicaron ambos pesos y se usa weightKg: envíe solo uno.",
     )
 }
@@ -148,7 +152,7 @@ pub(crate) fn both_weights() -> WarningText {
 pub(crate) fn over_declared() -> WarningText {
     WarningText::new(
         WarningCode::DeclaredValueAboveProducts,
-        "The declared value is above the sum of the products: check that freight or insurance explain it.",
+        "The declared value exceeds the sum of the products: check that freight or insurance explains it.",
         "El valor declarado supera la suma de los productos: verifique que el flete o el seguro lo expliquen.",
     )
 }
@@ -156,7 +160,7 @@ pub(crate) fn over_declared() -> WarningText {
 pub(crate) fn hs_code_missing() -> WarningText {
     WarningText::new(
         WarningCode::HsCodeMissing,
-        "The HS code is missing: add it here or in customsInfo for a faster customs clearance.",
+        "The HS code is missing: add it here or in customsInfo for faster customs clearance.",
         "Falta el código HS: agréguelo aquí o en customsInfo para un trámite aduanero más rápido.",
     )
 }
