@@ -171,10 +171,10 @@ pub(crate) fn check_sum(order: &Object<'_>, declared: Decimal, products: &[Produ
     match declared - sum {
         _ if products.is_empty() => {}
         difference if difference < -MONEY_TOLERANCE => {
-            order.fault_at(path, faults::under_declared(sum))
+            order.fault_at(path, faults::under_declared(sum));
         }
         difference if difference > MONEY_TOLERANCE => {
-            order.warn_at(path, warnings::over_declared())
+            order.warn_at(path, warnings::over_declared());
         }
         _ => {}
     }
