@@ -148,7 +148,7 @@ impl ErrorCode {
 #[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for ErrorCode {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        let about = "What went wrong, in one word; a newer server may have further ones.";
+        let about = "The error code; a newer server may have further ones.";
         super::schema::open_enum(about, Self::ALL.iter().map(|code| code.code()))
     }
 }

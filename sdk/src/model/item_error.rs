@@ -11,7 +11,7 @@ use super::lenient;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ItemError {
-    /// What went wrong, in one word; a newer server may have further ones.
+    /// The error code; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
     /// What happened, in English.

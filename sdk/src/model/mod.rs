@@ -1,4 +1,4 @@
-//! The vocabulary: what stands on the wire, each thing once. No clock, no randomness, no I/O.
+//! The types of requests and answers, each in one place. No clock, no randomness, no I/O.
 //!
 //! What every program names, such as [`OrderRequest`] and [`TrackingNumber`], is at the root of the
 //! crate; everything else of the vocabulary is here. Structs get further fields with time: requests are

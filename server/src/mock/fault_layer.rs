@@ -187,7 +187,7 @@ impl Recorder {
         let (beginning, body) = peek(body).await;
         let mut orders = head.orders.clone();
         orders.add_body(&beginning);
-        let orders = self.log.read(|requests| all_names(orders, requests));
+        let orders = self.log.read(|requests| all_names(&orders, requests));
         (orders, Request::from_parts(parts, body))
     }
 

@@ -244,7 +244,7 @@ impl InjectedFaults {
                 self.replacement = Some((Timing::AfterCommit, Replacement::Corrupted(*corruption)));
             }
             (Action::Replace(replacement), timing) => {
-                self.replacement = Some((timing, replacement.clone()))
+                self.replacement = Some((timing, replacement.clone()));
             }
         }
         self.faults.push(plan.to_string());

@@ -133,8 +133,8 @@ impl<'a> InboxBuilder<'a> {
         #[expect(clippy::expect_used, reason = "the server's own secret is one")]
         let webhook = Webhook::new([secret]).expect("a secret");
         let clock = Arc::clone(&server.clock);
-        let (received, _) = watch::channel(VecDeque::new());
-        let receiver = Arc::new(Receiver { webhook, clock, replies, received });
+        let (deliveries, _) = watch::channel(VecDeque::new());
+        let receiver = Arc::new(Receiver { webhook, clock, replies, deliveries });
         let routes = Router::new().fallback({
             let receiver = Arc::clone(&receiver);
             move |request| async move { receiver.take(request).await }
@@ -226,7 +226,7 @@ struct Receiver {
     webhook: Webhook,
     clock: Arc<MovableClock>,
     replies: Mutex<VecDeque<Reply>>,
-    received: watch::Sender<VecDeque<Received>>,
+    deliveries: watch::Sender<VecDeque<Received>>,
 }
 
 impl Receiver {
@@ -242,7 +242,7 @@ impl Receiver {
         let id =
             head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
         let status = reply.status_code();
-        self.received.send_modify(|all| keep(all, Received { id, at, event, body, status }));
+        self.deliveries.send_modify(|all| keep(all, Received { id, at, event, body, status }));
         let mut response = reply.response().await;
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
@@ -279,12 +279,12 @@ impl Inbox {
 
     /// Every kept delivery in the order of arrival, whatever the answer was.
     pub fn deliveries(&self) -> Vec<Received> {
-        self.receiver.received.borrow().iter().cloned().collect()
+        self.receiver.deliveries.borrow().iter().cloned().collect()
     }
 
     /// Every event that was verified and answered with a 2xx status, without repetition.
     pub fn events(&self) -> Vec<WebhookEvent> {
-        events(&self.receiver.received.borrow())
+        events(&self.receiver.deliveries.borrow())
     }
 
     /// The first status change that matches; waits up to 5 s of real time for it. It does not move the server's clock.
@@ -311,7 +311,7 @@ impl Inbox {
         &self,
         choose: impl Fn(&WebhookEvent) -> Option<T>,
     ) -> Result<T, InboxTimeout> {
-        let mut received = self.receiver.received.subscribe();
+        let mut received = self.receiver.deliveries.subscribe();
         let mut found = None;
         let seen = received.wait_for(|all| {
             found = events(all).iter().find_map(&choose);

@@ -122,3 +122,24 @@ fn number(answer: Answer) -> Option<TrackingNumber> {
     let body: Value = serde_json::from_slice(&body).ok()?;
     TrackingNumber::parse(body.pointer("/parcel/trackingNumber")?.as_str()?).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(
+        expected = "\"SB-NOPE-1\" is not a tracking number: expected 10-30 letters, digits and hyphens"
+    )]
+    fn an_order_with_a_malformed_number_says_what_was_given_and_what_is_expected() {
+        let _ = MockServer::order("SB-NOPE-1");
+    }
+
+    #[tokio::test]
+    #[should_panic(
+        expected = "\"Ecuador\" is not a country code: expected an assigned ISO 3166-1 code"
+    )]
+    async fn a_key_for_an_unknown_country_says_so_too() {
+        let _ = MockServer::start().await.key().countries(["EC", "Ecuador"]);
+    }
+}

@@ -40,7 +40,7 @@ impl Selection {
         &self,
         records: impl IntoIterator<Item = &'r RecordedRequest>,
     ) -> Option<OrderNames> {
-        self.order.as_deref().map(|order| all_names(OrderNames::from_name(order), records))
+        self.order.as_deref().map(|order| all_names(&OrderNames::from_name(order), records))
     }
 
     fn selects(&self, record: &RecordedRequest, names: Option<&OrderNames>) -> bool {
@@ -52,14 +52,14 @@ impl Selection {
 
 /// Adds all other names of the same orders: the requests that created them contain several.
 pub(super) fn all_names<'r>(
-    known: OrderNames,
+    known: &OrderNames,
     records: impl IntoIterator<Item = &'r RecordedRequest>,
 ) -> OrderNames {
     let mut all = known.clone();
     records
         .into_iter()
         .filter(|record| record.operation == Some(Operation::CreateOrder))
-        .filter(|creation| creation.orders.overlaps(&known))
+        .filter(|creation| creation.orders.overlaps(known))
         .for_each(|creation| all.extend(&creation.orders));
     all
 }
