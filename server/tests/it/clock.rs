@@ -116,7 +116,7 @@ async fn a_clock_of_the_machine_can_be_moved_and_stopped() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "is no RFC 3339 time")]
+#[should_panic(expected = "is not an RFC 3339 time")]
 async fn a_time_that_is_none_is_the_tests_own_fault() {
     MockServer::start().await.clock().set("tomorrow").await;
 }

@@ -229,7 +229,7 @@ async fn a_control_that_is_not_understood_says_why() {
         ("faults", json!({ "fault": "error", "code": "NO_SUCH" }), "SERVICE_UNAVAILABLE"),
         ("faults", json!({ "fault": "error" }), "SERVICE_UNAVAILABLE"),
         ("faults", json!({ "fault": "close", "nth": 0 }), "from 1"),
-        ("faults", json!({ "fault": "close", "probability": 1.5 }), "up to 1"),
+        ("faults", json!({ "fault": "close", "probability": 1.5 }), "at most 1"),
         ("faults", json!({ "operation": "Fly", "fault": "close" }), "CreateOrder"),
         ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
         ("faults", json!({ "fault": "reply" }), "200 to 999"),

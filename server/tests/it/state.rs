@@ -111,7 +111,7 @@ async fn a_step_that_the_service_refuses_says_why() {
     let number = server.seed_parcels(1).await.remove(0);
     server.clock().set("2026-01-05T08:00:00Z").await;
     let refused = server.put_status(&number, ParcelStatus::InTransit).await.unwrap_err();
-    assert!(refused.to_string().ends_with("the clock stands before the parcel's last event"));
+    assert!(refused.to_string().ends_with("the clock is before the parcel's last event"));
 }
 
 #[tokio::test]
