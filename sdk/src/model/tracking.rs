@@ -19,7 +19,7 @@ pub struct TrackingRecord {
     pub tracking_number: TrackingNumber,
     /// The current status.
     pub status: ParcelStatus,
-    /// The current status in words, in the language of the answer.
+    /// The name of the current status, in the language of the answer.
     pub status_name: String,
     /// The end of the promised day at the destination, with the destination's own offset.
     pub estimated_delivery: DateTime<FixedOffset>,
